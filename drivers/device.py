@@ -52,7 +52,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         ...
 
     def next_deadline(self) -> int | None:

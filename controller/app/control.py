@@ -80,7 +80,7 @@ class Control:
         self._requests = Requests(daemon)
         self._tests = Tests(daemon)
         self.turns = 0
-        """Goes up with each turn of the accepting thread."""
+        """Incremented with each turn of the accepting thread."""
         for group in groups:
             if group is not None:
                 group_id(group)

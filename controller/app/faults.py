@@ -236,7 +236,7 @@ def manual() -> Iterator[str]:
 MAX_UNSEEN = 3
 """Changes of one fault that wait for the core: it began, is over, and began again."""
 Listener = Callable[["Change"], None]
-"""Hears of each change, in the thread that made it; it must return at once and change no fault itself."""
+"""Called on each change, in the thread that made it; it must return at once and change no fault itself."""
 
 
 class Change(NamedTuple):

@@ -71,7 +71,7 @@ class Recorder:
         self._piece: _Piece | None = None
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
-        """Goes up with each turn of the thread."""
+        """Incremented with each turn of the thread."""
 
     def start(self) -> None:
         """Start the thread."""

@@ -97,7 +97,7 @@ class Requests:
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
-        """Do what is asked, where this peer may, and return the answer's line."""
+        """Handle the request, where this peer may, and return the answer's line."""
         try:
             return self._answer(request, peer)
         except JournalFault as fault:

@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 2 where what it is given can't be used."""
+    """Run the command; return 2 where what it is given can't be used."""
     try:
         code: int = arguments.way(arguments)
     except CameraInputError as error:

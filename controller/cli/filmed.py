@@ -45,7 +45,7 @@ def filmed(readings: Iterable[Reading], folder: Folder) -> Iterator[Filmed]:
 
 
 def line_of(one: Filmed, folder: Folder) -> str:
-    """Say in a line what pictures there are of a die, or why there are none."""
+    """Describe in a line what pictures there are of a die, or why there are none."""
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
     head = f"die {one.reading.die}, {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where a board runs other files, 2 where it can't be done, 3 where no controller answers."""
+    """Run it; return 1 where a board runs other files, 2 where it can't be done, 3 without a controller."""
     try:
         match arguments.does:
             case "build":

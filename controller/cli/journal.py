@@ -93,7 +93,7 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where the journal is at fault, 2 where there is none for this user, 3 without a controller."""
+    """Run it; return 1 where the journal is at fault, 2 where this user has none, 3 without a controller."""
     try:
         code: int = arguments.of_journal(arguments)
     except OutOfReachError as error:

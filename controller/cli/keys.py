@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where a key or journal is at fault, 2 where it can't be done so."""
+    """Run the command; return 1 where a key or journal is at fault, 2 where it can't be done so."""
     try:
         if arguments.kind == "table":
             return _of_table(arguments)

@@ -207,7 +207,7 @@ class Practice:
             self.obey(typed)
 
     def obey(self, typed: str) -> None:
-        """Do what a typed line asks for: go on, tell the score, or enter an input."""
+        """Obey a typed line: go on, tell the score, or enter an input."""
         if typed in ("", "throw", "spin", "deal", "next"):
             self._go_on()
             return

@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where a proof fails or a request is refused, 3 where the database does not answer."""
+    """Run it; return 1 where a proof fails or a request is refused, 3 where the database does not answer."""
     from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
 
     try:

@@ -50,7 +50,7 @@ class Settings:
         return self.certificate is not None
 
     def fault(self) -> str | None:
-        """Say what is wrong with these settings; None where nothing is."""
+        """Describe what is wrong with these settings; None where nothing is."""
         if self.host not in LOOPBACK and not self.secure:
             return (
                 f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would go over"

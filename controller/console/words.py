@@ -86,7 +86,7 @@ def cause(reason: Reason) -> str:
 
 
 def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
-    """Say one of several reasons: of both dice at once where both have it."""
+    """Describe one of several reasons: of both dice at once where both have it."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
         return _OF_BOTH[reason.code]
@@ -105,17 +105,17 @@ def seen(reasons: Sequence[Reason], rule: str, said: str) -> str:
 
 
 def stage(name: str) -> str:
-    """Say at which stage a High Roller game is."""
+    """Name the stage of a High Roller game."""
     return _STAGES.get(name, name.replace("_", " ").capitalize())
 
 
 def void_word(attempt: str) -> str:
-    """Say that an attempt of this kind does not count."""
+    """Return the words for an attempt of this kind that does not count."""
     return _VOIDS[attempt]
 
 
 def call_of(data: Data) -> str:
-    """Say what a result means to the game."""
+    """Describe what a result means to the game."""
     if data.call:
         return _CALLS.get(data.call, data.call.replace("_", " "))
     if data.announcement:
@@ -124,7 +124,7 @@ def call_of(data: Data) -> str:
 
 
 def outcome(word: AttemptOutcome) -> str:
-    """Say one outcome of an attempt in a few words."""
+    """Describe one outcome of an attempt in a few words."""
     attempt, _, what = word.type.partition(".")
     data = word.data
     if what == "review":
@@ -139,7 +139,7 @@ def outcome(word: AttemptOutcome) -> str:
 
 
 def ruled_by(result: Result) -> str:
-    """Say who made the result what it is, where a person did."""
+    """Describe who made the result what it is, where a person did."""
     data = result.told[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""
@@ -169,5 +169,5 @@ _PROMPTS: Mapping[str, str] = {
 
 
 def prompt(fields: Sequence[str]) -> str:
-    """Say what is to be touched before a key can be."""
+    """Describe what is to be touched before a key can be."""
     return f"Touch {' and '.join(_PROMPTS[field] for field in fields)}"

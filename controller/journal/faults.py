@@ -322,7 +322,7 @@ WHAT: Mapping[str, str] = {
 
 
 Alarm = Callable[[JournalFault | None], None]
-"""Hears each fault as it begins, and None when all is well again. It must return at once."""
+"""Called with each fault as it begins, and None when all is well again. It must return at once."""
 
 
 FROM_OUTSIDE = "ack"

@@ -126,7 +126,7 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
 
 
 def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
-    """Say in words where two verdicts differ."""
+    """Describe where two verdicts differ."""
     if type(then) is not type(now):
         return (f"a {type(then).__name__} then, a {type(now).__name__} now",)
     return tuple(

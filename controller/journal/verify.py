@@ -108,7 +108,7 @@ SLICE = 1000
 """Rows read at a time: a longer look would keep the WAL from being checkpointed."""
 
 Progress = Callable[[int, int], None]
-"""Hears how many rows have been walked, and how many there are."""
+"""Called with how many rows have been walked, and how many there are."""
 
 _ACK = msgspec.json.Decoder(Ack)
 _PRUNED = msgspec.json.Decoder(Pruned)

@@ -498,7 +498,7 @@ class Attempts(Generic[Value, V]):
             self._ruled_us = entered.t
 
     def _as_it_was(self) -> str:
-        """Say how the attempt stands before a ruling on it."""
+        """Describe how the attempt stands before a ruling on it."""
         if self.state in ("called", self.words.void, self.words.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")

@@ -435,7 +435,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """Say it in a line: `Roll 24 is under review (wall_unclear): say set_dice or no_roll`."""
+        """Describe it in a line: `Roll 24 is under review (wall_unclear): say set_dice or no_roll`."""
         codes = ", ".join(dict.fromkeys(reason.code for reason in self.reasons))
         because = f" ({codes})" if codes else ""
         stands = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"

@@ -31,7 +31,7 @@ class PublishFault(NamedTuple):
 
 
 class Alarm(Protocol):
-    """Hears of faults, from any thread; it returns at once and minds no repetition."""
+    """Called with faults, from any thread; it returns at once and tolerates repetition."""
 
     def began(self, fault: PublishFault) -> None:
         """Note that this fault holds."""

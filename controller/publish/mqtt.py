@@ -194,7 +194,7 @@ class MqttSink:
         self.leave()
 
     def turn(self, timeout_s: float) -> None:
-        """Do what can be done, and wait at most this long for more."""
+        """Process what has arrived, and wait at most this long for more."""
         if self._link is None:
             if self._now_us() >= self._phase_ends_us:
                 self._connect()

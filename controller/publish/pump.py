@@ -135,7 +135,7 @@ class Pump:
         self.doubtful = 0
         """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
         self.turns = 0
-        """Goes up with each turn of the pump's thread."""
+        """Incremented with each turn of the pump's thread."""
 
     # --- any thread ---
 

@@ -100,7 +100,7 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
 def error_of(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
-    """Say in words why `fields` are not the struct they should be: the key, what it is, what it should be."""
+    """Describe why `fields` are not the struct they should be: the key, what it is, what it should be."""
     missing = _MISSING.search(str(error))
     match = _AT.match(str(error))
     assert match is not None

@@ -42,7 +42,7 @@ _GZIP_END = 16
 
 
 def unreadable(error: zlib.error | OSError) -> str:
-    """Say why bytes can't be had: packed data that is damaged, or what the system refused."""
+    """Describe why bytes can't be had: packed data that is damaged, or what the system refused."""
     if isinstance(error, OSError):
         return f"it can't be read ({error.strerror or error})"
     return f"gzip data damaged ({str(error).rpartition(': ')[2]})"

@@ -39,7 +39,7 @@ class Rule(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Say where it stands."""
+        """Describe where it stands."""
         if self.lines == "-":
             return f"{self.document}, which says nothing of it"
         if self.lines == "several":

@@ -62,7 +62,7 @@ def _reviewed(verdict: V, reason: Reason) -> V:
 
 
 def _worth(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
-    """Give what a verdict means for the table: two that are worth the same call the same."""
+    """Return what a verdict means for the table: two that are worth the same call the same."""
     match verdict:
         case ThrowVerdict():
             result: object = (verdict.dice, verdict.warning)

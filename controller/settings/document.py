@@ -79,7 +79,7 @@ def choices_of(shape: Shape) -> tuple[object, ...]:
 
 
 def describe(shape: Shape, key: str = "") -> str:
-    """Say what a value of this shape looks like; the key's ending names its unit."""
+    """Describe what a value of this shape looks like; the key's ending names its unit."""
     choices = choices_of(shape)
     others = [_describe_one(inner, key) for inner in _members(shape) if not _choices(inner)]
     words = ([one_of(choices)] if choices else []) + [text for text in dict.fromkeys(others) if text]

@@ -59,5 +59,5 @@ def config_names(folder: Folder, directory: Path | None = None) -> tuple[str, ..
 
 
 def is_path(name: str) -> bool:
-    """Say whether a name is a file's path rather than a word of the configuration."""
+    """Return whether a name is a file's path rather than a word of the configuration."""
     return "/" in name or name.endswith((".yaml", ".yml"))

@@ -124,7 +124,7 @@ class Book(ABC):
 
     @abstractmethod
     def apply(self, request: Request) -> list[Line]:
-        """Do what a request of the vocabulary says and answer it; raises nothing for any such request."""
+        """Obey a request of the vocabulary and return its answer; raises nothing for any such request."""
 
     @abstractmethod
     def finish(self) -> list[Line]:

@@ -109,7 +109,7 @@ House = Annotated[_House, Depends(_House)]
 
 @router.get("/health", response_model=Health)
 async def health(house: House) -> Response:
-    """Say whether the engine, its database and its broker answer."""
+    """Return whether the engine, its database and its broker answer."""
     return await house.ask("health")
 
 

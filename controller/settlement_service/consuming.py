@@ -111,7 +111,7 @@ class Broker:
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
-        """Goes up while the thread turns."""
+        """Incremented while the thread turns."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
         """Ask a table whether bets are open, from any thread; give why that is no use, where it is none."""

@@ -50,7 +50,7 @@ class Counter:
         self._broker = broker
 
     def answer(self, ask: CounterRequest) -> CounterAnswer:
-        """Do what is asked, where the token allows it."""
+        """Handle the request, where the token allows it."""
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
         except _Turned as turned:

@@ -106,9 +106,9 @@ class Front:
         self.ready = False
         """Whether requests are answered."""
         self.beats = 0
-        """Goes up while the other process turns."""
+        """Incremented while the other process turns."""
         self.probes = 0
-        """Goes up while the database can be written."""
+        """Incremented while the database can be written."""
         self.starts = 0
         self._stopping = Event()
         self._probe_now = Event()

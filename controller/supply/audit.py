@@ -173,7 +173,7 @@ class Finding(NamedTuple):
     certain: bool
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Describe it in a line."""
         about = self.advisory.summary or self.advisory.details.partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *self.advisory.aliases))
         may = "" if self.certain else "may be affected, the advisory does not say which releases are: "

@@ -25,7 +25,7 @@ class Finding:
 
 
 class Act(Protocol):
-    """Hears the readings that follow its request, in order of arrival."""
+    """Receives the readings that follow its request, in order of arrival."""
 
     @property
     def sensor(self) -> str:

@@ -303,7 +303,7 @@ class JevoisCamera:
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         due = self.next_deadline()
         if due is not None and now_us >= due:
             seen = f"no whole frame for {self._settings.silent_s:g} s (is serout on, and sermark?)"

@@ -219,7 +219,7 @@ class JsonCamera:
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         told = self._health.tick(now_us)
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._heard_us) / 1e6

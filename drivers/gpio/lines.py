@@ -196,7 +196,7 @@ class GpioDevice(ABC):
         return told
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         told = self._ended(now_us)
         if not self._is_open:
             return told

@@ -64,7 +64,7 @@ class PanelDevice(GpioDevice):
             self._send(name)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         for name in [name for name, dark_us in self._dark_us.items() if dark_us <= now_us]:
             del self._dark_us[name]
             self._lit[name] = False

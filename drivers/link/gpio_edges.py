@@ -89,7 +89,7 @@ class LineRequest(Protocol):
         ...
 
     def is_active(self) -> bool:
-        """Look at the line. Raises OSError."""
+        """Read the line. Raises OSError."""
         ...
 
     def release(self) -> None:

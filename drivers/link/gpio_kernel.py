@@ -60,7 +60,7 @@ class GpiodLine:
         return [KernelEdge(e.event_type is rising, e.timestamp_ns, e.line_seqno) for e in events]
 
     def is_active(self) -> bool:
-        """Look at the line."""
+        """Read the line."""
         return bool(self._request.get_value(self._line))
 
     def release(self) -> None:

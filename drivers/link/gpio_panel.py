@@ -89,7 +89,7 @@ class _Contact:
         self._post = post
 
     def is_active(self) -> bool:
-        """Look at the pin."""
+        """Read the pin."""
         return bool(self.device.pin.state) != self._active_low
 
     def listen(self) -> None:

@@ -58,7 +58,7 @@ class Hub:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now. First `take` all that has arrived, or a device may look silent."""
+        """Handle what is due by now. First `take` all that has arrived, or a device may look silent."""
         readings = []
         for device, outlet in self._devices.values():
             due = device.next_deadline()
@@ -113,7 +113,7 @@ class Station:
     ) -> None:
         """Serve each device at its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
         self.turns = 0
-        """Goes up while the thread is alive."""
+        """Incremented while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
         pairs = [(device, self._link(device.name, port, chance)) for device, port in devices]

@@ -103,7 +103,7 @@ class NodeDevice:
         return self._readings(self._end.receive(now_us, data), now_us)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         return self._readings(self._end.tick(now_us), now_us)
 
     def next_deadline(self) -> int | None:

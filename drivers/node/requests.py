@@ -44,7 +44,7 @@ class Commands:
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
     def send_due(self, now_us: int, wire: Wire) -> list[CommandResult]:
-        """Say what is due; return those that had their last try."""
+        """Send what is due; return those that had their last try."""
         given_up = []
         for number, waiting in list(self._waiting.items()):
             if now_us < waiting.due_us:

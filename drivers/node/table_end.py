@@ -179,7 +179,7 @@ class TableEnd:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> Sequence[Message]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         told: list[Message] = [*self.health.tick(now_us)]
         if self.phase is not Phase.UP:
             told += self._commands.expire(now_us)

@@ -136,7 +136,7 @@ class Shoe:
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         told = self._health.tick(now_us)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:

@@ -52,7 +52,7 @@ class Peer(Protocol):
         ...
 
     def tick(self, now_us: int) -> None:
-        """Do what is due by now."""
+        """Handle what is due by now."""
         ...
 
     def next_due_us(self) -> int | None:
@@ -147,7 +147,7 @@ class Board:
             self._end.acknowledge(clock_us, command.number, ok=known, says=says)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Say what was seen, stamped with the board's clock of that moment."""
+        """Report what was seen, stamped with the board's clock of that moment."""
         if self.hung:
             return
         kind, fields = texts_of(reading)
@@ -296,7 +296,7 @@ class VirtualShoe(Unasked):
         self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Say what left the shoe, or what its lid did."""
+        """Report what left the shoe, or what its lid did."""
         del now_us
         if self.hung:
             return
@@ -377,7 +377,7 @@ class Cable:
         self.port: str | None = peer.name
         """The name under which the table sees it; None while it is pulled."""
         self.plugged = 0
-        """Goes up whenever it is plugged in: each time as another port."""
+        """Incremented whenever it is plugged in: each time as another port."""
         self.blocked = False
         """The device's port takes no bytes."""
         self.outbox = bytearray()
@@ -414,7 +414,7 @@ class Cable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Do what is due by now; what the device says goes onto the wire."""
+        """Handle what is due by now; what the device says goes onto the wire."""
         if heard := self.to_peer.take(now_us):
             self.peer.receive(now_us, heard)
         due = self.peer.next_due_us()

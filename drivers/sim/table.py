@@ -257,7 +257,7 @@ class VirtualTable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Do what is due by now, each at its own time."""
+        """Handle what is due by now, each at its own time."""
         while (due := self.next_due_us()) is not None and due <= now_us:
             self._now_us = max(self._now_us, due)
             self._step(self._now_us)

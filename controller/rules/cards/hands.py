@@ -104,7 +104,7 @@ def meet(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"]
 
 
 def announcement(dealer: Strength) -> str:
-    """Say the dealer's hand as the dealer does (T-DEAL-6)."""
+    """Name the dealer's hand as the dealer does (T-DEAL-6)."""
     if not dealer.qualifies:
         return "Dealer doesn't play"
     if dealer.kind is not Kind.HIGH_CARD:

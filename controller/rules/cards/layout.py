@@ -185,7 +185,7 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
 
 
 def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
-    """Say whom a shoe that names positions dealt to out of turn: the dealer's left is first, he is last."""
+    """Name whom a shoe that names positions dealt to out of turn: the dealer's left is first, he is last."""
     dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
     return next(

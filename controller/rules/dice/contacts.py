@@ -441,7 +441,7 @@ def _beyond(way: Approach, span: Span) -> Contact | None:
 
 
 def _never_near(way: Approach, m: int) -> Contact:
-    """Say how far from the wall a die stopped or turned back that did not touch it."""
+    """Describe how far from the wall a die stopped or turned back that did not touch it."""
     gaps = way.gaps
     stopped = way.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
     return Contact(

@@ -86,7 +86,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
-    """Say of each contact of a die whether it was a hit, by the stories that keep the camera's names."""
+    """Return for each contact of a die whether it was a hit, by the stories that keep the camera's names."""
     answers = {end[label] for end in account.own_ends}
     touched = [story for end, story in account.own.items() if end[label]]
     made = min(touched).made[label]

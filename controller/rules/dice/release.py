@@ -123,7 +123,7 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
 
 
 def _in_flight(die: DieSeen) -> bool:
-    """Tell whether a die's first points are those of a throw, not of a die that lies or is pushed."""
+    """Return whether a die's first points are those of a throw, not of a die that lies or is pushed."""
     points = die.track[:FIRST_POINTS]
     elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
     return (

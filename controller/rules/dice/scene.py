@@ -43,18 +43,18 @@ class DieSeen:
 
     @property
     def seen(self) -> bool:
-        """Tell whether the throw has any reading of this die."""
+        """Return whether the throw has any reading of this die."""
         seen = self.releases or self.surfaced or self.track or self.rests or self.offs
         return bool(seen or self.losts or self.contacts)
 
     @property
     def gone(self) -> bool:
-        """Tell whether the die left the table and was not seen at rest since."""
+        """Return whether the die left the table and was not seen at rest since."""
         return bool(self.offs) and not (self.rests and self.rests[-1].t > self.offs[-1].t)
 
     @property
     def rest(self) -> DieRest | None:
-        """Give the die's last rest, unless its track went on elsewhere after it."""
+        """Return the die's last rest, unless its track went on elsewhere after it."""
         if not self.rests:
             return None
         rest = self.rests[-1]
@@ -67,7 +67,7 @@ class DieSeen:
 
     @property
     def ended(self) -> bool:
-        """Tell whether nothing more can happen to this die."""
+        """Return whether nothing more can happen to this die."""
         return self.gone or self.rest is not None
 
 
@@ -92,11 +92,11 @@ class Scene:
 
     @property
     def hidden_ms(self) -> float:
-        """Give the time without a track point after which a die counts as hidden."""
+        """Return the time without a track point after which a die counts as hidden."""
         return HIDDEN_FRAMES * self.errors.frame_ms
 
     def ms(self, t_us: int) -> float:
-        """Give a time in milliseconds from the throw's start."""
+        """Return a time in milliseconds from the throw's start."""
         return (t_us - self.start_us) / 1000.0
 
     def cameras(self) -> frozenset[str]:
@@ -105,7 +105,7 @@ class Scene:
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
     def down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
-        """Tell whether a device was down (or, with `faults`, unwell) at this time."""
+        """Return whether a device was down (or, with `faults`, unwell) at this time."""
         down = False
         since = 0
         for event in self.devices:
@@ -117,15 +117,15 @@ class Scene:
         return down and not since < self.last_seen.get(dev, -1) <= t_us
 
     def went_down(self, dev: str) -> bool:
-        """Tell whether a device was down at any time of the throw."""
+        """Return whether a device was down at any time of the throw."""
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
     def was_unwell(self, dev: str) -> bool:
-        """Tell whether a device was down, or there but not well, at any time of the throw."""
+        """Return whether a device was down, or there but not well, at any time of the throw."""
         return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
 
     def hears(self, wall: str, t_us: int) -> bool:
-        """Tell whether a sensor known to be well listened at this wall at this time."""
+        """Return whether a sensor known to be well listened at this wall at this time."""
         kind = f"wall_impact:{wall}"
         ears = {dev for dev, kinds in self.sources.items() if kind in kinds}
         ears.update(impact.dev for impact in self.impacts if impact.wall == wall)
@@ -133,7 +133,7 @@ class Scene:
 
 
 def sightings(die: DieSeen) -> Iterator[Reading]:
-    """Give every reading of a die but its track points beyond the first."""
+    """Return every reading of a die but its track points beyond the first."""
     yield from die.releases
     yield from die.track[:1]
     yield from die.rests

@@ -114,7 +114,7 @@ def _sure(contact: Contact) -> bool:
 def _exchanges(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
-    """Give each way in which the names may have been exchanged: its price, when, and the paths it makes."""
+    """Return each way in which the names may have been exchanged: its price, when, and the paths it makes."""
     found = meetings(scene, paths, _telling(scene, contacts))
     if not found:
         return

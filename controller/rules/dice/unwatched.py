@@ -51,7 +51,7 @@ def _until(after: Sighting) -> str:
 
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
-    """Give the times for which a die was not watched that are longer than the limit."""
+    """Return the times for which a die was not watched that are longer than the limit."""
     seen: list[Sighting] = [*die.releases, *die.surfaced, *die.track, *die.rests]
     seen.sort(key=attrgetter("t"))
     for before, after in pairwise(seen):
@@ -66,7 +66,7 @@ def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> It
 
 
 def _waits(die: DieSeen, before: Sighting, after: Sighting) -> bool:
-    """Tell whether a die lay still from the one to the other, so that a camera had nothing to tell of it."""
+    """Return whether a die lay still between the two, so that a camera had nothing to report of it."""
     if isinstance(before, DieRest):
         return isinstance(after, DieAt) or _near(before, after)
     return isinstance(after, DieRest) and _near(before, after) and _stopped(die, before)
@@ -84,7 +84,7 @@ def _stopped(die: DieSeen, last: Sighting) -> bool:
 
 
 def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:
-    """Give when a die that lay still was lost, or its camera went away; None where neither was told."""
+    """Return when a die that lay still was lost, or its camera went away; None where neither was told."""
     losts = [lost.t for lost in die.losts]
     downs = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
     return min((t for t in (*losts, *downs) if last.t <= t < until_us), default=None)

@@ -7,7 +7,7 @@ from controller.model.verdicts import Reason
 
 
 def wall_words(rules: ThrowRules) -> str:
-    """Say what the rule set asks of the dice."""
+    """Describe what the rule set asks of the dice."""
     if rules.wall == "any":
         return "both must hit a wall"
     if rules.wall == "far" or rules.far_wall_required:
@@ -16,17 +16,17 @@ def wall_words(rules: ThrowRules) -> str:
 
 
 def no_roll_line(reasons: Sequence[Reason]) -> str:
-    """Say why there is no roll."""
+    """Describe why there is no roll."""
     return f"No Roll: {_causes(reasons)}"
 
 
 def review_line(reasons: Sequence[Reason]) -> str:
-    """Say what a person must decide on."""
+    """Describe what a person must decide on."""
     return f"Review: {_causes(reasons)}"
 
 
 def roll_line(dice: tuple[int, int], walls: Sequence[str], *, warning: bool) -> str:
-    """Say what was rolled, which walls the dice hit, and that a warning is due."""
+    """Describe what was rolled, which walls the dice hit, and that a warning is due."""
     line = f"Roll {dice[0]}-{dice[1]}: {_walls(walls)}"
     return f"{line}; the shooter is warned" if warning else line
 

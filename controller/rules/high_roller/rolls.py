@@ -59,7 +59,7 @@ CARDS_A_DECK = 11 * OF_A_RANK
 
 
 def rank_of(text: str) -> int | None:
-    """Give the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other card."""
+    """Return the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for another card."""
     return _RANKS.get(text)
 
 
@@ -79,7 +79,7 @@ class Rolled(NamedTuple):
 
 
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
-    """Give the seats from the button on: the order of buying (H-BTN-2) and of equals (H-ORDER-1)."""
+    """Return the seats from the button on: the order of buying (H-BTN-2) and of equals (H-ORDER-1)."""
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]
 
@@ -95,7 +95,7 @@ class RollPolicy(NamedTuple):
 
 
 def policy_of(rules: HighRollerRules) -> RollPolicy:
-    """Give the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
+    """Return the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",
@@ -123,17 +123,17 @@ class RollOff(msgspec.Struct, frozen=True):
 
     @property
     def next(self) -> BoughtCard:
-        """Give the card whose roll is next."""
+        """Return the card whose roll is next."""
         return self.turns[0]
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Give who is still in, in the order of their rolls."""
+        """Return who is still in, in the order of their rolls."""
         cards = (*(rolled.card for rolled in self.done), *self.turns)
         return tuple(dict.fromkeys(card.player for card in cards))
 
     def may_decline(self) -> bool:
-        """Tell whether the next roll may be left out: everybody who remains rolls at least once (H-WIN-1)."""
+        """Return whether the next roll may be left out: all who remain roll at least once (H-WIN-1)."""
         player = self.next.player
         left = sum(card.player == player for card in self.turns)
         return left > 1 or any(rolled.card.player == player for rolled in self.done)

@@ -93,7 +93,7 @@ class Case:
         return Reason(code=code, rule=self.rule(code), seen=seen)
 
     def turns_seen(self) -> str:
-        """Say how far the ball ran, as in "3.6 turns of 4 (3.5 to 3.7)"."""
+        """Describe how far the ball ran, as in "3.6 turns of 4 (3.5 to 3.7)"."""
         assert self.ball is not None
         ball = self.ball
         most = f"to {self.turns_to:.1f}" if isfinite(self.turns_to) else "or more"

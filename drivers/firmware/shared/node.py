@@ -108,7 +108,7 @@ class Node:
         raise NotImplementedError
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Do what the table asks, once; give whether it was done, and a word on it."""
+        """Obey a request of the table once; return whether it was done, and a word on it."""
         raise NotImplementedError
 
     def announce(self) -> None:
@@ -202,7 +202,7 @@ class Node:
         self.next_us = self.clock() + BEAT_US
 
     def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
-        """Do what a sentence of the session asks."""
+        """Obey a sentence of the session."""
         if verb == "ping":
             got = str(got_us % WRAP_US)
             self.say("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())

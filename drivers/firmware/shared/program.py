@@ -34,7 +34,7 @@ class Board:
         return []
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Do what the table asks; whether it was done, and a word on it."""
+        """Obey a request of the table; return whether it was done, and a word on it."""
         if verb == "selftest":
             return self.selftest()
         return False, "no " + verb
@@ -93,7 +93,7 @@ class Program(Node):
             self.pings += 1
 
     def turn(self) -> None:
-        """Do once all that is due: the table first, because its questions for the clock must not wait."""
+        """Handle all that is due: the table first, because its questions for the clock must not wait."""
         self.hardware.feed()
         data = self.hardware.read()
         if data:

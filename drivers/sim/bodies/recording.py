@@ -60,7 +60,7 @@ class Meeting:
 
 @dataclass(slots=True)
 class Recorder:
-    """Hears an engine's steps; `flight` tells what it made of them."""
+    """Receives an engine's steps; `flight` tells what it made of them."""
 
     cast: Cast
     t_us: list[int] = field(default_factory=list)

@@ -65,7 +65,7 @@ class CrapsBook(Book):
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[Line]:
-        """Do what one request says and answer it, bets in the order they were made."""
+        """Obey one request and return its answer, bets in the order they were made."""
         match request:
             case BetRequest():
                 return self._bet(request)

@@ -205,7 +205,7 @@ class HighRollerBook(Book):
         return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
     def apply(self, request: Request) -> list[Line]:
-        """Do what a request says and answer it."""
+        """Obey a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)

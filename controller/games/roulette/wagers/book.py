@@ -108,7 +108,7 @@ class RouletteBook(Book):
         return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[Line]:
-        """Do what a request says and answer it."""
+        """Obey a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)

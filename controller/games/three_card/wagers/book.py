@@ -103,7 +103,7 @@ class ThreeCardBook(Book):
         return tuple(sorted(lacking, key=_left_to_right))
 
     def apply(self, request: Request) -> list[Line]:
-        """Do what a request says and answer it."""
+        """Obey a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
