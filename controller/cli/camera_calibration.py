@@ -65,7 +65,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "calibrate",
         help="lens and felt, from pictures of the board",
         description="measure the lens by pictures of the board held in many ways, and where the felt is by"
-        " pictures of it flat in the table's corners; exit 1: the pictures do not tell",
+        " pictures of it flat in the table's corners; exit 1: the pictures are not enough",
         allow_abbrev=False,
     )
     calibrate.add_argument("rig", metavar="RIG.yaml", type=Path, help="the rig's file: `camera` and `table`")
@@ -109,7 +109,7 @@ def _board(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    """Measure; 1 where the pictures do not tell."""
+    """Measure; 1 where the pictures are not enough."""
     before = rig_file_of(arguments.rig)
     held = [(path, picture_of(path)) for path in arguments.held]
     laid = [(at, picture_of(at.path)) for at in arguments.flat]

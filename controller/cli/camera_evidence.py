@@ -51,7 +51,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     prune = deeds.add_parser("prune", help="delete the oldest, by age and size", allow_abbrev=False)
     prune.add_argument("--rig", type=Path, metavar="RIG.yaml", help="its own limits, and its folder")
     prune.add_argument("--days", type=whole(1, 3650), metavar="N", help="delete what is older")
-    prune.add_argument("--max-mb", type=whole(0, 10_000_000), metavar="N", help="keep so many megabytes")
+    prune.add_argument("--max-mb", type=whole(0, 10_000_000), metavar="N", help="keep at most N megabytes")
     prune.set_defaults(way=_prune)
     delete = deeds.add_parser("delete", help="delete these files", allow_abbrev=False)
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")

@@ -138,8 +138,10 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
         "open, nor of a hand that is not decided."
     )
     limit = parser.add_mutually_exclusive_group()
-    limit.add_argument("--attempts", type=whole(1, MANY), metavar="N", help="so many (default: until Ctrl-C)")
-    limit.add_argument("--seconds", type=whole(1, 86_400), metavar="N", help="for so long")
+    limit.add_argument(
+        "--attempts", type=whole(1, MANY), metavar="N", help="stop after N attempts (default: until Ctrl-C)"
+    )
+    limit.add_argument("--seconds", type=whole(1, 86_400), metavar="N", help="stop after N seconds")
     parser.add_argument("out", type=Path, metavar="OUT", help="the log: NAME.jsonl or NAME.jsonl.gz")
     add_socket(parser)
 

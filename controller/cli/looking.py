@@ -31,7 +31,7 @@ class Look:
 def add_follow(parser: argparse.ArgumentParser) -> None:
     """Declare that a page can be followed."""
     parser.add_argument(
-        "-f", "--follow", action="store_true", help=f"draw it anew every {EVERY_S:g} s, until Ctrl-C"
+        "-f", "--follow", action="store_true", help=f"redraw every {EVERY_S:g} s, until Ctrl-C"
     )
 
 

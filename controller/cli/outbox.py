@@ -16,7 +16,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `outbox`."""
     parser.add_argument(
-        "--limit", type=whole(1, 1000), default=100, metavar="N", help="so many at most (default: 100)"
+        "--limit", type=whole(1, 1000), default=100, metavar="N", help="show at most N (default: 100)"
     )
     parser.add_argument(
         "--after", type=whole(0, ROWS), default=0, metavar="ROW", help="only those after this row"

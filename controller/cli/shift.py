@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole(0, _MAX_SHIFTS),
         default=0,
         metavar="N",
-        help="the shift so many before the last one (default: 0, the last one, open or closed)",
+        help="the shift N before the last one (default: 0, the last one, open or closed)",
     )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page (HTML) that prints, too")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_speed,
         default=1.0,
         metavar="X",
-        help=f"so many times as fast as life, up to {_FASTEST:g}; only for a program that follows DIR/clock",
+        help=f"speed relative to real time, up to {_FASTEST:g}; only for a program that follows DIR/clock",
     )
     parser.add_argument(
         "--faults", type=_seed, metavar="SEED", help="have faults of this seed now and then (default: none)"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
     )
     parser.add_argument(
-        "--throws", type=whole(1, MANY), metavar="N", help="end after so many throws, spins or games"
+        "--throws", type=whole(1, MANY), metavar="N", help="end after N throws, spins or games"
     )
     parser.add_argument(
         "--technician",

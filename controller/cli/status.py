@@ -88,7 +88,7 @@ def _play(status: Status) -> Iterator[Entry]:
     if not state:
         return
     mode = "test mode" if status.get("testing") else f"{state.get('table', 'open')}, {status['lock']}"
-    yield Entry("table", f"{mode}, in the shadow: it tells nobody" if status.get("shadow") else mode)
+    yield Entry("table", f"{mode}, in shadow mode: nothing is published" if status.get("shadow") else mode)
     point = state.get("point")
     if isinstance(point, int):
         yield Entry("puck", puck_in_words(point))
@@ -122,7 +122,7 @@ _STANDS = {"review": "under review: a person must rule", "proposed": "proposed: 
 def _lock(lock: Mapping[str, object]) -> Iterator[Entry]:
     if lock:
         who = f" ({lock['who']})" if lock.get("who") else ""
-        yield Entry("by", f"{lock.get('by') or 'nobody knows whom'}{who}")
+        yield Entry("by", f"{lock.get('by') or 'unknown'}{who}")
         why = str(lock.get("says") or lock.get("cause") or "no reason was given")
         yield Entry("why", why, "yellow")
         yield Entry("clears", str(lock.get("clears")))

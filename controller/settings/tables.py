@@ -191,7 +191,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
             hint = "add mqtt: with the broker's host"
             yield document.mistake(("publish", "mqtt"), "nothing", "the way to the broker", hint)
         if not TABLE_NAME.fullmatch(written.table):
-            expected = "1 to 64 letters, digits, '-', '_' and '.', as whoever publishes over MQTT must have"
+            expected = "1 to 64 letters, digits, '-', '_' and '.', as publishing over MQTT requires"
             yield document.mistake(("table",), f"'{written.table}'", expected)
     key = None if publish.mqtt is None else publish.mqtt.engine_key
     if key is not None and not PUBLIC_KEY.fullmatch(key):
@@ -205,7 +205,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
         found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files of TLS 1.3"
         yield document.mistake(("publish", "mqtt", "tls"), found, expected, hint)
     if publish.to == "socket" and publish.max_unacknowledged is not None:
-        expected = "no such limit with to: socket: whoever asks there is not missed"
+        expected = "no such limit with to: socket: clients of the socket are not monitored"
         yield document.mistake(
             ("publish", "max_unacknowledged"), str(publish.max_unacknowledged), expected, "delete it"
         )

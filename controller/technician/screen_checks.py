@@ -102,7 +102,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
         try:
             knock.connect(str(path))
         except OSError as error:
-            says = f"{path}: found nobody answering ({error.strerror or error})"
+            says = f"{path}: no answer ({error.strerror or error})"
             return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
     return Finding("ok", about, f"{path}: takes connections")
 
@@ -118,7 +118,7 @@ def _port(starts: str, *, active: bool) -> Finding:
         with socket.create_connection((host, port), PATIENCE_S):
             return Finding("ok", about, f"{host}:{port}: takes connections")
     except OSError as error:
-        says = f"{host}:{port}: found nobody answering ({error.strerror or error})"
+        says = f"{host}:{port}: no answer ({error.strerror or error})"
         return Finding("fault", about, says, f"journalctl -u {CONSOLE}; systemctl restart {CONSOLE}")
 
 

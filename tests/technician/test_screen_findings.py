@@ -114,7 +114,7 @@ def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_told(installed: Install
     assert "open to everybody" in installed.wrong().says
     installed.path.chmod(0o660)
     installed.door.close()
-    assert "found nobody answering" in installed.wrong().says
+    assert "no answer" in installed.wrong().says
     installed.path.unlink()
     assert installed.wrong().remedy == f"journalctl -u {SIGN_IN}"
     installed.active[SIGN_IN] = "inactive"
@@ -123,6 +123,6 @@ def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_told(installed: Install
 
 def test_a_console_that_does_not_run_or_does_not_answer_is_told(installed: Installed) -> None:
     installed.listening.close()
-    assert f"127.0.0.1:{installed.port}: found nobody answering" in installed.wrong().says
+    assert f"127.0.0.1:{installed.port}: no answer" in installed.wrong().says
     installed.active[CONSOLE] = "failed"
     assert "systemctl enable --now table-console" in installed.wrong().remedy
