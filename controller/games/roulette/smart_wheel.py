@@ -12,6 +12,11 @@ from controller.model.readings import Reading, WheelStatus
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel.wheel_word import WheelWord
 
+SILENCE_US = 1_000_000
+"""The wheel tells its state twice a second: whoever heard nothing for so long may have missed two."""
+IN_ONE_GO_US = 250_000
+"""States that follow each other sooner than the wheel tells them come in one go: a cable stood still."""
+
 
 class SmartSpins(WheelSpins):
     """The spins of one smart wheel, from the ball in its rim to the ruling."""
@@ -20,12 +25,18 @@ class SmartSpins(WheelSpins):
 
     _word: WheelWord | None = None
     _dropped = False
+    _heard_us: int | None = None
+    """When the wheel was heard last; None where it was not in this recording."""
+    _before_silence_us: int | None = None
+    """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
 
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         before = self.games.last
+        if isinstance(reading, WheelStatus):
+            self._note_heard(reading.t)
         begins = self.games.see(reading) if isinstance(reading, WheelStatus) else None
         word = self._word
         if word is not None and (self.attempts.under_way or self.attempts.state == "held"):
@@ -70,7 +81,7 @@ class SmartSpins(WheelSpins):
 
     def _after(self, word: WheelWord, reading: Reading) -> None:
         if word.closed_by is reading:
-            self._game.no_more_bets(reading.t)
+            self._game.no_more_bets(self._closed_by_us(reading.t))
         if not self.attempts.under_way:
             if word.verdict().ruling is not Ruling.VALID:
                 self._decide(reading.t)
@@ -93,11 +104,32 @@ class SmartSpins(WheelSpins):
         """Close the bets that are still open: the ball has dropped, or a person must rule first."""
         if self._dropped:
             return
+        closed_us = self._closed_by_us(t)
         if word.number is None:
-            self._game.no_more_bets(t, "wheel_fault")
+            self._game.no_more_bets(closed_us, "wheel_fault")
             return
         self._dropped = True
-        self._game.dropped(t)
+        self._game.dropped(closed_us if self._game.bets_open else t)
+
+    def _note_heard(self, t: int) -> None:
+        if self._heard_us is not None:
+            apart_us = t - self._heard_us
+            if apart_us > SILENCE_US:
+                self._before_silence_us = self._heard_us
+            elif apart_us > IN_ONE_GO_US:
+                self._before_silence_us = None
+        self._heard_us = t
+
+    def _closed_by_us(self, t: int) -> int:
+        """Return the moment as of which bets close that the wheel is heard to have closed by t (R-SPIN-3).
+
+        Its states have no time of their own. What comes after a silence may be as old as that: the table's
+        word was given meanwhile, to people who saw the wheel.
+        """
+        if self._before_silence_us is not None:
+            return self._before_silence_us
+        silent = self._heard_us is not None and t - self._heard_us > SILENCE_US
+        return self._heard_us if silent and self._heard_us is not None else t
 
     # --- what the life-cycle asks of its game ---
 

@@ -54,6 +54,32 @@ def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
     assert closed.t == next(word.t for word in words(GAME) if word.state == 4)
 
 
+@pytest.mark.parametrize("from_frame", [0, 3, 8, 12, 13])
+@pytest.mark.parametrize("seconds", [2, 4, 8, 30])
+def test_R_SPIN_3_what_a_cable_held_back_closes_the_bets_as_of_the_last_state_before_it(
+    from_frame: int, seconds: int
+) -> None:
+    """The wheel's states have no time of their own: whoever looked at the wheel meanwhile knew more."""
+    stalled_from_us = words(GAME)[from_frame].t
+    ends_us = stalled_from_us + seconds * 1_000_000
+    held = [
+        msgspec.structs.replace(reading, t=max(reading.t, ends_us))
+        if reading.t > stalled_from_us
+        else reading
+        for reading in GAME
+    ]
+    closes_us = next(word.t for word in words(GAME) if word.state == 4)
+    closed = next(o for o in outcomes(held) if o.type == "bets.closed")
+    assert closed.t == (stalled_from_us if closes_us < ends_us else closes_us)
+
+
+def test_R_SPIN_3_one_state_that_is_missed_moves_no_close() -> None:
+    lines = game(12, " 7", "23")
+    at = next(n for n, line in enumerate(lines) if line.startswith("*X;4"))
+    closed = next(o for o in outcomes(heard([*lines[: at - 1], "", *lines[at:]])) if o.type == "bets.closed")
+    assert closed.t == START_US + at * PERIOD_US
+
+
 def test_game_after_game_each_number_is_called_once_and_never_the_last_games() -> None:
     lines = [*game(12, " 7", "23"), *game(13, "23", "00", direction=1), *game(14, "00", " 0")]
     assert numbers(outcomes(heard(lines))) == ["23", "00", "0"]
