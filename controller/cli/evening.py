@@ -5,7 +5,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TextIO, cast, get_args
@@ -16,6 +16,7 @@ from controller.cli.practice import Practice
 from controller.cli.screen import Screen
 from controller.cli.shell import OK, on_stop, own_name, printable, say
 from controller.cli.words import wall_clock
+from controller.model.geometry import DiceTable
 from controller.model.homography import Pair
 from controller.model.tables import TableSettings
 from controller.settings.places import config_file, is_path
@@ -27,11 +28,13 @@ from drivers.sim.faults import DeviceKind, Schedule
 from drivers.sim.scenes import Began, Over, Played, Story, Told
 from drivers.sim.setting import (
     NoEveningError,
+    RenderedThrows,
     first_guess,
     for_practice,
     types_for,
     virtual_table,
     with_own_cameras,
+    with_rendered_camera,
     with_technician,
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
@@ -58,6 +61,7 @@ class Evening:
         types = types_for(settings, boards)
         types = {name: _type_in(document, name) or kind for name, kind in types.items()}
         seed, guess = arguments.seed, None
+        self._closing: list[Callable[[], None]] = []
         self._practice: Practice | None = None
         if arguments.staff == "me":
             self._practice = Practice(settings, Screen(sys.stdout), self._stopping, seed=seed)
@@ -76,6 +80,16 @@ class Evening:
             types = with_own_cameras(settings, types)
             guess = None if settings.dice_table is None else first_guess(settings.dice_table)
             self._table = with_technician(settings, types, seed=seed, tell=self._tell, boards=boards)
+        elif arguments.camera == "rendered":
+            self._table = with_rendered_camera(
+                settings,
+                types,
+                self._rendered,
+                seed=seed,
+                tell=self._tell,
+                attempts=arguments.throws,
+                boards=boards,
+            )
         else:
             self._table = virtual_table(
                 settings, types, seed=seed, tell=self._tell, attempts=arguments.throws, boards=boards
@@ -108,10 +122,19 @@ class Evening:
         try:
             self._stage.run(lambda: self._stopping.is_set() or self._ended())
         finally:
+            for close in self._closing:
+                close()
             self._truth.close()
             self._claim.release()
         print("the virtual table is switched off")
         return OK
+
+    def _rendered(self, seed: int, felt: DiceTable) -> RenderedThrows:
+        from controller.cli.rendered_evening import RenderedEvening  # noqa: PLC0415 - it needs extras
+
+        evening = RenderedEvening(seed, felt)
+        self._closing.append(evening.close)
+        return evening
 
     def _practise(self, practice: Practice) -> int:
         try:

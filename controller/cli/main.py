@@ -210,6 +210,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "PIL": "pictures",
     "cv2": "vision",
     "numpy": "vision",
+    "mujoco": "physics",
     "littlefs": "firmware",
 }
 """The extra that brings each package; pyproject.toml lists them."""

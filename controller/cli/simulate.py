@@ -10,6 +10,7 @@ from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",
+    "tablectl simulate craps --camera rendered     # its own dice camera sees drawn throws",
     "tablectl simulate three-card --dir VIRTUAL",
     "tablectl simulate roulette --seed 7 --faults 1 --dir VIRTUAL",
     "tablectl simulate craps --staff me           # practise: you rule, and get a score",
@@ -53,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who is the staff; `me`: dice, ball and cards wait for your word, the controller runs beside"
         " them, and a score tells at the end what was missed (default: virtual)",
     )
+    parser.add_argument(
+        "--camera",
+        choices=("scripted", "rendered"),
+        default="scripted",
+        help="where the dice's tracks and faces come from: a script with a sensor's errors, or the product's"
+        " own dice camera, which is shown drawn pictures of throws by physics (default: scripted)",
+    )
     parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
 
 
@@ -63,6 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     if arguments.staff == "me" and (arguments.technician or arguments.speed != 1):
         say("simulate: found --staff me with --technician or --speed, expected a table as fast as life alone")
+        return BAD_INPUT
+    if arguments.camera == "rendered" and (arguments.technician or arguments.staff == "me"):
+        say("simulate: found --camera rendered with --technician or --staff me, expected it alone")
         return BAD_INPUT
     if arguments.table is None:
         say("simulate: found no TABLE, expected a table's name or file; or ask for --list-faults")

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import Protocol
 
 import msgspec
 
@@ -12,6 +13,7 @@ from controller.model.readings import AnyReading, WallImpact, kind_of
 from controller.model.tables import Device, TableSettings
 from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
+from drivers.sim.bodies import bank
 from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
@@ -176,6 +178,49 @@ def with_technician(
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
     table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
     return table
+
+
+def with_rendered_camera(
+    settings: TableSettings,
+    types: Mapping[str, DeviceKind],
+    throws: Callable[[int, DiceTable], "RenderedThrows"],
+    *,
+    seed: int,
+    tell: Callable[[Story], None],
+    attempts: int | None = None,
+    boards: Boards | None = None,
+) -> VirtualTable:
+    """Make a virtual table whose camera tells what it sees in drawn pictures, one throw at a time.
+
+    `throws` begins with the throws of a seed at a table.
+
+    Raises:
+        NoEveningError: no dice are thrown at this table, or none of those that the engine knows fit it.
+    """
+    felt = settings.dice_table
+    if settings.rules.game != "craps" or felt is None or not bank.fits(felt):
+        raise NoEveningError(
+            f"{settings.table}: found no craps table of 3600 by 1100 mm with dice of 19 mm, expected one:"
+            " the rendered throws are worked out for that"
+        )
+    coming = throws(seed, felt)
+    table = virtual_table(
+        settings, types, seed=seed, tell=tell, attempts=attempts, boards=boards, one_by_one=coming.play
+    )
+    table.cue = coming.ready
+    return table
+
+
+class RenderedThrows(Protocol):
+    """Throws that take a while to work out: `drivers.sim.rendered_throws`, which needs extras."""
+
+    def ready(self) -> bool:
+        """Return whether the next throw is worked out."""
+        ...
+
+    def play(self, seed: int, count: int, after_trouble: bool, /) -> Act:
+        """Return the next throw."""
+        ...
 
 
 def for_practice(

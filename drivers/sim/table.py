@@ -70,7 +70,7 @@ def of_dice(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         _, feed, scenes = dice.evening(seed, mix, count, table=table, rules=rules)
-        return _act(feed, scenes)
+        return act_of(feed, scenes)
 
     return play
 
@@ -80,7 +80,7 @@ def of_wheel(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) 
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         _, feed, scenes = wheel.evening(seed, mix, count, wheel=wheel_, rules=rules)
-        return _act(feed, scenes)
+        return act_of(feed, scenes)
 
     return play
 
@@ -90,7 +90,7 @@ def of_smart_wheel(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
-        return _act(feed, scenes, changes)
+        return act_of(feed, scenes, changes)
 
     return play
 
@@ -99,7 +99,7 @@ def of_high_roller(table: DiceTable) -> Play:
     """Play games of High Roller; with each act's last one the hours are over."""
 
     def play(seed: int, count: int, after_trouble: bool) -> Act:
-        return _act(*high_roller.hours(seed, count, table=table, after_trouble=after_trouble))
+        return act_of(*high_roller.hours(seed, count, table=table, after_trouble=after_trouble))
 
     return play
 
@@ -110,7 +110,7 @@ def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[
     def play(seed: int, _count: int, _after_trouble: bool) -> Act:
         evening = high_roller.Evening(seed, table=table, directed=False)
         scene = evening.practised(mix, stage())
-        return _act(in_order_of_arrival(evening.feed), [scene])
+        return act_of(in_order_of_arrival(evening.feed), [scene])
 
     return play
 
@@ -119,12 +119,13 @@ def of_three_card(mix: Mapping[str, float] = three_card.SENSED) -> Play:
     """Play deals of the kinds of a mix, in rotation from a shoe that knows nobody."""
 
     def play(seed: int, count: int, after_trouble: bool) -> Act:
-        return _act(*three_card.deals(seed, mix, count, after_trouble=after_trouble))
+        return act_of(*three_card.deals(seed, mix, count, after_trouble=after_trouble))
 
     return play
 
 
-def _act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
+def act_of(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
+    """Return an act that ends a while after all that it has."""
     last_us = max([scene.end_us for scene in scenes] + [arrived for arrived, _ in feed])
     return Act(feed, scenes, last_us + GAP_US, changes)
 

@@ -9,3 +9,11 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
     assert seen.faces == ((6, 6), (6, 6))
     assert seen.call == "roll.no_roll"  # one die stopped 350 mm short of the wall
     assert count([seen]) == {"face right": 2, "void right": 1}
+
+
+def test_dice_that_come_into_sight_at_five_metres_a_second_are_not_mixed_up() -> None:
+    # The second die comes into sight where the first one was a frame before.
+    seen = throw(125)
+    assert seen is not None
+    assert seen.faces == ((5, 5), (2, 2))
+    assert (seen.call, sorted(seen.dice)) == ("roll.called", [2, 5])

@@ -23,7 +23,7 @@ from drivers.sim.faults import DeviceKind, FaultOrder, carry_out
 from drivers.sim.scenes import Began, Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.table import VirtualTable
+from drivers.sim.table import Play, VirtualTable
 
 START_US = 5_000_000_000
 """Where the table's clock stands at the start: like a machine's that has run for a while."""
@@ -100,12 +100,19 @@ class House:
         types: Mapping[str, DeviceKind] | None = None,
         attempts: int | None = None,
         mix: Mix | None = None,
+        one_by_one: Play | None = None,
     ) -> None:
         self.settings = load_table(str(CONFIG / f"{table}.yaml"))
         self.types = {**types_for(self.settings), **(types or {})}
         self.stories: list[Story] = []
         self.table: VirtualTable = virtual_table(
-            self.settings, self.types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix
+            self.settings,
+            self.types,
+            seed=seed,
+            tell=self.stories.append,
+            attempts=attempts,
+            mix=mix,
+            one_by_one=one_by_one,
         )
         self.now_us = START_US
         self.readings: list[AnyReading] = []

@@ -1,0 +1,145 @@
+"""Throws of bodies, filmed as a camera over the end of the table sees them and read by our own eyes.
+
+Needs the extras `physics` and `vision`: an engine works out how the dice fall, frames are drawn from their
+poses, and `drivers.vision` turns the frames into readings. The walls' sensors hear what the engine says of
+the blows.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import cast
+
+import msgspec
+import numpy as np
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import AnyReading, DieRest, Face, Input, WallImpact
+from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError, draw
+from drivers.sim.bodies.engine import simulate
+from drivers.sim.bodies.flights import Flight, Kind
+from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
+from drivers.sim.filming import Filming, Rigging, Way
+from drivers.sim.rendering import IVORY, Lens, Light, Look
+from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
+from drivers.vision.following import Follower
+from drivers.vision.rig import LensFile, Rig, RigFile
+
+KINDS: tuple[Kind, ...] = ("together", "apart", "collide", "at_wall", "backspin", "hard")
+BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), through=0.15)
+RIGS = (
+    Rigging(Lens(760, 960, 1200.0, (3180.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))),
+    Rigging(
+        Lens(760, 960, 1200.0, (3160.0, 540.0, 1500.0), (3180.0, 550.0, 0.0), (-0.08, 0.01, 0.0, 0.0)),
+        light=Light(lamp=(-0.3, 0.4, 0.8), noise=4.0),
+        cloth=(40, 60, 140),
+        look=IVORY,
+    ),
+    Rigging(
+        Lens(760, 960, 1200.0, (3210.0, 510.0, 1480.0), (3180.0, 550.0, 0.0)),
+        light=Light(lamp=(0.1, 0.5, 0.9), bright=0.8),
+        cloth=(70, 70, 75),
+        look=BLUE,
+    ),
+)
+"""Casino red on green, ivory on brown through a bent lens, blue on grey with less light."""
+LINGERS_US = 450_000
+"""How long the film goes on once everything is still."""
+READ_US = (3_000, 12_000)
+"""From a frame's time until its readings leave the camera: 12 ms is what following one may cost."""
+TRIES = 20
+"""One throw in a hundred is not settled in time, and is thrown again."""
+BORDER_PX = 25
+"""A die nearer to the picture's border is not in sight: no face is read of it."""
+_SURE = Conditions(knocks=0.0, hides=0.0, drops=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Filmed:
+    """One throw: what the camera and the walls told of it, in order of arrival, and what was so."""
+
+    feed: Feed
+    truth: PhysicalTruth
+    scene: Scene
+    faces: tuple[tuple[Face, Face | None], ...]
+    """The true face of each die that came to rest in sight, and the one that was told."""
+
+    @property
+    def readings(self) -> list[AnyReading]:
+        """Return what was told."""
+        return [reading for _, reading in self.feed]
+
+
+def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
+    """Return the rig of a camera over the right end, measured without error."""
+    lens, length, width = rigging.lens, table.length_mm, table.width_mm
+    right, left, front, back = length - 10.0, length - 700.0, 60.0, width - 60.0
+    places = [(left, front), (right, front), (right, back), (left, back), (length - 300.0, width / 2)]
+    pixels = lens.seen(np.array([(x, y, 0.0) for x, y in places]))
+    points = tuple(
+        (float(x), float(y), place[0], place[1]) for (x, y), place in zip(pixels, places, strict=True)
+    )
+    solved = LensFile(
+        focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle, distortion=lens.distortion
+    )
+    return Rig(RigFile(camera="cam", table=table, points=points, lens=solved))
+
+
+def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:
+    """Throw, film, follow and read; None where the dice did not settle in time."""
+    relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
+    try:
+        recorder = simulate(draw(kind, seed, relief_mm=relief_mm))
+    except UnsettledError:
+        return None
+    flight = recorder.flight()
+    if not flight.settled:
+        return None
+    rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+    camera = Filming(rigging, rng.getrandbits(32))
+    follower = Follower(rig_of(rigging, table), camera.empty())
+    way = Way(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
+    seen: Feed = [
+        (t_us + rng.randint(*READ_US), cast("AnyReading", reading))
+        for t_us, picture, still in camera.frames(way, flight.end_us + LINGERS_US)
+        for reading in follower.frame(t_us, picture, still)
+    ]
+    watch = Watch(flight, table, rng, 0, _SURE)
+    heard = [item for item in watch.feed() if isinstance(item[1], WallImpact | Input)]
+    truth = watch.truth
+    faces = _faces(flight, rigging, [reading for _, reading in seen if isinstance(reading, DieRest)])
+    return Filmed(in_order_of_arrival([*seen, *heard]), truth, _scene(kind, watch, truth, faces), faces)
+
+
+def _scene(
+    kind: Kind, watch: Watch, truth: PhysicalTruth, faces: tuple[tuple[Face, Face | None], ...]
+) -> Scene:
+    """Return what may be said of it: the camera numbers the dice; what it can't see a person rules."""
+    said = watch.scene_truth(truth)
+    allowed = said.allowed if len(faces) == 2 else (*dict.fromkeys((*said.allowed, "review")),)
+    told = msgspec.structs.replace(said, any_order=True, allowed=allowed)
+    return Scene(kind=kind, start_us=0, end_us=watch.collected_us, truth=told)
+
+
+def _faces(flight: Flight, rigging: Rigging, rests: list[DieRest]) -> tuple[tuple[Face, Face | None], ...]:
+    lens = rigging.lens
+    found: list[tuple[Face, Face | None]] = []
+    for die in (0, 1):
+        stay = flight.last_stay(die)
+        x, y = flight.tracks[die].at(1e12)
+        across, down = lens.seen(np.array([[x, y, flight.die_mm / 2]]))[0]
+        inside = BORDER_PX < across < lens.width - BORDER_PX and BORDER_PX < down < lens.height - BORDER_PX
+        if stay is None or not inside:
+            continue
+        near = [rest.up for rest in rests if abs(rest.x - x) < 15 and abs(rest.y - y) < 15]
+        found.append((stay.face, near[-1] if near else None))
+    return tuple(found)
+
+
+def throw(seed: int, table: DiceTable) -> Filmed:
+    """Return the throw of this number, of a kind and a rig by turns; the same number, the same throw."""
+    kind, rigging = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
+    for again in range(TRIES):
+        made = filmed(kind, f"rendered {seed} {again}", rigging, table)
+        if made is not None:
+            return made
+    raise UnsettledError

@@ -1,0 +1,52 @@
+"""The virtual table shows drawn throws to the product's own camera: from pixels, by cable, to the call."""
+
+import pytest
+
+from controller.model.geometry import DiceTable
+from controller.settings.tables import load_table
+from drivers.sim.referee import disagreements
+from drivers.sim.rendered_throws import throw
+from drivers.sim.setting import NoEveningError, types_for, with_rendered_camera
+from drivers.sim.table import Act, act_of
+from tests.sim.virtual_house import CONFIG, House
+
+
+class Shown:
+    """Throws of these numbers, each worked out when it is played."""
+
+    def __init__(self, table: DiceTable, *numbers: int) -> None:
+        self._table = table
+        self._numbers = list(numbers)
+        self.faces: list[tuple[int, int | None]] = []
+
+    def ready(self) -> bool:
+        return True
+
+    def play(self, _seed: int, _count: int, _after_trouble: bool, /) -> Act:
+        made = throw(self._numbers.pop(0), self._table)
+        self.faces += made.faces
+        return act_of(made.feed, [made.scene])
+
+
+def test_a_drawn_throw_is_told_as_the_engine_has_it() -> None:
+    table = load_table(str(CONFIG / "craps.yaml")).dice_table
+    assert table is not None
+    shown = Shown(table, 1)
+    house = House("craps", types={"cam": "json-camera"}, attempts=1, one_by_one=shown.play)
+    house.play()
+    assert shown.faces == [(6, 6), (4, 4)]
+    assert disagreements([story.scene for story in house.played], house.outcomes) == []
+    assert [outcome.type for outcome in house.outcomes if outcome.type.startswith("roll.")] == ["roll.called"]
+    assert house.session.late == 0
+
+
+def test_a_wheel_has_no_throws_to_draw() -> None:
+    settings = load_table(str(CONFIG / "roulette.yaml"))
+    with pytest.raises(NoEveningError, match="expected one"):
+        with_rendered_camera(
+            settings,
+            types_for(settings),
+            lambda _seed, table: Shown(table),
+            seed=1,
+            tell=lambda _story: None,
+        )
