@@ -54,11 +54,22 @@ def test_a_sound_journal_is_said_to_be_so_with_all_that_was_found(rig: Rig) -> N
     assert heard.codes == []
 
 
-def test_an_old_change_locks_the_table(rig: Rig) -> None:
-    tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("UPDATE rows SET wall_us = 0 WHERE n = 3", "journal_row_moved"),
+        ("UPDATE rows SET body = x'7b7d' WHERE n = 3", "journal_row_changed"),
+        ("UPDATE rows SET signature = zeroblob(64) WHERE n = 4", "journal_bad_signature"),
+        ("UPDATE evidence SET packed = x'00' WHERE n = (SELECT min(n) FROM evidence)", "journal_row_changed"),
+        ("DELETE FROM evidence WHERE n = (SELECT min(n) FROM evidence)", "journal_row_changed"),
+    ],
+    ids=["time", "contents", "signature", "evidence", "evidence gone"],
+)
+def test_an_old_change_locks_the_table(rig: Rig, change: str, code: str) -> None:
+    tamper(rig.place.journal, sql(change))
     heard = Heard(rig.place.journal)
     heard.verifier.start()
-    until(lambda: heard.codes == ["journal_row_moved"], "the change to be found")
+    until(lambda: heard.codes == [code], f"the change to be found: {heard.codes}")
     assert heard.faults.locking
 
 

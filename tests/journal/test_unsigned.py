@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from controller.journal import recovery
-from controller.journal.chain import Draft, seal
+from controller.journal.chain import Draft, WallTime, genesis, link_of, seal
 from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
@@ -157,6 +157,53 @@ def a_head_by_another_key(rig: Rig) -> None:
     file.close()
 
 
+def another_tables_name(rig: Rig) -> None:
+    """Pass this journal for that of another table."""
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("UPDATE journal SET name = 'another'")
+    connection.close()
+
+
+def evidence_of_another_outcome(rig: Rig) -> None:
+    """Let two outcomes change what they rest on."""
+    connection = apsw.Connection(str(rig.place.journal))
+    one, other = [n for (n,) in connection.execute("SELECT n FROM evidence ORDER BY n LIMIT 2")]
+    connection.close()
+    for old, new in ((one, -1), (other, one), (-1, other)):
+        tamper(rig.place.journal, sql("UPDATE evidence SET n = ? WHERE n = ?", new, old))
+
+
+def contents_left_out(rig: Rig) -> None:
+    """Pass a row for one whose contents were dropped when they were too old."""
+    tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE n = 3"))
+
+
+def a_state_left_out(rig: Rig) -> None:
+    """Let the start find the state before the last one."""
+    newest = "(SELECT max(n) FROM rows WHERE after IS NOT NULL)"
+    tamper(rig.place.journal, sql(f"UPDATE rows SET after = NULL WHERE n = {newest}"))
+
+
+def all_of_it_signed_anew(rig: Rig) -> None:
+    """Replace the key that the journal names and sign every row, and the head, with one's own."""
+    new_key(rig.folder / "anew")
+    mine = load_key(rig.folder / "anew")
+    connection = apsw.Connection(str(rig.place.journal))
+    name, created_us, synced = connection.execute("SELECT name, created_us, synced FROM journal").get
+    connection.close()
+    link = genesis(name, mine.public.raw, WallTime(created_us, synced=bool(synced)))
+    tamper(rig.place.journal, sql("UPDATE journal SET public_key = ?", mine.public.raw))
+    connection = apsw.Connection(str(rig.place.journal))
+    rows = list(rows_where(connection, rig.place.journal, "ORDER BY n"))
+    connection.close()
+    for row in rows:
+        link = link_of(link, row)
+        signed = mine.sign(link) if row.signature else b""
+        change = "UPDATE rows SET link = ?, signature = nullif(?, x'') WHERE n = ?"
+        tamper(rig.place.journal, sql(change, link, signed, row.n))
+    a_head_by_another_key(rig)
+
+
 def a_row_before_the_first(rig: Rig) -> None:
     """An index finds it by its number, a walk from the first row does not."""
     connection = apsw.Connection(str(rig.place.journal))
@@ -193,6 +240,11 @@ ATTACKS: dict[Attack, str] = {
     a_shorter_journal_and_its_head: "journal_head_forged",
     a_head_of_ones_own: "journal_head_forged",
     a_head_by_another_key: "journal_head_forged",
+    another_tables_name: "journal_other_table",
+    evidence_of_another_outcome: "journal_row_changed",
+    contents_left_out: "journal_row_changed",
+    a_state_left_out: "journal_row_changed",
+    all_of_it_signed_anew: "journal_key_differs",
     a_row_before_the_first: "journal_row_moved",
     a_place_that_the_next_outcome_needs: "journal_row_moved",
 }
@@ -214,8 +266,12 @@ def test_a_start_goes_on_from_nothing_that_nobody_signed(rig: Rig, attack: Attac
             rig.open(accept=ANN)
 
 
-FOR_A_READER = [attack for attack in ATTACKS if attack is not a_place_that_the_next_outcome_needs]
-"""A reader can't tell that one from what a running controller writes meanwhile; it only stops a writer."""
+_ONLY_A_START_TELLS = (
+    a_place_that_the_next_outcome_needs,  # A reader can't tell it from what a running controller writes.
+    all_of_it_signed_anew,  # A reader has the key that the journal names, and says so.
+    another_tables_name,  # A reader finds that the first row does not follow from it.
+)
+FOR_A_READER = [attack for attack in ATTACKS if attack not in _ONLY_A_START_TELLS]
 
 
 @pytest.mark.parametrize("attack", FOR_A_READER, ids=name_of)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.model.tables import MqttSettings
 from controller.publish.events import (
@@ -19,15 +20,24 @@ from controller.publish.events import (
 from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.sink import Acknowledged
+from controller.publish.wire import ANSWER, EVENT, WORD, sign_message
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey, engine_key, rotate
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
-from tests.publish.house import ENGINE_KEY, Alarms, Clock, half
+from tests.publish.house import ENGINE_KEY, Alarms, Clock, half, pinned
 from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.test_consuming import Line
 
 ACK = Acknowledgement(id="wheel-1/1/1", chain="0f" * 32, by="settlement")
 _unsigned = msgspec.json.Encoder().encode
+
+
+class Stranger:
+    """Whoever may write to the broker, with a key of his own."""
+
+    def sign(self, link: bytes) -> bytes:
+        """Sign with it."""
+        return Ed25519PrivateKey.from_private_bytes(b"\x09" * 32).sign(link)
 
 
 Heard = tuple[MqttSink, Alarms, list[object]]
@@ -49,6 +59,35 @@ def sink() -> Iterator[Sink]:
     yield make
     for one in made:
         one.leave()
+
+
+def _with_the_signature_first(signed: bytes) -> bytes:
+    """Put the last member of a signed message before all others."""
+    text, _, signature = signed[1:-1].rpartition(b",")
+    return b"{" + signature + b"," + text + b"}"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        sign_message(_unsigned(ACK), WORD, ENGINE_KEY),
+        sign_message(_unsigned(ACK), EVENT, ENGINE_KEY),
+        sign_message(answer_bytes(ACK, ENGINE_KEY), ANSWER, Stranger()),
+        answer_bytes(ACK, Stranger()),
+        answer_bytes(ACK, ENGINE_KEY).replace(b'"settlement"', b'"Settlement"'),
+        answer_bytes(ACK, ENGINE_KEY).replace(b"wheel-1/1/1", b"wheel-1/1/2"),
+        answer_bytes(ACK, ENGINE_KEY).replace(b'":"', b'": "', 1),
+        answer_bytes(ACK, ENGINE_KEY)[:-3] + b'0"}',
+        _with_the_signature_first(answer_bytes(ACK, ENGINE_KEY)),
+    ],
+    ids=["word", "event", "twice", "stranger", "by", "id", "blank", "bit", "place"],
+)
+def test_what_the_engine_did_not_sign_as_an_answer_closes_nothing(sink: Sink, forged: bytes) -> None:
+    """Its own signature for another purpose, another's, or the true one beside other words."""
+    table, alarms, heard = sink(pinned())
+    table._hear(forged)
+    assert heard == []
+    assert set(alarms.holding) == {"answer_forged"}
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:

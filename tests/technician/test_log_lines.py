@@ -47,6 +47,18 @@ SHAPES = (
     f"PGPASSWORD={SECRET} tablectl run",
     f"secret\\u003d{SECRET}",
     f"k\u200bey={SECRET}",
+    f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI{SECRET}",
+    f"AKIA{SECRET}EXAMPLE",
+    f'Authorization: Digest username="ann", response="{SECRET}"',
+    f"WIFI:S:house;T:WPA;P:{SECRET};;",
+    f"otpauth://totp/ann?secret={SECRET}",
+    f"curl -u ann:{SECRET} https://example.invalid/",
+    f"//ann:{SECRET}@files/share",
+    f"machine db login ann password {SECRET}",
+    f"set-cookie: sid={SECRET}; HttpOnly",
+    f"p\u0430ssword={SECRET}",
+    f"pass word = {SECRET}",
+    f"SECRET_{SECRET}=1",
 )
 PLACES = (
     "{}",
