@@ -120,6 +120,7 @@ class Console:
         self._table = table
         self._secure = secure
         self._streams = 0
+        self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
         """Return the whole of it, guarded; these are the names that it goes by."""
@@ -143,6 +144,11 @@ class Console:
         app = Starlette(routes=routes, lifespan=self._lifespan)
         app.router.redirect_slashes = False  # it would decode what a stranger sent as a query
         return Guard(app, hosts)
+
+    async def end_streams(self) -> None:
+        """End every stream: a server that stops waits for none of them, and its browsers look for it anew."""
+        self._ending = True
+        await self.feed.stir()
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -206,7 +212,7 @@ class Console:
             self._streams += 1
             try:
                 for stay_s, jpeg in (*frames,) * ROUNDS:
-                    if self._session(request) is not session:
+                    if self._ending or self._session(request) is not session:
                         return
                     yield b"--frame\r\nContent-Type: image/jpeg\r\n\r\n" + jpeg + b"\r\n"
                     await asyncio.sleep(stay_s)
@@ -295,6 +301,8 @@ class Console:
                 shown = made
                 yield b"data: " + _encode(changed) + b"\n\n" if changed else b": beat\n\n"
                 await wait()
+                if self._ending:
+                    return
                 if not await _still(stands):
                     yield b'data: {"":"signed out"}\n\n'
                     return

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,16 +126,24 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
     if settings.certificate is not None:
         config |= {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
     hosts = (*LOOPBACK, *settings.hosts, *(() if settings.host in LOOPBACK else (settings.host,)))
-    server = _Server(uvicorn.Config(console.app(hosts), **config), ready)
+    server = _Server(uvicorn.Config(console.app(hosts), **config), ready, console.end_streams)
     server.run(None if settings.certificate is None else list(listening(settings.host, settings.port)))
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """Says where it listens, once it does; ends the streams before it stops."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._end_streams = end_streams
+
+    async def shutdown(self, sockets: Any = None) -> None:  # Any: the library's own
+        """End the streams, then stop."""
+        await self._end_streams()
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
         """Bind, then tell."""

@@ -62,12 +62,19 @@ _CALLS: Mapping[str, str] = {
 }
 _VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 _STAGES: Mapping[str, str] = {"button_draw": "Draw for the button", "roll_off": "Roll-off", "rebuy": "Re-buy"}
-RULE: Mapping[str, str] = {
-    "roll": ": touch what the dice show, or No Roll",
-    "spin": ": touch where the ball lies, or No Spin",
-    "deal": ": enter what is missing, or Misdeal",
+_RESULT_ASKED: Mapping[str, str] = {
+    "roll": "touch what the dice show",
+    "spin": "touch where the ball lies",
+    "deal": "enter what is missing",
 }
-"""What a review asks for."""
+"""What a review asks for where the result may still be ruled."""
+PLAYED: Mapping[str, str] = {
+    "craps": "Rolls",
+    "high_roller": "Rolls",
+    "roulette": "Spins",
+    "three_card": "Deals",
+}
+"""What a display counts, by game."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 
@@ -109,6 +116,12 @@ def stage(name: str) -> str:
     return _STAGES.get(name, name.replace("_", " ").capitalize())
 
 
+def asked(attempt: str, result_may_be_ruled: bool) -> str:
+    """Say what a review asks for: its result, where it may still have one, or the word that voids it."""
+    void = _VOIDS[attempt]
+    return f": {_RESULT_ASKED[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
+
+
 def void_word(attempt: str) -> str:
     """Return the words for an attempt of this kind that does not count."""
     return _VOIDS[attempt]
@@ -136,6 +149,11 @@ def outcome(word: AttemptOutcome) -> str:
     if data.hands is not None:
         return "dealt"
     return void_word(attempt)
+
+
+def result(word: AttemptOutcome) -> str:
+    """Say the result that can be called back: of a deal, what the dealer announced."""
+    return word.data.announcement or outcome(word)
 
 
 def ruled_by(result: Result) -> str:

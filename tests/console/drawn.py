@@ -1,4 +1,4 @@
-"""Pages in the browser without a table behind them: the staff's page as it is made of one state."""
+"""Pages in the browser without a table behind them: each as it is made of one state."""
 
 from pathlib import Path
 
@@ -7,18 +7,39 @@ from playwright.sync_api import Browser, Page, Route
 import controller.console
 from controller.console.feed import Now
 from controller.console.pages import Pages
-from controller.console.seen import Floor
+from controller.console.seen import Board, Floor
 from controller.console.sessions import Session
 from tests.console.touch import PATIENCE_MS
 
 STATIC = Path(controller.console.__file__).parent / "static"
 ORIGIN = "http://console.test"
+SMALL_SCREEN = (1024, 600)
+ABOVE_THE_TABLE = (1280, 800)
 PAGES = Pages()
 
 
-def drawn(browser: Browser, floor: Floor, role: str = "boxperson") -> Page:
-    """Open the staff's page of this state; its clock stands still until the test lets it run."""
-    html = PAGES.staff(Now(floor=floor), Session("secret", "ann", (role,), role))
+def drawn(browser: Browser, floor: Floor | None, *, still: bool = False) -> Page:
+    """Open the staff's page of this state, as a boxperson has it; `still` as `opened` has it."""
+    session = Session("secret", "ann", ("boxperson",), "boxperson")
+    return opened(browser, PAGES.staff(Now(floor=floor), session), still=still)
+
+
+def display_drawn(browser: Browser, now: Now) -> Page:
+    """Open the players' display of this state."""
+    return opened(browser, PAGES.display(now), ABOVE_THE_TABLE)
+
+
+def board_of(floor: Floor, **told: object) -> Board:
+    """Return an open, unlocked board of this table."""
+    told = {"state": "open", "lock": "unlocked", "bets": "open", "round": 1} | told
+    return Board(table=floor.table, **told)  # type: ignore[arg-type]  # each field has its own type
+
+
+def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, still: bool = False) -> Page:
+    """Open a page with what belongs to it, on a touch screen of this size in pixels.
+
+    `still`: its clock stands still until the test lets it run.
+    """
 
     def answer(route: Route) -> None:
         path = route.request.url.removeprefix(ORIGIN)
@@ -29,10 +50,11 @@ def drawn(browser: Browser, floor: Floor, role: str = "boxperson") -> Page:
         else:
             route.abort()
 
-    page = browser.new_page(viewport={"width": 1024, "height": 600}, has_touch=True)
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, has_touch=True)
     page.set_default_timeout(PATIENCE_MS)
-    page.clock.install(time=0)
-    page.clock.pause_at(1000)
+    if still:
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
     page.route("**/*", answer)
     page.goto(f"{ORIGIN}/")
     return page

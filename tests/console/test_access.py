@@ -77,3 +77,8 @@ def test_what_calls_a_result_back_is_in_view_on_a_small_screen(screens: Screens,
     screens.play(throw(0, (2, 2)))
     ann.open("Call back roll")
     expect(ann.page.locator(".callback .submit")).to_be_in_viewport(ratio=1)
+    ann.choose("die 1 shows 6")
+    ann.choose("die 2 shows 6")
+    ann.page.locator(".callback .submit").tap()
+    ann.is_told("6-6, was 2-2")
+    expect(ann.page.locator("#said")).to_be_in_viewport(ratio=1)

@@ -205,3 +205,14 @@ def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Scre
     assert nodes_after < nodes + 5_000
     assert heap_after < heap + 2_000_000
     display.close()
+
+
+def test_a_console_that_is_stopped_ends_its_screens_in_order_and_they_find_it_again(
+    screens: Screens, display: Page
+) -> None:
+    expect(display.locator("body")).to_have_attribute("data-link", "up")
+    screens.stop_console()
+    assert (screens.folder / "console.log").read_text(encoding="utf-8") == ""
+    expect(display.locator("#lost")).to_be_visible()
+    screens.start_console()
+    expect(display.locator("#lost")).to_be_hidden()

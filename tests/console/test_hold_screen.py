@@ -24,7 +24,7 @@ def held(hold_ms: float, left_ms: float | None) -> Floor:
 
 
 def test_the_time_to_stop_a_call_is_counted_down(browser: Browser) -> None:
-    page = drawn(browser, held(6000, 5800))
+    page = drawn(browser, held(6000, 5800), still=True)
     line = page.locator(".hold")
     for left_s in (6, 5, 4, 3, 2, 1):
         expect(line).to_contain_text(f"The call can still be stopped: {left_s} s")

@@ -28,14 +28,15 @@
     said.textContent = words;
     said.className = ok ? "good" : "bad";
     shownAt = attempt();
+    said.scrollIntoView({ block: "nearest" });
   }
 
-  async function say({ word, touched, corrects }) {
+  async function say({ word, touched, once }) {
     show("…", true);
     try {
       const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (told.ok && corrects) document.querySelector(".callback")?.removeAttribute("open");
+      if (told.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
       show("The console did not answer. Look at the table's state before you say it again.", false);
@@ -45,7 +46,13 @@
   // A ruling on a review is for that alone: where somebody else has ruled meanwhile it is refused.
   function bound(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
-    return { word: said, touched, corrects: from.closest(".callback") !== null };
+    return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep };
+  }
+
+  // A word that named no attempt stands though its key names one by now.
+  function stands({ name, what, approve }) {
+    const words = [...document.querySelectorAll("[data-say]")].map((key) => JSON.parse(key.dataset.say));
+    return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
 
   function ask(bound, question, yes, look) {
@@ -119,11 +126,8 @@
     if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();
   }, true);
   document.addEventListener("panel", (event) => {
-    // A question about an attempt that is not to be ruled on any more is taken back.
-    if (event.detail === "ruling" && dialog.open && asked?.word.what) {
-      const shown = document.querySelector(".rulings")?.dataset.attempt;
-      if (shown !== asked.word.what && /^\d+$/.test(asked.word.what)) { dialog.close(); asked = null; }
-    }
+    // A question whose key is gone, as that of an attempt that was ruled on elsewhere, is taken back.
+    if (dialog.open && !stands(asked?.word ?? {})) { dialog.close(); asked = null; }
     // An answer is of its moment: it goes when the next attempt begins.
     if (event.detail === "state" && said.textContent && attempt() !== shownAt) said.textContent = "";
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);

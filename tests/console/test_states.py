@@ -1,0 +1,344 @@
+"""The screens in states that no evening brings by itself: readable, large enough, nothing out of view."""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from controller.console.feed import Now
+from controller.console.seen import (
+    Attempt,
+    AttemptOutcome,
+    Awaited,
+    Bets,
+    BoardResult,
+    Data,
+    Fault,
+    Floor,
+    HighRoller,
+    Lock,
+    Reason,
+    Result,
+    State,
+    ThreeCard,
+)
+from controller.model.geometry import STANDARD_POCKETS
+from tests.console.drawn import PAGES, SMALL_SCREEN, board_of, display_drawn, drawn, opened
+from tests.console.test_access import is_accessible
+
+WHO = "boxperson"
+PHONE = (390, 844)
+SCREENS_ABOVE = ((1024, 600), (1280, 800), (1920, 1080))
+IN_VIEW = """one => { const [box, out] = [one, one.parentElement].map(each => each.getBoundingClientRect());
+    return box.left >= out.left && box.right <= out.right
+        && box.top >= out.top && box.bottom <= out.bottom }"""
+NO_ROLL = ("no_roll", "void")
+POCKETS = STANDARD_POCKETS["american"]
+
+
+def table(game: str = "craps", *may: str, **told: object) -> Floor:
+    """Return an unlocked table of this game."""
+    told = {"up": True, "lock": "unlocked", "bets": Bets(open=True), "title": game} | told
+    words = {WHO: may}
+    return Floor(table=game, ruleset=game, game=game, may=words, **told)  # type: ignore[arg-type]  # each its own type
+
+
+def review(attempt: str, *may: str, reason: str = "power_lost", **told: object) -> dict[str, object]:
+    """Return what a table tells of an attempt under review."""
+    why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
+    waits = Awaited(attempt=attempt, number=7, state="review", reasons=(why,), missing=(why,), may=may)
+    word = AttemptOutcome(type=f"{attempt}.review", sequence=7, data=Data(reasons=(why,)))
+    return {
+        "awaited": waits,
+        "attempt": Attempt(word=attempt, number=7, open=True),
+        "results": (Result(attempt=attempt, number=7, told=(word,)),),
+        **told,
+    }
+
+
+def result(attempt: str, type_: str, **data: object) -> Result:
+    """Return the last result."""
+    word = AttemptOutcome(type=type_, sequence=7, data=Data(**data))  # type: ignore[arg-type]  # each its own type
+    return Result(attempt=attempt, number=7, told=(word,))
+
+
+LONG_NAME = Fault(
+    code="identity_changed",
+    where="/var/lib/table-controller/journals/craps-table-12/identity.json",
+    found="another program",
+    what="program, rule set, pay table or configuration is not the one approved last",
+    next_step="if you changed it, `tablectl approve identity`",
+    clears="when a member of staff approves it",
+    locks=True,
+    approve="identity",
+)
+DEALT = result(
+    "deal",
+    "deal.called",
+    hands={"2": ("7c", "5h", "9s"), "5": ("2d", "Ad", "Ac")},
+    dealer=("Jc", "9d", "3c"),
+    announcement="Dealer doesn't play",
+)
+HIGH_ROLLER = HighRoller(
+    seats=(1, 2, 3), button="1", stage="buying", game=3, cards={"1": (7, 9), "2": (4,)}, owed={"2": 1}
+)
+STATES: Mapping[str, Floor] = {
+    "locked by a fault with a long name": table(
+        "craps",
+        "unlock",
+        "approve identity",
+        lock="locked",
+        faults=(LONG_NAME,),
+        locked=Lock(
+            by="controller",
+            says="locked since before the restart",
+            clears="when a member of staff unlocks it",
+        ),
+    ),
+    "cut off by a power loss": table("craps", *NO_ROLL, **review("roll", *NO_ROLL)),
+    "dice under review": table(
+        "craps",
+        *NO_ROLL,
+        "set_dice",
+        "accept",
+        **review("roll", *NO_ROLL, "set_dice", "accept", reason="conflict"),
+    ),
+    "a spin under review": table(
+        "roulette",
+        "no_spin",
+        "set_number",
+        pockets=POCKETS,
+        **review("spin", "no_spin", "set_number", reason="conflict"),
+    ),
+    "a deal under review": table(
+        "three_card",
+        "misdeal",
+        "set_card",
+        "play",
+        "fold",
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        **review("deal", "misdeal", "set_card", reason="missing_reading"),
+    ),
+    "a spin that can be called back": table(
+        "roulette",
+        "no_spin",
+        "set_number",
+        "settled",
+        "paid",
+        pockets=POCKETS,
+        standing=7,
+        attempt=Attempt(word="spin", number=7),
+        results=(result("spin", "spin.called", number="17", colour="black"),),
+    ),
+    "a deal that can be called back": table(
+        "three_card",
+        "misdeal",
+        "settled",
+        "seats",
+        standing=7,
+        attempt=Attempt(word="deal", number=7),
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        results=(DEALT,),
+    ),
+    "cards are sold": table(
+        "high_roller",
+        "buy",
+        "draw_button",
+        "decline",
+        "leave",
+        "void",
+        "closing",
+        state=State(high_roller=HIGH_ROLLER),
+        attempt=Attempt(number=7),
+    ),
+    "a shooter is to be named": table(
+        "craps",
+        "new_shooter",
+        "pass_dice",
+        "run_out",
+        "dice_set",
+        "lock",
+        "close_table",
+        state=State(shooter="4", point=10, dice_set="3"),
+        attempt=Attempt(number=7),
+    ),
+    "proposed": table(
+        "craps",
+        "accept",
+        *NO_ROLL,
+        "set_dice",
+        attempt=Attempt(number=7, open=True),
+        awaited=Awaited(
+            attempt="roll", number=7, state="proposed", proposes="6-3", may=("accept", *NO_ROLL, "set_dice")
+        ),
+    ),
+    "the controller is down": table("craps", up=False, headline="The controller has stopped."),
+}
+
+
+def open_all(page: Page) -> None:
+    """Touch all that opens more keys."""
+    for one in page.locator("summary:visible").all():
+        if one.locator("..").get_attribute("open") is None:
+            one.tap()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_state_is_readable_and_nothing_is_cut_off_at_a_side(browser: Browser, state: str) -> None:
+    page = drawn(browser, STATES[state])
+    open_all(page)
+    is_accessible(page)
+    for width, height in (SMALL_SCREEN, PHONE):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} pixels wide"
+    page.close()
+
+
+def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> None:
+    page = drawn(browser, None)
+    expect(page.locator("#state")).to_contain_text("The controller does not answer")
+    is_accessible(page)
+    page.close()
+
+
+def test_a_review_asks_for_nothing_that_can_t_be_touched(browser: Browser) -> None:
+    """What was cut off by a power loss can only be ruled void: no face is asked for."""
+    page = drawn(browser, STATES["cut off by a power loss"])
+    expect(page.locator("#ruling h2")).to_have_text("Roll 7 is under review: touch No Roll")
+    page.close()
+
+
+def test_a_lock_is_told_in_sentences(browser: Browser) -> None:
+    page = drawn(browser, STATES["locked by a fault with a long name"])
+    told = page.locator("#trouble .banner").first
+    expect(told).to_contain_text("locked since before the restart. Unlocks when a member of staff unlocks it")
+    page.close()
+
+
+def test_once_faces_are_touched_what_was_seen_is_no_longer_the_green_key(browser: Browser) -> None:
+    """Two green keys with different dice on them invite a wrong touch."""
+    page = drawn(browser, STATES["dice under review"])
+    accept = page.locator(".rulings > .key.go")
+    green = accept.evaluate("one => getComputedStyle(one).backgroundColor")
+    page.get_by_label("die 1 shows 5").tap()
+    expect(accept).not_to_have_css("background-color", green)
+    page.close()
+
+
+@pytest.mark.parametrize("state", ["dice under review", "a spin under review"])
+def test_the_drawing_below_the_keys_is_one_touch_away(browser: Browser, state: str) -> None:
+    page = drawn(browser, STATES[state])
+    look = page.locator(".rulings").get_by_role("link", name="What was seen")
+    expect(look).to_be_in_viewport(ratio=1)
+    look.tap()
+    expect(page.locator(".drawn summary")).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+@pytest.mark.parametrize("state", ["a spin that can be called back", "a deal that can be called back"])
+def test_what_calls_a_result_back_is_wholly_in_view(browser: Browser, state: str) -> None:
+    page = drawn(browser, STATES[state])
+    page.locator("summary", has_text="Call back").tap()
+    expect(page.locator(".callback .key:visible").last).to_be_in_viewport(ratio=1)
+    for submit in page.locator(".callback .submit").all():
+        expect(submit).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_a_deal_that_was_called_does_not_look_like_a_misdeal(browser: Browser) -> None:
+    page = drawn(browser, STATES["a deal that can be called back"])
+    expect(page.locator("#results .void")).to_have_count(0)
+    expect(page.locator("#results")).to_contain_text("Dealer doesn't play")
+    expect(page.locator(".callback summary")).to_have_text("Call back deal 7 (Dealer doesn't play)")
+    page.close()
+
+
+def test_who_shoots_is_marked_among_the_seats(browser: Browser) -> None:
+    page = drawn(browser, STATES["a shooter is to be named"])
+    page.locator("summary", has_text="New shooter").tap()
+    expect(page.locator("#now .seat[aria-current]")).to_have_text("4")
+    page.close()
+
+
+def test_a_question_is_taken_back_once_its_key_is_gone(browser: Browser) -> None:
+    page = drawn(browser, STATES["locked by a fault with a long name"])
+    page.locator("summary", has_text="Table").tap()
+    page.get_by_role("button", name="Unlock", exact=True).tap()
+    expect(page.locator("#question")).to_have_text("Unlock the table?")
+    page.evaluate("""() => { document.querySelector('[data-panel="table"]').innerHTML = "";
+        document.dispatchEvent(new CustomEvent("panel", {detail: "table"})) }""")
+    expect(page.locator("#confirm")).not_to_be_visible()
+    page.close()
+
+
+def test_the_pad_is_in_view_however_many_people_may_sign_in(browser: Browser) -> None:
+    names = tuple(f"person number {number}" for number in range(1, 25))
+    page = opened(browser, PAGES.sign_in(names, "locked after 5 wrong tries, for 15 more min"))
+    page.get_by_label("person number 3", exact=True).check()
+    expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport(ratio=1)
+    is_accessible(page)
+    page.close()
+
+
+# --- the players' display ---
+
+BOARD_RESULTS: Mapping[str, BoardResult] = {
+    "craps": BoardResult(
+        type="roll.called", subject="roll/7", data=Data(dice=(6, 6), total=12, call="no_decision")
+    ),
+    "high_roller": BoardResult(
+        type="roll.called", subject="roll/7", data=Data(dice=(6, 6), total=12, call="no_match")
+    ),
+    "roulette": BoardResult(type="spin.called", subject="spin/7", data=Data(number="00", colour="green")),
+    "three_card": BoardResult(
+        type="deal.called",
+        subject="deal/7",
+        data=Data(
+            hands={str(seat): ("Qh", "Jd", "Tc") for seat in range(1, 8)},
+            dealer=("Kc", "8d", "3s"),
+            announcement="Dealer plays",
+        ),
+    ),
+}
+PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_card": "Deals"}
+
+
+def shown(game: str, **told: object) -> Now:
+    """Return what a display of this game is made of; craps with the longest point and total."""
+    floor = table(game, pockets=POCKETS if game == "roulette" else ())
+    board = board_of(
+        floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **told
+    )
+    counts = {"craps": {"12": 3}, "high_roller": {"12": 3}, "roulette": {"00": 3}, "three_card": {"plays": 3}}
+    return Now(floor=floor, board=board, counts=counts[game])
+
+
+@pytest.mark.parametrize("game", BOARD_RESULTS)
+def test_a_display_shows_all_it_has(browser: Browser, game: str) -> None:
+    page = display_drawn(browser, shown(game))
+    for width, height in SCREENS_ABOVE:
+        page.set_viewport_size({"width": width, "height": height})
+        for one in page.locator(".big > *").all():
+            assert one.evaluate(IN_VIEW), f"{one.inner_text()} at {width} x {height}"
+    expect(page.locator(".counts h2")).to_have_text(f"{PLAYED[game]} since the table opened: 3")
+    is_accessible(page)
+    page.close()
+
+
+def test_the_puck_stays_where_it_is_whether_on_or_off(browser: Browser) -> None:
+    places = []
+    for point in (10, None):
+        now = shown("craps")
+        assert now.floor is not None
+        board = board_of(now.floor, results=(BOARD_RESULTS["craps"],), point=point)
+        page = display_drawn(browser, Now(floor=now.floor, board=board, counts={}))
+        places.append(page.locator(".big .puck").bounding_box())
+        page.close()
+    assert places[0] == places[1]
+
+
+def test_a_colour_is_said_once(browser: Browser) -> None:
+    page = display_drawn(browser, shown("roulette"))
+    assert len(re.findall("green", page.locator("#board").inner_text(), re.IGNORECASE)) == 1
+    page.close()
