@@ -23,6 +23,7 @@ from controller.cli.teller import Teller
 from controller.cli.watch import Watcher, outcome_of
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
+from controller.people.places import PUBLIC_FILE
 from drivers.sim.practice import STAFF, asked_by_a_player, card_to_set, lies_at_us, seen_at_the_table
 from drivers.sim.scenes import Scene
 from drivers.sim.stage import Stage
@@ -147,7 +148,12 @@ class Practice:
         return self._stopping.is_set()
 
     def _controller(self, log: BinaryIO) -> subprocess.Popen[bytes]:
-        words = ["run", str(self._file), "--journal", str(self._folder / "journal"), "--socket", self._socket]
+        words = [
+            "run", str(self._file),
+            "--journal", str(self._folder / "journal"),
+            "--socket", self._socket,
+            "--sign-in-key", str(self._folder / "people" / PUBLIC_FILE),
+        ]  # fmt: skip
         return subprocess.Popen(  # noqa: S603 - this very program
             [sys.executable, "-m", "controller.cli.main", *words],
             stdin=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.cli import practice
+from controller.cli.link import Json, ask
 from controller.cli.practice import Practice
 from controller.cli.practice_score import Score, score_lines
 from controller.cli.screen import Screen
@@ -32,6 +33,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.verdicts import Reason
+from controller.people.places import PUBLIC_FILE
 from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
@@ -404,6 +406,11 @@ def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path:
     )
     try:
         terminal.until(lambda text: "You are the staff" in text)
+        touched: Json = {"do": "input", "name": "lock", "by": "supervisor", "token": "of a screen"}
+        told = ask(str(folder / "control.sock"), touched)
+        assert str(folder / "people" / PUBLIC_FILE) in str(told["says"]), (
+            "the screens of this folder are believed"
+        )
         for number in (1, 2):
             terminal.type("\n")
             text = terminal.until(times("Enter goes on", number))
