@@ -71,9 +71,9 @@ class Core:
     ) -> None:
         """Start from what was resumed; `failed` is called when the core stops on a defect, `lit` for lamps.
 
-        `betting` hears in every turn how betting stands, and the table's time; `awaiting` hears of each
-        change of what waits for a person, not in test mode; `late_confirmed` of each confirmation of a wager
-        made with the dice out, and of its row. All must return at once.
+        `betting` is called in every turn with whether bets are open and the table's time; `awaiting` on each
+        change of what waits for a person, not in test mode; `late_confirmed` for each confirmation of a wager
+        made with the dice out, with its row. All must return at once.
         """
         self.devices = Devices(setup, faults)
         self.lamps = Lamps(hub, lit)

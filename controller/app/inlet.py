@@ -46,7 +46,7 @@ class Inlet:
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
     ) -> None:
-        """Hold so many readings; `overflowed` hears of each that found no room, in the poster's thread."""
+        """Hold `capacity` readings; `overflowed` is called in the poster's thread for each without room."""
         self._clock = clock
         self._capacity = capacity
         self._overflowed = overflowed
@@ -68,9 +68,10 @@ class Inlet:
         """Stamp a reading with its arrival and hand it over, at once; False where there is no room.
 
         What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
-        then counts as down for that moment, so that nothing is judged as not seen. `placed` hears of the
-        reading as it will be taken, before anybody can take it. With `spare` it is not taken, and that is no
-        loss, unless this part (0 to 1) of the room is left: for what anybody can send any number of.
+        then counts as down for that moment, so that nothing is judged as not seen. `placed` is called with
+        the reading as it will be taken, before anybody can take it. With `spare` (0 to 1) a reading is
+        refused, and counts as no loss, unless that part of the room is left: for what anybody can send any
+        number of.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:

@@ -62,7 +62,7 @@ class Recorder:
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write into this folder; `closed` hears of each piece, `keep_bytes` bounds them all together."""
+        """Write into this folder; `closed` is called for each piece, `keep_bytes` bounds them all."""
         self._folder = folder
         self._faults = faults
         self._closed = closed

@@ -150,8 +150,8 @@ class RunningTable:
     ) -> None:
         """Open the journal and take up the table where it was left, locked.
 
-        `accept` is a person's word to go on with a journal that is not the newest; `progress` hears of the
-        rows that are verified before.
+        `accept` is a person's word to go on with a journal that is not the newest; `progress` is called
+        with the rows verified so far.
 
         Raises:
             JournalFault: the journal forbids telling a result from here.

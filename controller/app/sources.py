@@ -78,7 +78,7 @@ class JsonLines:
         data_time: bool,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Read from this FIFO, unix socket or (`-`) standard input; `ended` hears of the end of the last.
+        """Read from this FIFO, unix socket or (`-`) standard input; `ended` is called at the end of the last.
 
         The writers of the others come and go.
         """

@@ -78,7 +78,7 @@ class Verifier:
     """One walk along the journal, from its first row."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """`done` hears of a sound journal; a fault becomes active and locks play."""
+        """`done` is called when the journal is sound; a fault becomes active and locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done

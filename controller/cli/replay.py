@@ -61,7 +61,7 @@ class CapturePlay:
         self._session = Session(setup)
 
     def effects(self, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-        """Play it and give every effect in order; `progress` hears now and then how many lines were read."""
+        """Play it and yield every effect in order; `progress` is called with the number of lines read."""
         for line in self._capture:
             yield from self._tick_until(line.t)
             yield from self._feed(self.wheel.receive(line.t, with_its_blank(line.text) + b"\r\n"))

@@ -66,10 +66,10 @@ class Journal:
     ) -> Self:
         """Lock, open, verify from the last checkpoint, and start the writer; a new journal is begun.
 
-        `told` hears in the writer's thread of each ticket that is durable, `alarm` of each fault as it begins
-        and of None when all is well again; both must return at once. `vfs` is SQLite's way to the disk. With
-        `accept` a journal that is behind its head file is gone on with, and that is journaled. `progress`
-        hears of the rows verified: after an upgrade these can be all, for minutes.
+        `told` is called in the writer's thread for each ticket that is durable, `alarm` for each fault as it
+        begins and with None when all is well again; both must return at once. `vfs` is SQLite's way to the
+        disk. With `accept` a journal that is behind its head file is continued, and that is journaled.
+        `progress` is called with the rows verified: after an upgrade these can be all, for minutes.
 
         Raises:
             JournalFault: anything that forbids telling a result from here.

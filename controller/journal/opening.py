@@ -71,7 +71,7 @@ def open_journal(
     accept: Acceptance | None,
     progress: Progress | None = None,
 ) -> Opened:
-    """Open it, or begin it where neither journal nor head exist; `progress` hears of the rows verified.
+    """Open it, or begin it where neither journal nor head exist; `progress` is called with the rows verified.
 
     Raises:
         JournalFault: anything that forbids telling a result from here, unless it was accepted.

@@ -77,7 +77,7 @@ class Entry:
 
 
 Told = Callable[[Ticket], None]
-"""Hears, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
+"""Called, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
 WallClock = Callable[[], WallTime]
 """Gives the wall time and its quality: a label for people, never a duration."""
 

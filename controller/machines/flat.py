@@ -84,7 +84,7 @@ class FlatMachine:
     """One machine at work: the model in which the library's machine of its table keeps the state."""
 
     def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
-        """Start in `state` (the table's initial one by default); `moved` hears of each move that is made."""
+        """Start in `state` (by default the table's initial one); `moved` is called for each move."""
         self.table = table
         self.state = table.initial
         """The state it is in; the library writes it."""
@@ -94,7 +94,7 @@ class FlatMachine:
             self.restore(state)
 
     def fire(self, trigger: str, *about: object) -> None:
-        """Fire the library's event of this trigger; `about` is passed on to who hears of the move.
+        """Fire the library's event of this trigger; `about` is passed on to `moved`.
 
         Raises:
             InputRefused: the present state does not allow it; nothing has changed.

@@ -58,7 +58,7 @@ class SignInDesk:
         keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Ask this register, sign with this key; `tells` hears of each lock and sign-in, for the log.
+        """Ask this register, sign with this key; `tells` is called for each lock and sign-in, for the log.
 
         `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
         At `screens` that know a person, his or her tries are counted apart from those at strange ones.

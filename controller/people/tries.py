@@ -36,7 +36,7 @@ class TriesFile:
     """The file of one desk. A lock in it is in time since boot, and is never shortened by a new boot."""
 
     def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` hears where it can't be read or written, for the log."""
+        """Keep them in this file; `tells` is called where it can't be read or written, for the log."""
         self._file = file
         self._tells = tells
 
@@ -143,7 +143,7 @@ class ScreensFile:
     """The file of one desk's screens."""
 
     def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` hears where it can't be read or written, for the log."""
+        """Keep them in this file; `tells` is called where it can't be read or written, for the log."""
         self._file = file
         self._tells = tells
 

@@ -61,7 +61,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
     """Run a log through a session and give every effect in order, those of its end included.
 
-    `progress` hears now and then how many lines were read. Raises LogError at a bad line.
+    `progress` is called now and then with the number of lines read. Raises LogError at a bad line.
     """
     session = Session(setup)
     for batch in log.batches():

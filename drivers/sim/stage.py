@@ -249,7 +249,7 @@ class Stage:
     def __init__(
         self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
     ) -> None:
-        """Play in this folder, which must exist; `refused` hears of orders that could not be carried out.
+        """Play in this folder, which must exist; `refused` is called for orders that can't be carried out.
 
         Raises OSError where the folder can't be used.
         """

@@ -192,7 +192,7 @@ class VirtualTable:
         tell: Callable[[Story], None],
         route: Callable[[AnyReading], AnyReading] = lambda reading: reading,
     ) -> None:
-        """Prepare; `tell` hears the truth of each attempt and of each fault as it happens.
+        """Prepare; `tell` is called with the truth of each attempt and of each fault as it happens.
 
         `route` gives each reading to the device of this table that reads its kind.
         """
