@@ -249,7 +249,7 @@ def replace_table_key(
     journal tells of it, and takes the old one's place after.
 
     Raises:
-        JournalFault: a controller runs, the journal can't be gone on with, or the old key is not its own.
+        JournalFault: a controller runs, the journal can't be continued, or the old key is not its own.
         KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
     """
     if lost and where.file.exists():

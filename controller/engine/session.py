@@ -216,7 +216,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.remembers())
 
     def standing(self) -> CarriedReadings:
-        """Return what devices said that still holds, beside the state: what a recording goes on from."""
+        """Return what devices said that still holds, beside the state: what a recording continues from."""
         return CarriedReadings(devices=tuple(self._health.wrong), wheel=self._game.heard)
 
     def allowed(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Game:
     wagers: Callable[[], Wagers]
     """Return what settlement needs to know of it; imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged
-    """Return the state to go on from after the controller was away."""
+    """Return the state to continue from after the controller was away."""
     bets_stay_closed: Callable[[State], bool] = _never
     """Return whether no bet is taken from this state before the next game, whatever closed the bets."""
     dealt_face_down: bool = False

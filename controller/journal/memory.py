@@ -1,4 +1,4 @@
-"""What the journal's rows add up to: where a session that starts now goes on from."""
+"""What the journal's rows add up to: from where a session that starts now continues."""
 
 import msgspec
 

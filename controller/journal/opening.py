@@ -209,7 +209,7 @@ def replace_key(
     The journal must be whole, and no controller may run. Done twice it changes nothing the second time.
 
     Raises:
-        JournalFault: the journal can't be gone on with, or `old` is not its key.
+        JournalFault: the journal can't be continued, or `old` is not its key.
     """
     with ExitStack() as stack:
         connection, walk = _opened(stack, place, old, new)
@@ -232,7 +232,7 @@ def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) 
     """Find out, changing nothing, whether `old` can be replaced (by `new`, where that was begun before).
 
     Raises:
-        JournalFault: there is no journal, it can't be gone on with, or `old` is not its key.
+        JournalFault: there is no journal, it can't be continued, or `old` is not its key.
     """
     with ExitStack() as stack:
         _opened(stack, place, old, new)

@@ -19,7 +19,7 @@ from controller.model.outcomes import WORDS, Word
 
 
 class Recovered(NamedTuple):
-    """What a session that starts now goes on from.
+    """What a session that starts now continues from.
 
     `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
     opens locked is the caller's matter. `in_flight` is what was cut off: where it was noted before anything

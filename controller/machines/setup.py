@@ -1,4 +1,4 @@
-"""What a session starts from: the table, its rules, and the state it goes on from."""
+"""What a session starts from: the table, its rules, and the state it continues from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What devices said last and that still holds, for a recording that goes on from another."""
+    """What devices said last and that still holds, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
     """Those that are away, and those that are known to see nothing or not everything."""
@@ -114,4 +114,4 @@ def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory])
     try:
         return convert(values)
     except msgspec.ValidationError as error:
-        raise SetupError(f"the state to go on from is not this game's: {error}") from error
+        raise SetupError(f"the state to continue from is not this game's: {error}") from error

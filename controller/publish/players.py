@@ -177,7 +177,7 @@ _encode_board = msgspec.json.Encoder().encode
 
 
 def first_board(table: str, session: str, game: str, state: State, first: First) -> TableBoard:
-    """Return a table's board as it goes on from this state, before any outcome is followed."""
+    """Return a table's board as it continues from this state, before any outcome is applied."""
     board = TableBoard(
         table=table,
         session=session,

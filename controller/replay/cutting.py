@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Return what arrived from `from_us` until before `to_us`, with the state and numbers it goes on from.
+    """Return what arrived from `from_us` until before `to_us`, with the state and numbers it continues from.
 
     Raises LogError at a bad line, UncuttableError where the cut goes through an attempt: a piece that would
     give other outcomes than the whole is worth nothing as a case.

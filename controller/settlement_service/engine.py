@@ -125,7 +125,7 @@ class Engine:
         """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` (1) on.
 
         `anew` pins the key of an enrolled table and goes on where it stands, or at a later `first_seq`: a
-        person says that the outcomes between are lost, as after an older journal was gone on with.
+        person says that the outcomes between are lost, as after an older journal was continued.
 
         Raises:
             RequestRefused: it is enrolled already, or (`anew`) it is not, or `first_seq` was settled.

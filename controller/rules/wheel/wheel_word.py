@@ -77,7 +77,7 @@ class WheelGames:
 
     @property
     def heard(self) -> WheelHeard | None:
-        """Return what a recording that goes on from here must know."""
+        """Return what a recording that continues from here must know."""
         return None if self.last is None else WheelHeard(last=self.last, known=self._known)
 
     def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
