@@ -38,26 +38,26 @@ class Range(msgspec.Struct, frozen=True):
     """A range of releases."""
 
     type: str = ""
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] | None = None
 
 
 class Affected(msgspec.Struct, frozen=True):
     """One package's releases that an advisory is about."""
 
     package: Package = Package()
-    ranges: tuple[Range, ...] = ()
-    versions: tuple[str, ...] = ()
+    ranges: tuple[Range, ...] | None = None
+    versions: tuple[str, ...] | None = None
 
 
 class Advisory(msgspec.Struct, frozen=True):
-    """One advisory."""
+    """One advisory. Some exporters write null for a list or text that is empty."""
 
     id: str
-    summary: str = ""
-    details: str = ""
-    aliases: tuple[str, ...] = ()
+    summary: str | None = None
+    details: str | None = None
+    aliases: tuple[str, ...] | None = None
     withdrawn: str | None = None
-    affected: tuple[Affected, ...] = ()
+    affected: tuple[Affected, ...] | None = None
 
 
 class _Export(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         for advisory in _advisories(name, data)
         if advisory.withdrawn is None
     ]
-    if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected):
+    if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
         raise AdvisoryFault(f"{path}: found no advisory for {ECOSYSTEM}, expected an OSV export of it")
     return read
 
@@ -96,7 +96,7 @@ def affects(advisory: Advisory, name: str, version: str) -> bool | None:
     """Return whether an advisory is about this release; None where it does not say so clearly."""
     told = [
         _affects(one, version)
-        for one in advisory.affected
+        for one in advisory.affected or ()
         if one.package.ecosystem == ECOSYSTEM and canonical(one.package.name) == name
     ]
     if True in told:
@@ -105,14 +105,14 @@ def affects(advisory: Advisory, name: str, version: str) -> bool | None:
 
 
 def _affects(affected: Affected, version: str) -> bool | None:
-    if version in affected.versions:
+    if version in (affected.versions or ()):
         return True
-    ranges = [one for one in affected.ranges if one.type in ("ECOSYSTEM", "SEMVER")]
+    ranges = [one for one in affected.ranges or () if one.type in ("ECOSYSTEM", "SEMVER")]
     if not ranges:
         return False if affected.versions else None
     try:
         here = Version(version)
-        return any(_within(one.events, here) for one in ranges)
+        return any(_within(one.events or (), here) for one in ranges)
     except InvalidVersion:
         return None
 
@@ -174,8 +174,8 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         """Describe it in a line."""
-        about = self.advisory.summary or self.advisory.details.partition("\n")[0] or "no summary"
-        names = ", ".join((self.advisory.id, *self.advisory.aliases))
+        about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
+        names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
         may = "" if self.certain else "may be affected, the advisory does not say which releases are: "
         return f"{self.lock}: {self.release}: {may}{names}: {about}"
 

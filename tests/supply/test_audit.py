@@ -168,3 +168,20 @@ def test_our_own_locks_are_read_whole(name: str) -> None:
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line[:1].isalnum()]
     assert len(pinned) == len(lines)
     assert all(one.digests and one.via for one in pinned)
+
+
+def test_an_export_that_writes_null_for_what_is_empty_is_read(
+    tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = {"summary": None, "details": None, "aliases": None, "withdrawn": None}
+    hit = {**advisory(versions=["2.13.0"]), **empty}
+    about_nobody = {**advisory(), **empty, "affected": None}
+    unclear: Told = {**advisory(), **empty}
+    unclear["affected"] = [
+        {"package": {"ecosystem": "PyPI", "name": "pydantic"}, "ranges": None, "versions": None}
+    ]
+    assert main([str(kept(tmp_path, hit, about_nobody, unclear)), str(lock)]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].endswith("pydantic 2.13.0: TEST-2026-1: no summary")
+    assert len(told) == 2
+    assert "may be affected" in told[1]
