@@ -1,5 +1,7 @@
 """Whatever stalls, repeats, overtakes, is lost or starts anew: nobody bets on a number that he may know."""
 
+import random
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -121,3 +123,19 @@ def test_these_histories_find_a_gate_that_is_broken(key: Key, broken: object) ->
             if found:
                 break
     assert found
+
+
+def test_a_wall_clock_that_is_set_back_and_forth_changes_nothing(key: Key) -> None:
+    """It is a label alone: what is granted and what it comes to are as with one that stands still."""
+    trouble = Trouble(stalls=0.2, stall_us=3 * SECOND_US, repeats=0.2)
+    steady, jumping = World(key, 5, trouble), World(key, 5, trouble)
+    clock = random.Random(5)
+    jumping.engine._clock = lambda: clock.randrange(2**52)
+    for world in (steady, jumping):
+        world.run(SECONDS)
+    assert jumping.granted == steady.granted != []
+    assert jumping.house.balance("player:cheat") == steady.house.balance("player:cheat")
+    assert jumping.past_posted() == []
+    assert jumping.house.proof().faults == ()
+    for world in (steady, jumping):
+        world.end()
