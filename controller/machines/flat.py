@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from transitions import EventData, Machine
+from transitions import EventData, Machine, State, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,40 @@ class FlatMachine:
         self._machine.set_state(state, self)
 
 
+class _PlainState(State):
+    """A state that nobody listens to as it is entered or left: the machine tells of its moves."""
+
+    def enter(self, event_data: EventData) -> None:
+        """Do nothing."""
+
+    def exit(self, event_data: EventData) -> None:
+        """Do nothing."""
+
+
+class _PlainTransition(Transition):
+    """A move without conditions and callbacks of its own, so that none is looked for."""
+
+    def execute(self, event_data: EventData) -> bool:
+        """Change the model's state, and let the machine tell of it."""
+        event_data.model.state = self.dest
+        event_data.machine.callbacks(event_data.machine.after_state_change, event_data)
+        return True
+
+
+class _PlainMachine(Machine):
+    """The library's machine with the states and moves of a flat table."""
+
+    state_cls = _PlainState
+    transition_cls = _PlainTransition
+
+
 @cache
 def _library_machine(table: MachineTable, *, tells: bool) -> Machine:
     """Return the library's machine of a table, made once for all models that tell of their moves, or do not.
 
     It lists none of its models, and so keeps none of them alive.
     """
-    return Machine(
+    return _PlainMachine(
         model=None,
         states=list(table.states),
         initial=table.initial,

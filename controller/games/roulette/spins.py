@@ -94,12 +94,27 @@ class Spins(WheelSpins):
 
     def see(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
-        if type(reading) is BallBeam and self._machine.state == SPIN.under_way:
+        kind, under_way = type(reading), self._machine.state == SPIN.under_way
+        if under_way and kind is BallBeam:
             self._see_pulse(reading)
+        elif under_way and kind is RotorIndex:
+            self._see_mark(reading)
         else:
             self._see_with_care(reading)
 
-    def _see_pulse(self, pulse: BallBeam) -> None:
+    def _see_mark(self, mark: Reading) -> None:
+        """Handle an index pass while a spin is under way."""
+        watch = self._watch
+        assert watch is not None
+        watch.see(mark)
+        decided_by = watch.decided_by
+        if decided_by is not None:
+            self._decide(decided_by.t)
+        elif watch.turn_us < _SHORTER * self._give_up_turn_us:
+            self._set_give_up(mark.t)
+        self._index_passes.append(mark)
+
+    def _see_pulse(self, pulse: Reading) -> None:
         """Handle a pulse while a spin is under way."""
         watch = self._watch
         assert watch is not None
@@ -213,8 +228,10 @@ class Spins(WheelSpins):
         passes = [r for r in self._index_passes if r.t < first_pulse_us][-INDEX_PASSES_KEPT:]
         object_us = first_pulse_us - round(self._rules.object_before_launch_s * SECOND_US)
         objects = [r for r in self._objects if object_us <= r.t < first_pulse_us]
-        before = (*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects)
-        for reading in sorted(before, key=lambda reading: reading.t):
+        before = [*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects]
+        if len(before) > len(passes):
+            before.sort(key=lambda reading: reading.t)
+        for reading in before:
             watch.see(reading)
         return watch
 
@@ -262,9 +279,7 @@ class Spins(WheelSpins):
             self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
-        elif isinstance(reading, _PUTS_OFF) or (
-            isinstance(reading, RotorIndex) and watch.turn_us < _SHORTER * self._give_up_turn_us
-        ):
+        elif isinstance(reading, _PUTS_OFF):
             self._set_give_up(reading.t)
         elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
             self._watched_since_us = reading.t

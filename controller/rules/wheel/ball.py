@@ -109,6 +109,8 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
 
     Where two balls pass a beam together either has the other's pulse, so a run may be told in parts.
     """
+    if len(pulses) - len(ball.passes) < _OTHER_PASSES:
+        return 0.0
     own = {at.t for at in ball.passes}
     since_us = ball.passes[0].t
     rest = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own]

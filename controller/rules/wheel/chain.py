@@ -359,10 +359,9 @@ class Chain:
         speed = last.speed
         if not speed or last.beam == beam or t <= last.t:
             return False
-        if between := self._between[story.sense][last.beam][beam]:
-            heard = self._hears()
-            if any(heard[passed] for passed in between):
-                return False
+        between = self._between[story.sense][last.beam][beam]
+        if between and self._one_hears(between):
+            return False
         ahead = self._ahead[story.sense][last.beam][beam]
         seconds = (t - last.t) / 1e6
         now = ahead / seconds
@@ -387,6 +386,10 @@ class Chain:
         story.cost += steps[0][2]
         self._calm += 1
         return True
+
+    def _one_hears(self, beams: Sequence[int]) -> bool:
+        hears = self._hears()
+        return any(hears[beam] for beam in beams)
 
     def _hears(self) -> Sequence[int]:
         """Return the pulses of each beam, none for one that hears too little beside the others to be

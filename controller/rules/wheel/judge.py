@@ -71,7 +71,10 @@ def judge_trace(
 ) -> tuple[SpinVerdict, Learned]:
     """Rule on what was traced already: `seen` are the trace's readings, none later than the decision."""
     case = Case(trace, trace.ball(), seen, decided_at_us)
-    verdict = _rule_on(case, called, tuple([r for r in seen if type(r) in _EVIDENCE]))
+    evidence = tuple(seen)
+    if not _EVIDENCE.issuperset(map(type, evidence)):
+        evidence = tuple([reading for reading in evidence if type(reading) in _EVIDENCE])
+    verdict = _rule_on(case, called, evidence)
     return verdict, _learn(case)
 
 
@@ -132,8 +135,8 @@ def _learn(case: Case) -> Learned:
         and len(ball.passes) >= _LEARN_FROM_PULSES
         and not trace.foreign
     ):
-        losses = measured([(at_us / 1e6, speed) for at_us, speed in _laps_apart(ball)])
         left_s = timed([(at_us / 1e6, speed) for at_us, speed in laps(ball.passes)], ball.end_us / 1e6)
+        losses = measured([(at_us / 1e6, speed) for at_us, speed in _laps_apart(ball)])
         speed = trace.drop_speed(ball) or ball.end_speed
         learned = learned.after_drop(speed, trace.slowing.loss(speed), losses, left_s)
     if trace.pockets.seen:

@@ -41,6 +41,8 @@ class Slowing:
         self.losses = _filled(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
+        self._apart_s: dict[int, float] = {}
+        """The seconds by `losses` between two neighbours of those, by the number of the faster."""
 
     def loss(self, speed: float) -> float:
         """Return what a ball at this speed loses a second, in rev/s2."""
@@ -69,7 +71,10 @@ class Slowing:
         if at == len(timed):
             return left_s[low] + self.seconds(speed, low)
         high = timed[at]
-        share = self.seconds(speed, low) / self.seconds(high, low)
+        apart_s = self._apart_s.get(at)
+        if apart_s is None:
+            apart_s = self._apart_s[at] = self.seconds(high, low)
+        share = self.seconds(speed, low) / apart_s
         return left_s[low] + share * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
@@ -138,22 +143,22 @@ def _nearest(speed: float) -> float:
 
 def _filled(learned: Mapping[float, float]) -> list[float]:
     """Return a loss for each speed: between known ones even, beyond them as usual in proportion."""
-    ratios = {speed: loss / usual_loss(speed) for speed, loss in learned.items()}
-    known = sorted(ratios)
-    return [usual * _ratio_at(speed, known, ratios) for speed, usual in zip(SPEEDS, _USUAL, strict=True)]
-
-
-def _ratio_at(speed: float, known: Sequence[float], ratios: Mapping[float, float]) -> float:
+    known = sorted(learned)
     if not known:
-        return 1.0
-    at = bisect_left(known, speed)
-    if at == 0:
-        return ratios[known[0]]
-    if at == len(known):
-        return ratios[known[-1]]
-    low, high = known[at - 1], known[at]
-    share = (speed - low) / (high - low)
-    return ratios[low] + share * (ratios[high] - ratios[low])
+        return list(_USUAL)
+    ratios = [learned[speed] / usual_loss(speed) for speed in known]
+    losses: list[float] = []
+    at = 0
+    for speed, usual in zip(SPEEDS, _USUAL, strict=True):
+        while at < len(known) and known[at] < speed:
+            at += 1
+        if 0 < at < len(known):
+            share = (speed - known[at - 1]) / (known[at] - known[at - 1])
+            ratio = ratios[at - 1] + share * (ratios[at] - ratios[at - 1])
+        else:
+            ratio = ratios[min(at, len(known) - 1)]
+        losses.append(usual * ratio)
+    return losses
 
 
 AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})

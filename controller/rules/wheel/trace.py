@@ -380,7 +380,20 @@ def last_lap(story: Story) -> tuple[float, float]:
 
 def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
     """Return for each pass that ends a lap the middle of that lap in microseconds, and the speed in rev/s."""
+    if len(passes) > 1 and passes[0].before is None:
+        _find_laps(passes)
     return [lap for at in passes if (lap := lap_before(at)) is not None]
+
+
+def _find_laps(passes: Sequence[Pass]) -> None:
+    """Note the laps of a run that is given from its first pass on, in one go."""
+    since = 0
+    for at in passes:
+        turns = at.turns
+        while turns - passes[since + 1].turns >= _LAP_TURNS:
+            since += 1
+        if at.lap is NOT_ASKED:
+            at.lap = _lap(passes[since], at)
 
 
 def lap_before(last: Pass) -> Lap | None:
@@ -395,6 +408,11 @@ def _lap_before(last: Pass) -> Lap | None:
     turns, at = last.turns, last.before
     while at is not None and turns - at.turns < _LAP_TURNS:
         at = at.before
-    if at is None or turns - at.turns > _OLDEST_LAP_TURNS:
+    return None if at is None else _lap(at, last)
+
+
+def _lap(first: Pass, last: Pass) -> Lap | None:
+    turns = last.turns - first.turns
+    if not _LAP_TURNS <= turns <= _OLDEST_LAP_TURNS:
         return None
-    return (last.t + at.t) / 2, (turns - at.turns) * 1e6 / (last.t - at.t)
+    return (last.t + first.t) / 2, turns * 1e6 / (last.t - first.t)
