@@ -129,18 +129,27 @@ class ReorderBuffer:
             if type(reading) is Input:
                 yield reading, None
                 continue
-            if (
-                self.watermark <= t
-                and -STEP_US <= t - self._now <= LEAP_US
-                and reading.arrived is None
-                and self._doubted is None
-                and not self._shift_us
-            ):
-                self._put(reading, t)
-                continue
+            if self.watermark <= t and reading.arrived is None and not self._shift_us:
+                doubted = self._doubted
+                if doubted is None:
+                    if -STEP_US <= t - self._now <= LEAP_US:
+                        self._put(reading, t)
+                        continue
+                elif self._now < doubted.now <= t and self._against is None:
+                    self._after_a_pause(doubted, reading, t)
+                    continue
             behind_us = self.put(reading)
             if behind_us or self.set_aside or self.steps:
                 yield reading, behind_us
+
+    def _after_a_pause(self, first: _Doubted, reading: AnyReading, t: int) -> None:
+        """Handle a reading that confirms that the table stood idle before the first one: as `put` does."""
+        self._doubted = None
+        self._put(first.reading, first.now)
+        if t - first.now <= LEAP_US:
+            self._put(reading, t)
+        else:
+            self._doubted = _Doubted(reading, t, told=False)
 
     def put(self, reading: AnyReading) -> int:
         """Handle a reading as it arrives; return how far its time is off the mark (0: it counts).

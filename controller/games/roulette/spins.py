@@ -231,8 +231,7 @@ class Spins(WheelSpins):
         before = [*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects]
         if len(before) > len(passes):
             before.sort(key=lambda reading: reading.t)
-        for reading in before:
-            watch.see(reading)
+        watch.see_before(before)
         return watch
 
     def _begin(self, watch: SpinWatch, latest: Reading) -> None:

@@ -5,7 +5,6 @@ wheel's beams miss the ball so often that the silence says nothing.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import msgspec
 
@@ -96,6 +95,8 @@ def follow_ball(chain: Chain, slowing: Slowing, left_us: int | None) -> BallRun 
         story.sense != best_story.sense and story.cost < best_story.cost + WAY_CLEAR
         for story in chain.stories
     )
+    if len(runs) == 1 and not other:
+        return best
     return msgspec.structs.replace(
         best,
         direction=None if other else best.direction,
@@ -235,13 +236,17 @@ class _Counts:
     def _missed_before_passes(self) -> list[int]:
         """Return how many working beams missed the ball before each pass but the first."""
         missed: list[int] = []
-        for (before, after), step in zip(pairwise(self._path), self.steps, strict=True):
-            if step > self._gaps[before.beam][after.beam] + 1e-9:
+        gaps, between = self._gaps, self._between
+        before = self._path[0]
+        for after, step in zip(self._path[1:], self.steps, strict=True):
+            since, to = before.beam, after.beam
+            if step > gaps[since][to] + 1e-9:
                 missed.append(self.passed_after(before, step - 1e-6))
-            elif passed := self._between[before.beam][after.beam]:
-                missed.append(sum(beam in self._works for beam in passed))
+            elif passed := between[since][to]:
+                missed.append(sum([beam in self._works for beam in passed]))
             else:
                 missed.append(0)
+            before = after
         return missed
 
     def passed_after(self, since: Pass, turns: float) -> int:

@@ -396,12 +396,20 @@ def sensors_silent(case: Case) -> Reason | None:
     rested_us = case.rested_us
     if rested_us is None:
         return None
-    began_us = case.began_us
-    told_us = [r.t for r in case.seen if type(r) in SENSED and began_us <= r.t <= rested_us]
-    silent_us = max(map(sub, told_us[1:], told_us), default=0)
-    if silent_us <= SILENT_TURNS * case.trace.rotor.period_us():
+    began_us, longest_us = case.began_us, SILENT_TURNS * case.trace.rotor.period_us()
+    marks_us = [mark.t for mark in case.trace.index_passes if began_us < mark.t < rested_us]
+    if case.ball is not None and _longest_between([began_us, *marks_us, rested_us]) <= longest_us:
+        return None
+    silent_us = _longest_between(
+        [r.t for r in case.seen if type(r) in SENSED and began_us <= r.t <= rested_us]
+    )
+    if silent_us <= longest_us:
         return None
     return case.reason("missing_reading", f"no sensor of the wheel told anything for {silent_us / 1e6:.1f} s")
+
+
+def _longest_between(times_us: Sequence[int]) -> int:
+    return max(map(sub, times_us[1:], times_us), default=0)
 
 
 def pocket_contradicted(case: Case) -> Reason | None:

@@ -356,13 +356,13 @@ class Chain:
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Handle a pulse that comes where and when the ball must be, with no other story beside it."""
         last = story.last
-        speed = last.speed
-        if not speed or last.beam == beam or t <= last.t:
+        speed, since = last.speed, last.beam
+        if not speed or since == beam or t <= last.t:
             return False
-        between = self._between[story.sense][last.beam][beam]
+        between = self._between[story.sense][since][beam]
         if between and self._one_hears(between):
             return False
-        ahead = self._ahead[story.sense][last.beam][beam]
+        ahead = self._ahead[story.sense][since][beam]
         seconds = (t - last.t) / 1e6
         now = ahead / seconds
         expected = speed - last.loss * seconds

@@ -125,7 +125,10 @@ _learned_of = converter_of(Learned)
 def _all_towards(
     known: Mapping[float, float], newest: Mapping[float, float], weight: float
 ) -> dict[float, float]:
-    return {**known, **{at: _towards(known.get(at), value, weight) for at, value in newest.items()}}
+    means = dict(known)
+    for at, value in newest.items():
+        means[at] = _towards(means.get(at), value, weight)
+    return means
 
 
 def _towards(mean: float | None, value: float, weight: float) -> float:

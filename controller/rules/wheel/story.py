@@ -59,8 +59,11 @@ class Pass(msgspec.Struct, eq=False):
         before, loss = self.speed, 0.0
         if before:
             loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
-            lost = 0.0 if lost < 0.0 else min(lost, MAX_LOSS)
-            loss = loss + _NEWEST_LOSS * (lost - loss)
+            if lost < 0.0:
+                lost = 0.0
+            elif lost > MAX_LOSS:
+                lost = MAX_LOSS
+            loss += _NEWEST_LOSS * (lost - loss)
         return Pass(self, t, beam, self.turns + turns, speed, loss, self.number + 1)
 
 

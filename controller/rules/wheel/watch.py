@@ -46,9 +46,9 @@ _JUDGED_AT_ONCE = (BallBeam, *_IN_OR_OUT)
 class SpinWatch:
     """Follows one spin reading by reading, in time order.
 
-    Make one for each spin. First give it, with `see`, the `device_down` readings that still stand and the
-    last `INDEX_PASSES_KEPT` rotor index passes; then every reading from the spin's first `ball_beam` on.
-    After each:
+    Make one for each spin. First give it, with `see_before`, the `device_down` readings that still stand and
+    the last `INDEX_PASSES_KEPT` rotor index passes; then, with `see`, every reading from the spin's first
+    `ball_beam` on. After each:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
@@ -149,6 +149,15 @@ class SpinWatch:
         turned the rotor on when the ball lay, so that no read can follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
+
+    def see_before(self, readings: Sequence[Reading]) -> None:
+        """Handle what was seen and said before the spin's first pulse, in time order."""
+        for reading in readings:
+            if isinstance(reading, RotorIndex):
+                self._readings.append(reading)
+                self._trace.see_mark(reading)
+            else:
+                self.see(reading)
 
     def see(self, reading: Reading) -> None:
         """Handle the next reading. A suspicion of a No Spin asks the judge at once."""
