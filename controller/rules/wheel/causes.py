@@ -120,9 +120,10 @@ class Case:
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = told_once([mark for mark in self.trace.index_passes if mark.dev == dev])
         # A mark that came within a lap of the first pulse may have come once the ball ran.
-        for since_us in dict.fromkeys((began_us, began_us - self._first_lap_us())):
-            told_us = [r.t for r in passes if r.t < since_us]
-            hidden_by = blind_before(dev, told_us, began_us) or self._overdue(passes, since_us)
+        lately = began_us, began_us - self._first_lap_us()
+        for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in lately]):
+            told_us = [mark.t for mark in passes[:at]]
+            hidden_by = blind_before(dev, told_us, began_us) or self._overdue(passes, at)
             if hidden_by is not None:
                 return hidden_by
         return None
@@ -134,13 +135,12 @@ class Case:
         first, second = self.ball.passes[:2]
         return round((second.t - first.t) / (second.turns - first.turns))
 
-    def _overdue(self, passes: Sequence[RotorIndex], at_us: int) -> Absence | None:
-        """Return how long the mark was overdue then, by the turn after, or while none was told the one
-        before.
+    def _overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
+        """Return how long the mark was overdue before pass number `at`, by the turn after, or while none was
+        told the one before.
 
         A mark that was due only once the ball was heard is one that its own sensor missed.
         """
-        at = bisect_left(passes, at_us, key=time_of)
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
         last = passes[at - 1]
