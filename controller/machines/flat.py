@@ -128,7 +128,10 @@ class _PlainTransition(Transition):
 
     def execute(self, event_data: EventData) -> bool:
         """Change the model's state, and let the machine tell of it."""
-        event_data.model.state = self.dest
+        model = event_data.model
+        assert isinstance(model, FlatMachine)
+        assert self.dest is not None
+        model.state = self.dest
         event_data.machine.callbacks(event_data.machine.after_state_change, event_data)
         return True
 

@@ -28,6 +28,11 @@ class Launches:
         """When a ball last ran that was sent off while the table did not play."""
 
     @property
+    def at_rest(self) -> bool:
+        """Whether nothing was seen of any ball since the last spin was decided."""
+        return self._candidate is None and self._running_out is None
+
+    @property
     def old_ball_runs(self) -> bool:
         """Whether a void spin's ball still runs in the track."""
         return self._running_out is not None

@@ -94,11 +94,13 @@ class Spins(WheelSpins):
 
     def see(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
-        kind, under_way = type(reading), self._machine.state == SPIN.under_way
-        if under_way and kind is BallBeam:
+        kind, state = type(reading), self._machine.state
+        if state == SPIN.under_way and kind is BallBeam:
             self._see_pulse(reading)
-        elif under_way and kind is RotorIndex:
+        elif state == SPIN.under_way and kind is RotorIndex:
             self._see_mark(reading)
+        elif kind is RotorIndex and state != "held" and self._launches.at_rest:
+            self._index_passes.append(reading)
         else:
             self._see_with_care(reading)
 

@@ -83,22 +83,23 @@ class Slowing:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
         width = (speed - drop_speed) / steps
-        return width * sum([1.0 / loss for loss in self._losses(drop_speed, width, steps)])
+        return width * self._sum_of_inverse_losses(drop_speed, width, steps)
 
-    def _losses(self, slowest: float, width: float, steps: int) -> list[float]:
-        """Return the loss in the middle of each of so many steps of speed up from the slowest."""
-        losses, told, at = self.losses, [], 0
+    def _sum_of_inverse_losses(self, slowest: float, width: float, steps: int) -> float:
+        """Return the sum of 1 / loss in the middle of each of so many steps of speed up from the slowest."""
+        losses, total, at = self.losses, 0.0, 0
+        low = span = base = rise = 0.0
         for step in range(steps):
             speed = slowest + (step + 0.5) * width
-            while at < len(SPEEDS) and SPEEDS[at] < speed:
-                at += 1
-            if 0 < at < len(SPEEDS):
-                low = SPEEDS[at - 1]
-                share = (speed - low) / (SPEEDS[at] - low)
-                told.append(losses[at - 1] + share * (losses[at] - losses[at - 1]))
-            else:
-                told.append(self.loss(speed))
-        return told
+            if not 0 < at < len(SPEEDS) or SPEEDS[at] < speed:
+                at = bisect_left(SPEEDS, speed)
+                if not 0 < at < len(SPEEDS):
+                    total += 1.0 / self.loss(speed)
+                    continue
+                low, base = SPEEDS[at - 1], losses[at - 1]
+                span, rise = SPEEDS[at] - low, losses[at] - base
+            total += 1.0 / (base + (speed - low) / span * rise)
+        return total
 
     def speed_after(self, speed: float, seconds: float) -> float:
         """Return the speed so many seconds later, in rev/s."""
