@@ -4,7 +4,9 @@
 #   make tools   what a running table and the tests need besides, pinned, into .venv
 #   make test    style, types, import contracts and the tests that need nothing but Python: minutes
 #   make check   those, and the tests with processes, brokers, databases and browsers: all that CI makes
-#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
+#   make bench   the benchmarks in full, in one table beside the release before (BENCHMARKS="replay link" for some,
+#                KEEP=0.2.0 to keep the ratios as that release's)
+#   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
 #   make lab     the product in a machine of its own: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
@@ -32,7 +34,6 @@ CODE := controller drivers tests
 # Runs a command that says nothing for a minute, with a dot for each second of it; its exit status is the command's.
 WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
 	"$$@"; ended=$$?; kill $$dots 2>/dev/null; echo; return $$ended; }; with_dots
-BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 # Tests that run beside each other: on two cores a third of them wait for a process, a clock or a disk.
 WORKERS := 3
@@ -75,7 +76,7 @@ sound: .venv/.dev
 	@$(BIN)/python -m controller.publish.schemas --check
 
 bench: .venv/.dev
-	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m "tests.benchmarks.$$name"; done
+	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS) $(if $(KEEP),--keep "$(KEEP)")
 
 soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)

@@ -24,6 +24,7 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import Happening, Outcome
 from controller.settings.tables import load_table
 from tests.app.rig import Table
+from tests.benchmarks.figures import Figure, tell
 
 READY_S, RESIDENT_MB, IDLE_SHARE, HELP_S = 1.5, 80.0, 0.02, 0.3
 A_YEAR = 250_000
@@ -105,6 +106,7 @@ def daemon_rows(folder: Path, outcomes: int, idle_s: float) -> list[bool]:
         if len(times) < RUNS:
             table.kill()
     floor = seconds_of([sys.executable, "-c", "pass"])
+    tell(Figure("daemon, start to ready", min(times), floor, "s", "a bare interpreter"))
     met = [row("start to ready", min(times), "s", READY_S, f"{min(times) / floor:.0f} x a bare interpreter")]
     assert table.process is not None
     pid = table.process.pid
@@ -135,6 +137,7 @@ def main() -> int:
         met = daemon_rows(Path(folder), arguments.outcomes, arguments.idle)
     floor = seconds_of([sys.executable, "-c", "pass"])
     shown = seconds_of([sys.executable, "-m", "controller.cli.main", "--help"])
+    tell(Figure("tablectl --help", shown, floor, "s", "a bare interpreter"))
     met.append(row("tablectl --help", shown, "s", HELP_S, f"{shown / floor:.1f} x a bare interpreter"))
     return 0 if all(met) else 1
 

@@ -11,6 +11,7 @@ import cv2
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.reading import read_picture
+from tests.benchmarks.figures import Figure, tell
 from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
@@ -47,6 +48,12 @@ def main() -> int:
         followed.append(_ms(lambda t_us=t_us, frame=frame: follower.frame(t_us, frame)))  # type: ignore[misc]  # mypy infers no lambda with defaults
     following = median(followed)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    beside = "decoding the frame"
+    tell(
+        Figure("dice camera, two dice at rest", reading, floor, "ms", beside),
+        Figure("dice camera, a whole picture", whole, floor, "ms", beside),
+        Figure("dice camera, a frame followed", following, floor, "ms", beside),
+    )
     sys.stdout.write(
         f"dice camera, 640 x 480: {len(around)} dice at rest read {reading:.1f} ms ({reading / floor:.1f} x"
         f" decoding the frame; goal {STILL_MS:.0f} ms), a whole picture searched and read {whole:.1f} ms"

@@ -42,6 +42,7 @@ from controller.model.effects import Effect, Judged
 from controller.rules.dice.judge import judge_throw
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice
+from tests.benchmarks.figures import Figure, tell
 
 GOAL = 2.0
 TABLE = "bench"
@@ -94,6 +95,11 @@ def durable_outcomes(folder: Path, throws: int) -> bool:
                 floor.append(judging + seconds(bare))
     p50, p99 = of(journaled)
     floor50, floor99 = of(floor)
+    beside = "judge + one bare commit"
+    tell(
+        Figure("last reading to durable, p50", p50, floor50, "ms", beside),
+        Figure("last reading to durable, p99", p99, floor99, "ms", beside),
+    )
     sys.stdout.write(
         f"last reading to durable outcome, {len(journaled)} throws: p50 {p50:.2f} ms  p99 {p99:.2f} ms"
         f"  judge + one bare commit: p50 {floor50:.2f} ms  p99 {floor99:.2f} ms"

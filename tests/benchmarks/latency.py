@@ -25,6 +25,7 @@ from controller.rules.dice.judge import judge_throw
 from controller.settings.tables import load_table
 from tests.app.house import live_of
 from tests.app.rig import until
+from tests.benchmarks.figures import Figure, tell
 from tests.scenes import TABLE, rest_of, throw
 
 GOAL = 2.0
@@ -110,6 +111,16 @@ def main() -> int:
         commits = commits_s(Path(folder), 10 * throws)
     judged = judgements_s(throw(0), throws)
     floor = p99(commits) + p99(judged)
+    tell(
+        Figure(
+            "call to durable and told, median",
+            statistics.median(told) * 1e3,
+            (statistics.median(commits) + statistics.median(judged)) * 1e3,
+            "ms",
+            "commit + judge",
+        ),
+        Figure("call to durable and told, p99", p99(told) * 1e3, floor * 1e3, "ms", "commit p99 + judge p99"),
+    )
     sys.stdout.write(
         f"call to durable and told: median {statistics.median(told) * 1e3:.2f} ms,"
         f" p99 {p99(told) * 1e3:.2f} ms;"

@@ -25,6 +25,7 @@ from drivers.link.station import Station
 from drivers.node.device import NodeDevice, NodeSettings
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import Hello
+from tests.benchmarks.figures import Figure, tell
 
 GOAL_SHARE = 0.10
 TRACKS_PER_S = 180
@@ -177,6 +178,7 @@ def _row(name: str, per_s: int, seconds: float) -> bool:
         real.cpu_s -= journal_cpu_s[0]
     each, bare_each = real.cpu_s / max(1, real.readings), bare.cpu_s / max(1, bare.readings)
     share = real.cpu_s / real.wall_s
+    tell(Figure(f"link, {name}", each * 1e6, bare_each * 1e6, "us a reading", "a bare descriptor"))
     sys.stdout.write(
         f"{name:<13} {real.readings:>6,} of {real.sent:>6,} readings, {real.lost} lost"
         f"  CPU {each * 1e6:5.1f} us each, floor {bare_each * 1e6:5.1f}, ratio {each / bare_each:4.1f},"

@@ -23,6 +23,7 @@ from controller.settlement_service import schema
 from controller.settlement_service.consuming import BATCH
 from controller.settlement_service.deliveries import AcknowledgedDelivery, opened, read
 from controller.settlement_service.store import Store
+from tests.benchmarks.figures import Figure, tell
 from tests.settlement_service.evenings import Told, rounds
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import BINARIES, Cluster
@@ -119,6 +120,9 @@ class Bench:
             self.faults += house.proof().faults
             self._balances = self._balances_in(house)
         floor_s = self._floor_s(bare_url)
+        us = 1e6 / events
+        beside = "signature and row alone"
+        tell(Figure(f"many tables, {name}", settling_s * us, floor_s * us, "us an outcome", beside))
         sys.stdout.write(
             f"many tables  {name}: {len(self._names)} tables, {events:,} outcomes, "
             f"{events / settling_s:,.0f}/s settled, {settling_s / floor_s:.1f} x signature and row alone; "

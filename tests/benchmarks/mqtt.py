@@ -34,6 +34,7 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from controller.publish.pump import Pump
 from controller.publish.topics import topics_of
+from tests.benchmarks.figures import Figure, tell
 from tests.journal.rig import NAME, Rig, begin, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto
 from tests.publish.house import ENGINE_KEY, Alarms, half, pinned
@@ -206,6 +207,11 @@ def main() -> int:
         warm = max(10, count // 20)
         rows = list(itertools.islice(measured_s(Path(folder), count + warm), warm, None))
     told, bare, itself = (figures(times) for times in zip(*rows, strict=True))
+    beside = "a bare QoS 1 round trip"
+    tell(
+        Figure("durable to settlement over MQTT, p50", told.p50 * 1e3, bare.p50 * 1e3, "ms", beside),
+        Figure("durable to settlement over MQTT, p99", told.p99 * 1e3, bare.p99 * 1e3, "ms", beside),
+    )
     sys.stdout.write(
         f"durable to settlement over MQTT: {told}; bare QoS 1 round trip: {bare}; to itself: {itself};"
         f" ratio p50 {told.p50 / bare.p50:.2f} x, p99 {told.p99 / bare.p99:.2f} x (goal {GOAL:g} x)\n"

@@ -18,6 +18,7 @@ from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
+from tests.benchmarks.figures import Figure, tell
 
 GOAL = 3.0
 RUNS = 5
@@ -62,6 +63,8 @@ def main() -> int:
             readings, floor, whole = measure(path)
             ratio = whole / floor
             worst = max(worst, ratio)
+            us = 1e6 / readings
+            tell(Figure(f"replay, {name}", whole * us, floor * us, "us a reading", "json.loads of the line"))
             sys.stdout.write(
                 f"{name:<6} {readings:>7,} readings  json.loads {floor / readings * 1e6:5.2f} us each"
                 f"  replay {whole / readings * 1e6:5.2f} us each  ratio {ratio:4.2f} (goal {GOAL:g})"

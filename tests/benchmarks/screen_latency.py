@@ -16,6 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from controller.cli.link import conversation
+from tests.benchmarks.figures import Figure, tell
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
 from tests.scenes import throw
@@ -52,6 +53,8 @@ def main() -> int:
         finally:
             screens.close()
     p50, p99, worst = took[len(took) // 2], took[min(len(took) - 1, len(took) * 99 // 100)], took[-1]
+    beside = "a bare change of a page"
+    tell(Figure("review to its keys on the screen, p50", p50, floor[len(floor) // 2], "ms", beside))
     sys.stdout.write(
         f"review to keys on the screen: p50 {p50:.0f} ms, p99 {p99:.0f} ms, worst {worst:.0f} ms"
         f" of {len(took)};"

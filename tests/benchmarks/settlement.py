@@ -20,6 +20,7 @@ from crapssim.table import Table, TableUpdate
 
 from controller.settings.paytables import game_for
 from controller.settlement.run import settle
+from tests.benchmarks.figures import Figure, tell
 
 GOAL = 50_000
 RUNS = 5
@@ -96,6 +97,8 @@ def main() -> int:
     games = iter([game_for("craps-v1") for _ in range(RUNS)])
     ours = seconds(lambda: sum(map(len, settle(lines, next(games)))))
     bare, theirs = seconds(floor), seconds(lambda: play_theirs(rolls))
+    us = 1e6 / decisions
+    tell(Figure("settlement, craps", ours * us, bare * us, "us a decision", "the JSON alone"))
     sys.stdout.write(
         f"settlement  {decisions:,} decisions, {len(lines):,} lines in: {decisions / ours:,.0f} decisions/s "
         f"(goal {GOAL:,}), {ours / bare:.2f} x the JSON alone; "

@@ -1,0 +1,93 @@
+"""A benchmark's figures: each a cost beside a floor that was measured in the same run."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+FILE = "BENCH_FIGURES"
+"""The environment variable that names the file to which a benchmark's process adds its figures."""
+REGRESSION = 1.15
+"""So much dearer, against its floor, than in the release before is a regression."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """What something costs, beside the least that it could cost: both in the same `unit`, less is better."""
+
+    name: str
+    cost: float
+    floor: float
+    unit: str
+    beside: str
+    """What the floor is."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor it costs."""
+        return self.cost / self.floor
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ratios of a release, by figure."""
+
+    release: str
+    ratios: dict[str, float]
+
+
+def tell(*figures: Figure) -> None:
+    """Hand figures to the table of all benchmarks, where this process was started for it."""
+    if file := os.environ.get(FILE):
+        with Path(file).open("ab") as lines:
+            lines.writelines(msgspec.json.encode(figure) + b"\n" for figure in figures)
+
+
+def told(file: Path) -> list[Figure]:
+    """Read what a benchmark's process told."""
+    return [msgspec.json.decode(line, type=Figure) for line in file.read_bytes().splitlines()]
+
+
+def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """Return each figure of the run in which it was nearest to its floor: a busy machine only adds."""
+    cheapest: dict[str, Figure] = {}
+    for figure in (figure for run in runs for figure in run):
+        known = cheapest.get(figure.name)
+        if known is None or figure.ratio < known.ratio:
+            cheapest[figure.name] = figure
+    return list(cheapest.values())
+
+
+def regressed(figures: Sequence[Figure], before: Mapping[str, float]) -> list[Figure]:
+    """Return what costs at least 15 % more against its floor than before."""
+    return [
+        figure
+        for figure in figures
+        if figure.name in before and figure.ratio >= REGRESSION * before[figure.name]
+    ]
+
+
+def table_of(figures: Sequence[Figure], before: Release) -> str:
+    """Return one table of all figures beside those of the release before."""
+    head = ("figure", "cost", "floor", "ratio", before.release, "change", "the floor is")
+    rows = [head, *(_row(figure, before.ratios.get(figure.name)) for figure in figures)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place in (0, 6) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join((*lines, ""))
+
+
+def _row(figure: Figure, before: float | None) -> tuple[str, ...]:
+    return (
+        figure.name,
+        f"{figure.cost:.4g} {figure.unit}",
+        f"{figure.floor:.4g} {figure.unit}",
+        f"{figure.ratio:.2f}",
+        "-" if before is None else f"{before:.2f}",
+        "new" if before is None else f"{figure.ratio / before - 1:+.0%}",
+        figure.beside,
+    )
