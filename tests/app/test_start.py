@@ -2,6 +2,7 @@
 
 import grp
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -69,14 +70,21 @@ sys.exit(main())
 """The program, and a hook that hears what the interpreter does: moments are those of its own deeds."""
 
 
-@pytest.fixture
-def played(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a journal of a table that played before, whose head file lies elsewhere."""
-    (tmp_path / "elsewhere").mkdir()
-    words = command(tmp_path, "--head", str(tmp_path / HEAD))
+    folder = tmp_path_factory.mktemp("played")
+    (folder / "elsewhere").mkdir()
+    words = command(folder, "--head", str(folder / HEAD))
     assert ended(words, at=READS).returncode == service.STOPPED
-    assert (tmp_path / KEY).exists()
-    return tmp_path
+    assert (folder / KEY).exists()
+    return folder
+
+
+@pytest.fixture
+def played(once_played: Path, tmp_path: Path) -> Path:
+    """A copy of such a folder."""
+    return shutil.copytree(once_played, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("in"))
 
 
 WRONG = {
