@@ -10,7 +10,7 @@ from tests.lab.report import Report
 CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
 VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
 REVOLUTIONS_APART = 0.6
-"""Half a turn lies between two beams that see the launch and the drop; the truth counts from the hand."""
+"""A third of a turn lies between two beams, and as much again where the drop is felt beyond the last one."""
 PRESSES = 60
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import select
-import subprocess
 import threading
 import time
 import tty
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from controller.model.readings import AnyReading
 from drivers.sim.boards import Peer
-from tests.lab.guest.waiting import must, now_us
+from tests.lab.guest.waiting import must, now_us, udev_done
 
 GADGETS = Path("/sys/kernel/config/usb_gadget")
 BY_ID = Path("/dev/serial/by-id")
@@ -149,5 +148,5 @@ class Cable:
 
 def names() -> dict[str, str]:
     """Return each board's lasting name and the port that it stands for now."""
-    subprocess.run(["udevadm", "settle"], check=True)
+    udev_done()
     return {path.name: os.path.realpath(path) for path in BY_ID.glob("*")}

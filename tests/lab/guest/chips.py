@@ -1,8 +1,9 @@
 """GPIO chips that gpio-sim makes: real to the kernel, and to everything above it."""
 
 import os
-import subprocess
 from pathlib import Path
+
+from tests.lab.guest.waiting import udev_done
 
 CHIPS = Path("/sys/kernel/config/gpio-sim")
 PI_4 = "pinctrl-bcm2711"
@@ -24,7 +25,7 @@ class Chip:
     def come(self) -> None:
         """Let the chip appear, and udev give it to its group."""
         (self.folder / "live").write_text("1\n")
-        subprocess.run(["udevadm", "settle"], check=True)
+        udev_done()
 
     def go(self) -> None:
         """Take the chip away, whoever has lines of it."""

@@ -16,6 +16,7 @@ from tests.lab.guest.wheel import (
     lateness,
     play,
     told_of,
+    turns_unseen,
 )
 
 
@@ -29,7 +30,7 @@ class Evening(msgspec.Struct, frozen=True, kw_only=True):
     not_judged: list[str]
     """The spins whose lines were pulled too late, and what was made of them."""
     revolutions_off: list[float]
-    """Published less true, of each call."""
+    """Published less what was to be seen of the true ones from the first cut of a beam on, of each call."""
     bets_closed_before_drop_us: list[int]
     """Of each spin with a call: the lamp's word before the ball left the track."""
     late: Lateness
@@ -49,7 +50,8 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
         own = told_of(scene, following, watch.outcomes)
         if own and own[0]["type"] == "spin.called" and scene.truth.revolutions is not None:
-            off.append(round(own[0]["data"]["revolutions"] - scene.truth.revolutions, 3))
+            to_see = scene.truth.revolutions - turns_unseen(scene, edges)
+            off.append(round(own[0]["data"]["revolutions"] - to_see, 3))
             drop_us = scene.truth.drop_us or scene.end_us
             closed += [drop_us - one for one in _closings(watch.lamps, scene.start_us, scene.end_us)[:1]]
     different, not_judged = differences(scenes, watch.outcomes, pulls)

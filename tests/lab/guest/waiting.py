@@ -1,5 +1,6 @@
 """Time in the guest, and waiting for facts."""
 
+import subprocess
 import time
 from collections.abc import Callable
 
@@ -34,3 +35,12 @@ def must(what: str, fact: Callable[[], bool], seconds: float = FACT_S, every_s: 
     if not until(fact, seconds, every_s):
         raise TimeoutError(f"{what}: not within {seconds:g} s")
     return now_us() - began_us
+
+
+def udev_done() -> None:
+    """Wait until udev has handled its events: a busy host takes longer than its own limit of 120 s."""
+
+    def settled() -> bool:
+        return subprocess.run(["udevadm", "settle"], check=False).returncode == 0
+
+    must("udev has handled its events", settled)

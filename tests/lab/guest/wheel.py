@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -42,6 +42,8 @@ MARK_US = 16_000
 MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
+FLICKER_US = 100_000
+"""No ball comes round so soon: both cuts are of one pass."""
 KEPT_TIME_US = 3_000
 """A spin with a line that was pulled later than this is not the one that its truth tells of."""
 
@@ -228,6 +230,18 @@ def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
     if word == "void" and truth.reasons and not reasons & set(truth.reasons):
         return f"{scene.kind}: void for {sorted(reasons)} instead of {truth.reasons}"
     return ""
+
+
+def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
+    """Return the turns from the launch to the first cut of a beam: nearly one where cuts are missed."""
+    cuts = [e for e in edges if e.active and e.line in BEAMS and scene.start_us <= e.t_us < scene.end_us]
+    turns_us = [
+        later.t_us - earlier.t_us
+        for line in BEAMS
+        for earlier, later in pairwise(cut for cut in cuts if cut.line == line)
+        if later.t_us - earlier.t_us > FLICKER_US
+    ]
+    return (cuts[0].t_us - scene.start_us) / min(turns_us)
 
 
 def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
