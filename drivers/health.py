@@ -143,6 +143,11 @@ TROUBLES: dict[str, Cause] = {
         "use a shorter or shielded cable, or a port of its own; the readings of that moment are missing",
         "half a second after the last loss",
     ),
+    "unplaced": Cause(
+        "a wall board heard an impact and found no place for it: too soft, two at once, or a deaf sensor",
+        "run the board's self-test; if it happens again set its speed_m_s and comparators' threshold anew",
+        "at once; the impact is missing",
+    ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
         "look at what it sends; raise its threshold; what came too much was thrown away",

@@ -14,7 +14,7 @@ import drivers
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
 from drivers.firmware.shared.program import VERSION
 
-BOARDS = ("console", "wheel")
+BOARDS = ("console", "wall", "wheel")
 SECTOR_BYTES = 4096
 """What the flash erases at once; MicroPython's littlefs block on these boards."""
 PROGRAM_BYTES = 256

@@ -27,8 +27,10 @@ class Lock:
             os.close(self._descriptor)
             found = f"process {holder} holding it"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        # The lock is what counts: a full disk may not take its holder's number.
+        with suppress(OSError):
+            written = os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.ftruncate(self._descriptor, written)
 
     def release(self) -> None:
         """Release the journal for another controller."""

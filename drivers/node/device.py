@@ -140,6 +140,8 @@ class NodeDevice:
             "firmware": hello.firmware if hello else None,
             "reset": hello.reset if hello else None,
             "boot": hello.boot if hello else None,
+            "error_mm": hello.error_mm if hello else None,
+            "error_us": hello.error_us if hello else None,
             "does": list(hello.does) if hello else [],
             "drift_ppm": round(end.clock.drift * 1e6, 1),
             "clock_error_us": round(end.clock.error_us) if end.clock.ready else None,

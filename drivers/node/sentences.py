@@ -190,6 +190,10 @@ class Hello:
     """How many of its last sentences it can say again."""
     reset: str = ""
     """Why it started, in its own word: power, watchdog; empty where it does not say."""
+    error_mm: float | None = None
+    """How far off its positions may be, as it measured itself; None where it has not."""
+    error_us: float | None = None
+    """The same of its stamps, before the clock's own error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,7 @@ NONCE = re.compile(r"[0-9A-F]{16}")
 _KIND = re.compile(r"(?:([0-9]{1,3}):)?([a-z][a-z_]{0,31})")
 _DOES = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _COUNT = re.compile(r"[0-9]{1,4}")
+_ERROR = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 class HelloError(ValueError):
@@ -242,6 +247,8 @@ def read_hello(sentence: Sentence) -> Hello:
         does=_words(fields.get("does", ""), sentence.node),
         resend=int(fields.get("resend", "0")),
         reset=fields.get("reset", ""),
+        error_mm=_error(fields, "error_mm", sentence.node),
+        error_us=_error(fields, "error_us", sentence.node),
     )
 
 
@@ -269,6 +276,14 @@ def _reads(text: str, node: str) -> Mapping[int, tuple[str, ...]]:
         channel = int(match[1] or 0)
         reads[channel] = (*reads.get(channel, ()), match[2])
     return reads
+
+
+def _error(fields: Mapping[str, str], name: str, node: str) -> float | None:
+    if name not in fields:
+        return None
+    if not _ERROR.fullmatch(fields[name]):
+        raise HelloError(f"node {node} says {name}={fields[name]}, a number from 0 up was expected")
+    return float(fields[name])
 
 
 def _words(text: str, node: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.journal.faults import JournalFault
+from controller.journal.lock import Lock, lock_of
 from controller.journal.reading import Reader
 from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
 
@@ -75,3 +76,13 @@ def test_a_disk_mounted_read_only_is_named_at_the_start(small: Path) -> None:
         assert reader.verify_all().outcomes == 0
     subprocess.run(["mount", "-o", "remount,rw", str(small)], check=True)
     rig.open().close()
+
+
+def test_a_controller_that_starts_on_a_full_disk_still_holds_its_journal(small: Path) -> None:
+    journal = small / "journal.db"
+    lock_of(journal).touch()
+    fill(small)
+    held = Lock(journal)
+    with pytest.raises(JournalFault, match="journal_in_use"):
+        Lock(journal)
+    held.release()

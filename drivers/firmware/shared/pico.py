@@ -7,6 +7,9 @@ import time
 
 import machine
 import micropython
+import rp2
+
+from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
 """Edges kept between two turns of the loop; more are counted as lost."""
@@ -20,6 +23,12 @@ RP2350_WATCHDOG = 0x400D8000
 CLEAR = 0x3000
 """Written here, a bit of a register is cleared."""
 ENABLE = 1 << 30
+PIO0_CTRL = 0x50200000
+PIO0_START = 0xF0F
+"""All four state machines at once, their clock dividers in step."""
+COUNT_WRAP = 1 << 32
+DISCHARGE_US = 200
+"""100 nF through 330 ohms: six time constants."""
 
 
 def is_rp2350() -> bool:
@@ -60,6 +69,10 @@ class Pico:
         self.taken = 0
         self.missed = 0
         self.watchdog = None
+        self.machines = []
+        self.armed_us = 0
+        self.adc = None
+        self.discharge = None
         self.poller = select.poll()
         self.poller.register(sys.stdin, select.POLLIN)
 
@@ -129,12 +142,46 @@ class Pico:
         """Pin, level and clock of every edge since the last call."""
         now = self.clock()
         raw = self.raw
-        found = []
+        found = self.stamped(now)
         while self.taken != self.put:
             at = self.taken
             stamp = now - time.ticks_diff(raw, self.stamps[at])
             found.append((self.numbers[at], bool(self.levels[at]), stamp))
             self.taken = (at + 1) % EDGES
+        return found
+
+    def stamp(self, numbers: list) -> None:
+        """Pull up to four pins up and stamp their falls in the chip's PIO, to a microsecond of each other."""
+        for number in numbers:
+            pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
+            one = rp2.StateMachine(len(self.machines), falls, freq=COUNTS_HZ, jmp_pin=pin)
+            one.exec("mov(x, invert(null))")
+            self.pins[number] = pin
+            self.machines.append((number, one))
+        self.armed_us = self.clock()
+        machine.mem32[PIO0_CTRL] = PIO0_START
+
+    def stamped(self, now: int) -> list:
+        """Falls that the PIO stamped since the last call, in the order of their time; of each pin eight."""
+        found = []
+        for number, one in self.machines:
+            while one.rx_fifo():
+                at = self.armed_us + COUNT_WRAP - 1 - one.get()
+                found.append((number, False, at + (now - at) // COUNT_WRAP * COUNT_WRAP))
+        found.sort(key=lambda edge: edge[2])
+        return found
+
+    def hold(self, peak: int, discharge: int) -> None:
+        """Read a peak detector at an ADC pin; another pin empties it."""
+        self.adc = machine.ADC(machine.Pin(peak))
+        self.discharge = machine.Pin(discharge, machine.Pin.OUT, value=0)
+
+    def peak(self) -> int:
+        """The peak since the last call, in counts of 12 bits."""
+        found = self.adc.read_u16() >> 4
+        self.discharge.value(1)
+        time.sleep_us(DISCHARGE_US)
+        self.discharge.value(0)
         return found
 
     def lost(self) -> int:

@@ -25,6 +25,10 @@ class Board:
         """The kinds that it can send, as its hello says them."""
         return self.READS
 
+    def claims(self) -> list[tuple[str, str]]:
+        """What it has measured of its own errors, for its hello; nothing before it has."""
+        return []
+
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """What the table must know once it listens: how switches stand."""
         return []
@@ -62,6 +66,7 @@ class Program(Node):
             key=bytes.fromhex(str(settings.get("key", ""))),
         )
         self.hello.append(("reset", hardware.reset))
+        self.introduction = self.hello
         self.hardware = hardware
         self.board = board
         self.pings = 0
@@ -82,6 +87,7 @@ class Program(Node):
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
         """Start a session, or say hello again in it."""
         before = self.nonce
+        self.hello = self.introduction + self.board.claims()
         super().greeted(words, said, body, seal)
         if self.nonce != before:
             self.pings = 0

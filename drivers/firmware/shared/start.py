@@ -4,9 +4,10 @@ from drivers.firmware.console.board import Console
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of, load
 from drivers.firmware.shared.node import NO_SESSION
 from drivers.firmware.shared.program import VERSION, Program
+from drivers.firmware.wall.board import Wall
 from drivers.firmware.wheel.board import Wheel
 
-BOARDS = {"console": Console, "wheel": Wheel}
+BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
 def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]

@@ -109,6 +109,10 @@ class Wheel(Board):
             return True, ""
         return super().command(verb, fields, now_us)
 
+    def claims(self) -> list[tuple[str, str]]:
+        """How far off its stamps may be, once it has measured that."""
+        return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
+
     def safe(self) -> None:
         """Lamps dark."""
         self.lamps.dark()

@@ -17,7 +17,7 @@ from drivers.firmware.shared.identity import firmware_of, hash_of
 from drivers.firmware.shared.program import VERSION
 from drivers.link.serial_port import SerialPort
 from drivers.link.station import Station
-from drivers.node.device import NodeDevice, NodeSettings
+from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
 from tests.drivers.link.ptys import PATIENCE_S, now_us
 from tests.drivers.node.test_reference_node import Cable
 
@@ -68,11 +68,15 @@ class HostedBoard:
         board = json.loads((self.root / "board.json").read_text())["board"]
         return firmware_of(board, VERSION, hash_of(str(self.root)))
 
+    def order(self, line: str) -> None:
+        """Give one of hosted.py's orders."""
+        assert self.board.stdin is not None
+        self.board.stdin.write(line + "\n")
+        self.board.stdin.flush()
+
     def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
         """Set a pin: now, or so long after the board took the first order of a later moment."""
-        assert self.board.stdin is not None
-        self.board.stdin.write(f"{pin} {level}{'' if after_us is None else f' {after_us}'}\n")
-        self.board.stdin.flush()
+        self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
     def shown(self, line: str) -> None:
         """Wait until the board says this."""
@@ -100,13 +104,18 @@ class Bench(HostedBoard):
         start_us: int = 0,
         ppm: int = 0,
         approved: tuple[str, ...] = (),
+        wall: str = "",
     ) -> None:
         self.left = False
         cable = Cable(folder / "usb-Table_Board-if00")
         super().__init__(folder / "root", python, settings, cable, start_us=start_us, ppm=ppm)
         name = str(settings["name"])
         node = NodeSettings(
-            node=name, port=str(self.cable.name), key=str(settings.get("key", "")), firmware=approved
+            node=name,
+            port=str(self.cable.name),
+            key=str(settings.get("key", "")),
+            firmware=approved,
+            channels={0: ChannelSettings(dev=name, fields={"wall": wall})} if wall else {},
         )
         self.device = NodeDevice(name, node, os.urandom)
         port = SerialPort(str(self.cable.name), node.baud)

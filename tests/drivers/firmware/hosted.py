@@ -2,8 +2,14 @@
 
 Its pins are driven on standard input, `PIN LEVEL` a line, and stamped as it is read; what it drives is said
 on standard output. `PIN LEVEL AFTER_US` drives a pin so long after the first such line was read, stamped with
-that moment however late the program comes to it, as an interrupt stamps; such lines come in the order of
-their time. A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire.
+that moment however late the program comes to it, as an interrupt stamps. `peak COUNTS AFTER_US` is what the
+peak detector holds from then on. `say KIND STAMP_AFTER_US AFTER_US NAME=VALUE...` is a camera's reading that
+a board of the kind `cam` sends at AFTER_US. Lines with AFTER_US come in the order of their time. After `hold`
+they are kept; `ready` says `ready` when they are; `zero US` has them count from this moment of the host's
+monotonic clock, which is both Pythons'.
+
+A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire. Where `board.json` has `echo`, pins and
+microseconds, a rise of the pin `PULSE` pulls each of these pins low so long after.
 """
 
 import os
@@ -11,8 +17,13 @@ import select
 import sys
 import time
 
-from drivers.firmware.shared.start import program_on
+from drivers.firmware.shared.identity import SETTINGS, load
+from drivers.firmware.shared.program import Board
+from drivers.firmware.shared.start import BOARDS, program_on
 
+PULSE = 19
+ECHO_US = 500
+"""How long an echo keeps its pin low."""
 LOOP_OUT, LOOP_IN = 20, 21
 ORDERS = sys.stdin
 if sys.implementation.name == "cpython":
@@ -26,12 +37,26 @@ def monotonic_us():
     return time.monotonic_ns() // 1000
 
 
+class Camera(Board):
+    """A dice camera's place at the table: it says what its test says."""
+
+    NAME = "cam"
+
+    def reads(self):
+        return ",".join(self.settings["reads"])
+
+    def poll(self, _now_us):
+        self.hardware.edges()
+        said, self.hardware.said = self.hardware.said, []
+        return said
+
+
 class Hosted:
     """Pins of a board, driven by its test."""
 
     reset = "power"
 
-    def __init__(self, port, start_us, ppm):
+    def __init__(self, port, start_us, ppm, echo):
         self.zero_us, self.start_us, self.ppm = monotonic_us(), start_us, ppm
         self.port = open(port, "r+b", buffering=0)  # noqa: SIM115
         self.poller = select.poll()
@@ -42,11 +67,18 @@ class Hosted:
         self.levels = {}
         self.seen = []
         self.due = []
+        self.said = []
+        self.held = 0
+        self.echo = echo
         self.first_us = None
+        self.kept = None
         self.ended = False
 
     def clock(self):
-        past = monotonic_us() - self.zero_us
+        return self.stands_at(monotonic_us())
+
+    def stands_at(self, moment_us):
+        past = moment_us - self.zero_us
         return self.start_us + past + past * self.ppm // 1000000
 
     def random(self, count):
@@ -71,14 +103,39 @@ class Hosted:
         if not words:
             self.ended = True
             return
-        pin, level = int(words[0]), int(words[1]) == 1
-        if len(words) == 2:
-            self.set(pin, level, self.clock())
-            return
+        if words[0] == "hold":
+            self.kept = []
+        elif words[0] == "ready":
+            say("ready")
+        elif words[0] == "zero":
+            self.first_us = self.stands_at(int(words[1]))
+            kept, self.kept = self.kept, None
+            for one in kept:
+                self.drive(one)
+        elif self.kept is not None:
+            self.kept.append(line)
+        elif len(words) == 2:
+            self.set(int(words[0]), words[1] == "1", self.clock())
+        elif words[0] == "say":
+            self.due.append((self.moment(words[3]), "say", (words[1], self.moment(words[2]), words[4:])))
+        else:
+            what = words[0] if words[0] == "peak" else int(words[0])
+            self.due.append((self.moment(words[2]), what, int(words[1])))
+
+    def moment(self, after_us):
+        """The clock so long after the first order of a later moment."""
         if self.first_us is None:
             self.first_us = self.clock()
-        after_us = int(words[2])
-        self.due.append((self.first_us + after_us + after_us * self.ppm // 1000000, pin, level))
+        return self.first_us + int(after_us) + int(after_us) * self.ppm // 1000000
+
+    def happen(self, at_us, what, value):
+        if what == "peak":
+            self.held = max(self.held, value)
+        elif what == "say":
+            kind, stamp_us, fields = value
+            self.said.append((kind, [tuple(field.split("=")) for field in fields], stamp_us))
+        else:
+            self.set(what, bool(value), at_us)
 
     def set(self, pin, level, at_us):
         if self.levels.get(pin) != level:
@@ -91,13 +148,23 @@ class Hosted:
     def watch(self, pin):
         self.levels.setdefault(pin, True)
 
+    def stamp(self, pins):
+        for pin in pins:
+            self.watch(pin)
+
+    def hold(self, peak, discharge):
+        pass
+
+    def peak(self):
+        found, self.held = self.held, 0
+        return found
+
     def level(self, pin):
         return self.levels[pin]
 
     def edges(self):
         while self.due and self.due[0][0] <= self.clock():
-            at_us, pin, level = self.due.pop(0)
-            self.set(pin, level, at_us)
+            self.happen(*self.due.pop(0))
         seen, self.seen = self.seen, []
         return seen
 
@@ -107,13 +174,25 @@ class Hosted:
     def output(self, pin, on):
         if pin == LOOP_OUT:
             self.set(LOOP_IN, on, self.clock())
-        sys.stdout.write(f"out {pin} {1 if on else 0}\n")
-        if hasattr(sys.stdout, "flush"):
-            sys.stdout.flush()
+        if pin == PULSE and on:
+            now_us = self.clock()
+            echoes = [(now_us + us, at, 0) for at, us in self.echo]
+            echoes += [(now_us + us + ECHO_US, at, 1) for at, us in self.echo]
+            self.due = sorted(echoes + self.due, key=lambda one: one[0])
+        say(f"out {pin} {1 if on else 0}")
+
+
+def say(line):
+    """Tell the test, on either Python."""
+    sys.stdout.write(line + "\n")
+    if hasattr(sys.stdout, "flush"):
+        sys.stdout.flush()
 
 
 def main(words):
-    hardware = Hosted(words[0], int(words[2]), int(words[3]))
+    BOARDS["cam"] = Camera
+    echo = load(words[1] + SETTINGS).get("echo", [])
+    hardware = Hosted(words[0], int(words[2]), int(words[3]), echo)
     program = program_on(hardware, words[1])
     program.announce()
     while not hardware.ended:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,12 @@ def rule_pending() -> None:
 def open_files(pid: int) -> int:
     """Return how many descriptors a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def serial_ports(pid: int) -> list[str]:
+    """Return the USB serial ports that a process holds open, those whose device is gone included."""
+    held = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            held.append(os.readlink(descriptor))
+    return [path for path in held if path.startswith("/dev/ttyACM")]

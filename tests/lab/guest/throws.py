@@ -10,7 +10,16 @@ from drivers.sim import dice
 from drivers.sim.boards import Board
 from drivers.sim.scenes import Scene
 from tests.lab.guest.cables import Cable, Gadget, names
-from tests.lab.guest.table import SAMPLES, Table, Watch, open_files, rule_pending, status, unlocked
+from tests.lab.guest.table import (
+    SAMPLES,
+    Table,
+    Watch,
+    open_files,
+    rule_pending,
+    serial_ports,
+    status,
+    unlocked,
+)
 from tests.lab.guest.waiting import must, now_us, until, wait_until
 
 READS = {
@@ -151,12 +160,14 @@ def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
     """Pull two boards and plug them in the other way round: each port has another number then."""
     boards = Boards()
     before = names()
-    for device in ("cam", "wall-left"):
+    low, high = sorted(("cam", "wall-left"), key=lambda device: before[boards.cables[device].by_id])
+    for device in (low, high):
         boards.cables[device].unplug()
-    left = set(before) - {boards.cables[device].by_id for device in ("cam", "wall-left")}
+    left = set(before) - {boards.cables[device].by_id for device in (low, high)}
     must("both names are gone", lambda: set(names()) == left)
     must("both are down", lambda: not boards.is_up("cam") and not boards.is_up("wall-left"))
-    for device in ("wall-left", "cam"):
+    must("their numbers are free", lambda: len(serial_ports(boards.table.pid)) == len(left))
+    for device in (high, low):
         boards.cables[device].plug()
         must("its name is back", lambda: boards.cables[device].by_id in names())  # noqa: B023
     must("all are up", boards.is_up)

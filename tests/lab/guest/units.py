@@ -68,12 +68,18 @@ def _start(disk: str = "") -> None:
     made = subprocess.run([PYTHON, "-m", "controller.journal.keys"], capture_output=True, check=True).stdout
     subprocess.run(["systemd-creds", "encrypt", "--name=table-key", "-", str(KEY)], input=made, check=True)
     TABLE_FILE.write_text((SAMPLES / "craps.yaml").read_text() + "\npublish: {to: socket}\n")
-    subprocess.run(["systemctl", "start", UNIT], check=True)
+    _systemctl("start")
     must("the unit is ready", _ready)
 
 
+def _systemctl(verb: str) -> None:
+    done = subprocess.run(["systemctl", verb, UNIT], check=False)
+    if done.returncode:
+        raise AssertionError(f"systemctl {verb}: " + " / ".join(_log("")[-30:]))
+
+
 def _restart() -> None:
-    subprocess.run(["systemctl", "restart", UNIT], check=True)
+    _systemctl("restart")
     must("the unit is ready", _ready)
 
 

@@ -15,7 +15,7 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, Input, Poc
 from drivers.sim import wheel
 from drivers.sim.scenes import Scene
 from tests.lab.guest.chips import PI_4, Chip
-from tests.lab.guest.table import SAMPLES, Heard, Table, rule_pending, unlocked
+from tests.lab.guest.table import SAMPLES, Heard, Table, rule_pending, status, unlocked
 from tests.lab.guest.waiting import must, now_us, wait_until
 
 AMERICAN = Wheel(
@@ -95,7 +95,10 @@ def open_for_play(chip: Chip) -> None:
             rule_pending()
         return unlocked()
 
-    must("the table is unlocked", ready)
+    try:
+        must("the table is unlocked", ready)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}: {status()}") from error
 
 
 def edges_of(seen: Iterable[tuple[int, AnyReading]], rng: random.Random, bounces: int = 0) -> list[Edge]:

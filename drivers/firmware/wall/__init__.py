@@ -1,0 +1,1 @@
+"""The wall board: where and when dice hit the wall, from four piezo sensors along it."""

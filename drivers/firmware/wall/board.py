@@ -1,0 +1,155 @@
+"""Four piezo sensors along a wall: a comparator's first edge tells when the wave came, a held peak how hard.
+
+Its settings: `sensors` (pins in the order of `at_mm`, their places along the wall as the table measures it),
+`length_mm`, `speed_m_s` of the wave in this wall, `peak` and `discharge` (the peak detector's pins), and
+`pulse`, the pin that knocks through the first sensor for the self-test.
+"""
+
+from drivers.firmware.shared.program import Board
+from drivers.firmware.wall.locating import Line, Place
+
+RINGS_US = 12000
+"""A second impact within this is the first one's ringing (the table's `ringing_ms`)."""
+QUIET_US = 3000
+"""Ringing is over when no edge has come for so long: three swings of the slowest panel."""
+LONGEST_US = 40000
+"""No panel that suits rings for longer; what goes on after that is another impact, or a fault."""
+PULSE_US = 200
+PULSE_HEARD_US = 20000
+SPEED_OFF = 20
+"""The speed may be off by one part in so many: 5 % move an impact by 9 mm between sensors 350 mm apart."""
+NEED_MM = 25
+"""What the table takes an impact's error along its wall to be (`impact_position_mm`)."""
+
+
+class Wall(Board):
+    """One wall's impacts."""
+
+    NAME = "wall"
+    READS = "wall_impact"
+    DOES = "selftest"
+
+    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
+        """Set up the sensors' pins and measure the wave's speed, if a pulse is fitted."""
+        super().__init__(hardware, settings)
+        self.sensors = settings["sensors"]
+        self.at_um = [at_mm * 1000 for at_mm in settings["at_mm"]]
+        self.speed = settings["speed_m_s"]
+        self.line = Line(self.at_um, settings["length_mm"] * 1000, self.speed)
+        self.arrivals = []  # type: list[tuple[int, int]]
+        self.deaf_until_us = 0
+        self.last_us = 0
+        self.ringing = False
+        self.error_mm = -1
+        hardware.stamp(self.sensors)
+        if "peak" in settings:
+            hardware.hold(settings["peak"], settings["discharge"])
+        if "pulse" in settings:
+            hardware.output(settings["pulse"], False)
+            self.selftest()
+
+    def claims(self) -> list[tuple[str, str]]:
+        """How far off its positions may be, once it has measured that."""
+        return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
+
+    def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """The impact that every sensor has had the time to hear."""
+        for pin, level, at_us in self.hardware.edges():
+            if pin in self.sensors:
+                self.edge(self.sensors.index(pin), bool(level), at_us)
+        if self.ringing and now_us - self.last_us >= QUIET_US and now_us >= self.deaf_until_us:
+            self.ringing = False
+        if not self.arrivals or now_us - self.arrivals[0][1] < self.line.window_us():
+            return []
+        arrivals, self.arrivals = self.arrivals, []
+        self.ringing = True
+        self.last_us = max(self.last_us, arrivals[-1][1])
+        self.deaf_until_us = arrivals[0][1] + RINGS_US
+        return self.heard(arrivals, now_us)
+
+    def edge(self, sensor: int, level: bool, at_us: int) -> None:
+        """Take one edge of a comparator, which pulls its pin low while the signal is over its threshold."""
+        if self.ringing:
+            started_us = self.deaf_until_us - RINGS_US
+            over = at_us >= self.deaf_until_us and at_us - self.last_us >= QUIET_US
+            if not over and at_us - started_us < LONGEST_US:
+                self.last_us = max(self.last_us, at_us)
+                return
+            self.ringing = False
+        if level:
+            return
+        if all(sensor != heard for heard, _ in self.arrivals):
+            self.arrivals.append((sensor, at_us))
+            self.arrivals.sort(key=lambda one: one[1])
+
+    def heard(
+        self, arrivals: list[tuple[int, int]], now_us: int
+    ) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """An impact, or that one was not placed: what was missed is never a wrong place.
+
+        One sensor alone is no impact: what is too weak for a second one 350 mm away is a knock on the felt,
+        or a spark.
+        """
+        peak = self.hardware.peak() if "peak" in self.settings else 0
+        if len(arrivals) == 1:
+            return []
+        place = self.line.place(arrivals)
+        if place is None:
+            seen = "an impact that its sensors do not place: heard by " + str(len(arrivals))
+            fields = [("code", "unplaced"), ("reason", seen)]
+            return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
+        return [("wall_impact", self.fields(place, peak), place.at_us)]
+
+    def fields(self, place: Place, peak: int) -> list[tuple[str, str]]:
+        """What the table hears of an impact."""
+        return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
+
+    def selftest(self) -> tuple[bool, str]:
+        """Knock through the first sensor: the others must hear it, at the speed that the settings say."""
+        pulse = self.settings.get("pulse")
+        if pulse is None:
+            return False, "error not measured: no pulse"
+        self.error_mm = -1
+        self.hardware.edges()
+        began_us = self.hardware.clock()
+        self.hardware.output(pulse, True)
+        while self.hardware.clock() - began_us < PULSE_US:
+            pass
+        self.hardware.output(pulse, False)
+        first = {}  # type: dict[int, int]
+        last_us = began_us
+        heard_out = False
+        while not heard_out:
+            heard_out = self.hardware.clock() - began_us >= PULSE_HEARD_US
+            for pin, level, at_us in self.hardware.edges():
+                last_us = max(last_us, at_us)
+                if not level and pin in self.sensors[1:] and self.sensors.index(pin) not in first:
+                    first[self.sensors.index(pin)] = at_us
+        self.arrivals = []
+        deaf = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
+        if deaf:
+            return False, "sensors that do not hear the pulse, from 0 on: " + ",".join(deaf)
+        return self.measured(first, last_us - began_us)
+
+    def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
+        """Judge the pulse's arrivals at all sensors but the one that knocked."""
+        far = len(self.sensors) - 1
+        way_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
+        speed = way_um // took_us
+        off_um = 0
+        for sensor in range(1, far):
+            way = self.at_um[sensor] - self.at_um[1]
+            off_um = max(off_um, abs(way - (first[sensor] - first[1]) * speed))
+        apart_um = max(self.at_um[n + 1] - self.at_um[n] for n in range(far))
+        error_um = off_um // 2 + apart_um // 2 * abs(speed - self.speed) // self.speed
+        edge_um = max(self.at_um[0], self.settings["length_mm"] * 1000 - self.at_um[far])
+        error_mm = (max(error_um, edge_um) + 999) // 1000
+        says = "waves run at " + str(speed) + " m/s; places within " + str(error_mm) + " mm"
+        if abs(speed - self.speed) * SPEED_OFF > self.speed:
+            return False, says + "; speed_m_s is " + str(self.speed)
+        if error_mm > NEED_MM:
+            return False, says + ", expected " + str(NEED_MM)
+        if rang_us >= LONGEST_US // 2:
+            return False, says + "; the panel rings on after " + str(rang_us // 1000) + " ms"
+        self.error_mm = error_mm
+        return True, says + "; rang for " + str(rang_us // 1000) + " ms"

@@ -1,0 +1,119 @@
+"""A spin sensed by the boards' own files, called by the daemon, and settled in its process."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the extra `settlement`")
+
+from controller.model.outcomes import SpinCalled
+from controller.model.readings import BallBeam, BallDrop, Input, PocketBall, RotorIndex
+from controller.settings.places import config_home
+from controller.settings.tables import load_table
+from drivers.sim import wheel as spins
+from drivers.sim.scenes import Feed
+from tests.app.rig import until
+from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, proven
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+ALMOST_OVER_US = (1 << 32) - 20_000_000
+"""The console's clock starts again during the spin."""
+CONSOLE = {
+    "board": "console",
+    "name": "console",
+    "key": KEY,
+    "keys": [{"pin": 2, "name": "no_more_bets", "by": "dealer"}],
+    "switches": [{"pin": 3, "name": "key"}],
+    "lamps": [{"pin": 4, "lamp": "lock", "lit_when": ["unlocked"]}],
+}
+NO_MORE_BETS = 2
+BEAMS, INDEX, INDEX_B, POCKET, DROP = [2, 3, 4], 5, 6, 7, 8
+WHEEL = {
+    "board": "wheel",
+    "name": "wheel",
+    "beams": BEAMS,
+    "index": INDEX,
+    "index_b": INDEX_B,
+    "pocket": POCKET,
+    "drop": DROP,
+}
+BOARDS = (
+    Fitted(WHEEL, ("ball_beam", "ball_drop", "rotor_index", "pocket_ball"), ppm=60),
+    Fitted(CONSOLE, ("input", "switch"), start_us=ALMOST_OVER_US, ppm=-90),
+)
+CUT_US = 2_000
+"""How long a beam, mark or ball darkens its sensor."""
+PRESSED_US = 100_000
+BETWEEN_MARKS_US = 15_000
+"""From one index sensor to the other."""
+LEAD_US = 2_000_000
+"""From the first order to the first edge."""
+SEED, PRINTED = 288, "22"
+"""The shortest spin of 400 seeds whose bets the dealer closes: 31 s."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path, "roulette", BOARDS)
+    yield made
+    made.close()
+
+
+def pulses(feed: Feed) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    """Return each edge that these sensors make of a spin, wheel's and console's: time, pin, level."""
+    wheel: list[tuple[int, int, int]] = []
+    console: list[tuple[int, int, int]] = []
+    start_us = min(reading.t for _, reading in feed) - LEAD_US
+
+    def dark(edges: list[tuple[int, int, int]], pin: int, t_us: int, for_us: int = CUT_US) -> None:
+        edges.extend([(t_us - start_us, pin, 0), (t_us - start_us + for_us, pin, 1)])
+
+    for _, reading in feed:
+        match reading:
+            case BallBeam(t=t, beam=beam):
+                dark(wheel, BEAMS[beam], t)
+            case RotorIndex(t=t, direction=direction):
+                dark(wheel, INDEX, t)
+                dark(wheel, INDEX_B, t + (BETWEEN_MARKS_US if direction == "cw" else -BETWEEN_MARKS_US))
+            case BallDrop(t=t):
+                dark(wheel, DROP, t)
+            case PocketBall(t=t):
+                dark(wheel, POCKET, t)
+            case Input(t=t):
+                dark(console, NO_MORE_BETS, t, PRESSED_US)
+            case _:
+                pass  # the boards have no such sensor
+    return sorted(wheel), sorted(console)
+
+
+@pytest.mark.live
+def test_a_spin_is_played_by_the_boards_over_bad_cables_to_its_settlement(place: Place) -> None:
+    shipped = load_table(str(config_home() / "tables" / "roulette.yaml")).wheel
+    assert shipped is not None
+    scene, feed = spins.spin("dealer_early_no_more_bets", random.Random(SEED), 1_000_000, wheel=shipped)
+    assert scene.truth.number == PRINTED
+    place.open()
+    place.boards["console"].shown("out 4 1")
+    place.bet(wager="even")
+    place.bet(wager="dozen", which=2)
+    place.bet(wager="odd")
+    until(place.well, "both boards to be up")
+    wheel, console = pulses(feed)
+    for board, edges in ((place.boards["wheel"], wheel), (place.boards["console"], console)):
+        for after_us, pin, level in edges:
+            board.drive(pin, level, after_us=after_us)
+
+    # R-PAY-8, R-PAY-12: even and the second dozen pay 1 to 1 as printed; odd loses
+    assert place.settled() == CHIPS + STAKE
+    assert place.table.terminate() == 0
+    told = place.told("spin.", "bets.")
+    assert [one["type"] for one in told] == ["bets.closed", "spin.called", "bets.opened"]
+    closed, called = (one["data"] for one in told[:2])
+    assert isinstance(closed, dict)
+    assert closed["cause"] == "dealer"
+    assert msgspec.convert(called, SpinCalled, strict=False).number == PRINTED
+    assert proven(place.url)

@@ -1,0 +1,128 @@
+"""A throw heard by wall boards on simulated piezo signals, called by the daemon, settled in its process."""
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy comes with the extra `settlement`")
+pytest.importorskip("numpy", reason="numpy comes with the extra `vision`")
+
+from controller.model.outcomes import RollCalled
+from controller.model.readings import Input, WallImpact
+from drivers.readings import texts_of
+from drivers.sim import dice
+from drivers.sim.scenes import Feed
+from tests.app.rig import until
+from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, proven
+from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, heard
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+SENSES = ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact")
+SENSORS = (2, 3, 4, 5)
+PULSE = 19
+COLLECTED = 2
+SEED, DICE = 38, (3, 4)
+"""Of 120 seeds the shortest sure seven whose dice strike the wall 41 ms apart."""
+LEAD_US = 2_000_000
+"""From the moment that the boards are told to their first event: they must have heard of it by then."""
+PRESSED_US = 100_000
+PRESS_US = 400
+HARD = 700
+"""ADC counts of the simulated evening's peaks that are a force of 1 here."""
+
+
+def wall(side: str) -> dict[str, object]:
+    """Return one end's settings, with a pulse that its other sensors hear at the speed of the wave."""
+    echo = [(SENSORS[n], 100 + (AT_MM[n] - AT_MM[0]) * 1000 // SPEED_M_S) for n in (1, 2, 3)]
+    along = {"at_mm": list(AT_MM), "length_mm": LENGTH_MM, "speed_m_s": SPEED_M_S}
+    pins = {"sensors": list(SENSORS), "peak": 26, "discharge": 10, "pulse": PULSE, "echo": echo}
+    return {"board": "wall", "name": f"wall-{side}", **along, **pins}
+
+
+BOARDS = (
+    Fitted({"board": "cam", "name": "cam", "reads": list(SENSES)}, SENSES, ppm=35),
+    Fitted(wall("left"), ("wall_impact",), ppm=60, wall="left"),
+    Fitted(wall("right"), ("wall_impact",), start_us=(1 << 32) - 20_000_000, ppm=-40, wall="right"),
+    Fitted(
+        {
+            "board": "console",
+            "name": "console",
+            "key": KEY,
+            "keys": [{"pin": COLLECTED, "name": "dice_collected", "by": "stickperson"}],
+            "switches": [{"pin": 3, "name": "key"}],
+            "lamps": [{"pin": 4, "lamp": "lock", "lit_when": ["unlocked"]}],
+        },
+        ("input", "switch"),
+        ppm=-90,
+    ),
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path, "craps", BOARDS)
+    yield made
+    made.close()
+
+
+def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
+    """Return what each board's process is told of a throw, with the moment at which it happens there."""
+    rng = random.Random(SEED)
+    told: dict[str, list[tuple[int, str]]] = {
+        name: [] for name in ("cam", "wall-left", "wall-right", "console")
+    }
+    start_us = min(reading.t for _, reading in feed) - LEAD_US
+    for arrived_us, reading in feed:
+        at_us = reading.t - start_us
+        match reading:
+            case WallImpact():
+                hit = Hit(reading.pos_mm, rng.uniform(20, 130), max(0.3, reading.peak / HARD), PRESS_US)
+                signals = heard(hit, rng)
+                board = told[reading.dev]
+                board += [(at_us + us, f"{SENSORS[n]} {0 if on else 1}") for n, on, us in signals.edges]
+                board.append((at_us, f"peak {signals.peak}"))
+            case Input():
+                told["console"] += [
+                    (at_us, f"{COLLECTED} 0"), (at_us + PRESSED_US, f"{COLLECTED} 1"),
+                ]  # fmt: skip
+            case _:
+                kind, fields = texts_of(reading)
+                words = " ".join(f"{name}={value}" for name, value in fields.items())
+                told["cam"].append((arrived_us - start_us, f"say {kind} {at_us} {{at}} {words}"))
+    return told
+
+
+@pytest.mark.live
+def test_a_throw_is_played_by_four_boards_over_bad_cables_to_its_settlement(place: Place) -> None:
+    scene, feed = dice.throw("valid", random.Random(SEED), 1_000_000)
+    assert scene.truth.dice == DICE
+    assert scene.truth.allowed == ("valid",)
+    place.open()
+    place.boards["console"].shown("out 4 1")
+    place.bet(wager="pass")
+    place.bet(wager="dont_pass")
+    place.bet(wager="any7")
+    until(place.well, "all boards to be up")
+    for name, told in orders(feed).items():
+        board = place.boards[name]
+        board.order("hold")
+        for at_us, words in sorted(told):
+            board.order(words.format(at=at_us) if "{at}" in words else f"{words} {at_us}")
+        board.order("ready")
+        board.shown("ready")
+    zero_us = time.monotonic_ns() // 1000
+    for board in place.boards.values():
+        board.order(f"zero {zero_us}")
+
+    # a seven on the come-out: pass pays 1 to 1, don't pass loses, any seven pays 4 to 1
+    assert place.settled() == CHIPS + 4 * STAKE
+    assert place.table.terminate() == 0
+    (called,) = place.told("roll.")
+    roll = msgspec.convert(called["data"], RollCalled, strict=False)
+    assert (roll.dice, roll.call, roll.grade) == (DICE, "natural", "sensors")
+    assert proven(place.url)
