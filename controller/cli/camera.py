@@ -65,7 +65,7 @@ def _send(rig: Rig, live: Live, table: socket.socket, keep: Keep | None) -> None
         if lines:
             table.sendall(b"".join(lines))
     ended = DeviceDown(t=t_us, dev=rig.file.camera, code=PULLED, reason=f"{live.source} ended")
-    table.sendall(line_of(ended))
+    table.sendall(b"".join(map(line_of, [*watching.ended(t_us), ended])))
 
 
 EXAMPLES = (

@@ -56,7 +56,8 @@ class Album:
         looks: Callable[[int], Sequence[Look]],
     ) -> list[Reading]:
         """Add a frame; return the readings made of it, with the names of their pictures."""
-        self._wholes.append((t_us, picture))
+        if not self._wholes or self._wholes[-1][0] != t_us:
+            self._wholes.append((t_us, picture))
         for reading in told:
             if isinstance(reading, DieReleased):
                 self._moving.add(reading.die)

@@ -1,4 +1,4 @@
-"""Live frames become readings: no face and no track from a view that is in doubt."""
+"""Live frames become readings, and pictures of what happens: nothing is told from a view that is in doubt."""
 
 from controller.cli.camera_album import Album
 from controller.model.readings import DeviceDown, DeviceUp, Reading
@@ -10,7 +10,8 @@ from drivers.vision.view import View
 
 LEARNING = 31
 """Frames whose median is the empty table, at the start."""
-BUMPED_MM = 10.0
+BUMPED_MM = 6.0
+"""A bump of 10 mm must be found, and the shift is measured to a millimetre or two."""
 
 
 class Watching:
@@ -25,6 +26,7 @@ class Watching:
         self._view: View | None = None
         self._empty: Array | None = None
         self._fault: str | None = None
+        self._last: tuple[int, Array] | None = None
 
     def frame(self, t_us: int, picture: Array) -> list[Reading]:
         """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
@@ -37,20 +39,32 @@ class Watching:
                 self._follower = Follower(self._rig, self._empty)
                 self._learnt = []
             return []
+        self._last = (t_us, picture)
         verdict = self._view.look(t_us, picture)
         told: list[Reading] = []
         if verdict.fault != self._fault:
-            told = [self._health(t_us, verdict.fault, verdict.seen)]
+            if verdict.fault is not None:
+                told = self._pictured(t_us, picture, self._follower.abandoned(t_us))
+            told.append(self._health(t_us, verdict.fault, verdict.seen))
             self._fault = verdict.fault
             self._follower = Follower(self._rig, self._empty)
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
+            # What hides the table belongs to a throw's clip too; no face and no track is taken from it.
+            return told or self._pictured(t_us, picture, [])
+        return told + self._pictured(t_us, picture, self._follower.frame(t_us, picture))
+
+    def ended(self, t_us: int) -> list[Reading]:
+        """Return the dice that are lost because no more frames come, with what was seen of them."""
+        if self._follower is None or self._last is None:
+            return []
+        return self._pictured(self._last[0], self._last[1], self._follower.abandoned(t_us))
+
+    def _pictured(self, t_us: int, picture: Array, told: list[Reading]) -> list[Reading]:
+        if self._album is None or self._follower is None:
             return told
-        seen = self._follower.frame(t_us, picture)
-        if self._album is not None:
-            seen = self._album.frame(t_us, picture, seen, self._follower.looks)
-        return told + seen
+        return self._album.frame(t_us, picture, told, self._follower.looks)
 
     @property
     def tracks(self) -> tuple[Track, ...]:

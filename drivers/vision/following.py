@@ -36,6 +36,9 @@ LATEST_US = 100_000
 NEAR_SHARE = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
 spot."""
+LOOK_EDGES = 1.25
+"""So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its farthest
+corner within 0.71 more. All that is looked at costs time."""
 GONE_US = 120_000
 """If nothing is seen where a die lay for this long, it was taken away."""
 SAME_HAND_US = 170_000
@@ -168,6 +171,15 @@ class Follower:
     def looks(self, die: int) -> tuple[Look, ...]:
         """Return the two looks at a die that lies from which its face was read; none at a moving one."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
+
+    def abandoned(self, t_us: int) -> list[Reading]:
+        """Return that each die which does not yet lie for certain is lost: nothing more is seen of it."""
+        told: list[Reading] = []
+        for trail in self._trails:
+            if not trail.lost and not trail.told_rest:
+                trail.lost = True
+                told.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
+        return told
 
     def tracks(self) -> tuple[Track, ...]:
         """Return the dice that are followed now, or lie."""
@@ -312,7 +324,7 @@ class Follower:
                 trail.read, trail.looks, trail.trying_since_us = None, (), t_us
                 continue
             place = trail.places[-1]
-            part, low = still.around(place, 1.5 * die_px)
+            part, low = still.around(place, LOOK_EDGES * die_px)
             trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
             seen, self.why = face_in(part, low, still.zoom, place, die_px)
             agreed = seen is not None and trail.read is not None and _agree(seen, trail.read)

@@ -25,6 +25,7 @@ SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of their blurs answer to discs 
 SAME_PX = 3.5  # candidates so near are one spot
 MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
+LINE = 240  # places in a line of a map
 BORDER_PX = 40  # a ray's 20, and twice what a middle moves while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
 MAX_CANDIDATES = 300  # of a polarity; a full picture of seven sixes has 42 pips and as many reflections
@@ -282,11 +283,11 @@ def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
     """Return the outline's shape in the basis for each spot, and how far each ray is off it."""
     clear = np.clip(steps / np.maximum(np.median(steps, axis=1), 1.0)[:, None], 0.02, 1.0)
     weight = clear
+    size = basis.shape[1]
+    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), size * size)
     for _ in range(4):
-        left = np.einsum("nr,ri,rj->nij", weight, basis, basis) + 1e-3 * np.eye(
-            basis.shape[1], dtype=np.float32
-        )
-        right = np.einsum("nr,ri,nr->ni", weight, basis, radii)
+        left = (weight @ products).reshape(-1, size, size) + 1e-3 * np.eye(size, dtype=np.float32)
+        right = (weight * radii) @ basis
         shape = np.linalg.solve(left, right[:, :, None])[:, :, 0]
         off = np.abs(radii - shape @ basis.T)
         weight = clear / (1.0 + (off / 0.8) ** 2)
@@ -295,17 +296,19 @@ def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
 
 def sample(plane: Array, places: Array) -> Array:
     """Return the picture's values at places (..., 2), bilinear; outside, the border's."""
-    flat = places.reshape(-1, 2).astype(np.float32)
-    xs, ys = np.ascontiguousarray(flat[:, :1]), np.ascontiguousarray(flat[:, 1:])
-    rows = 32000  # what OpenCV takes in one map
-    parts = [
-        cv2.remap(
-            plane, xs[at : at + rows], ys[at : at + rows], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-        )
-        for at in range(0, len(flat), rows)
-    ]
-    values = np.concatenate(parts) if parts else np.zeros((0, 1), plane.dtype)
-    return values.reshape(*places.shape[:-1], *plane.shape[2:])
+    flat = places.reshape(-1, 2)
+    count = len(flat)
+    lines = -(-count // LINE)
+    # OpenCV takes a map of two planes and works line by line: in long ones it is faster than place by place.
+    maps = np.zeros((2, lines * LINE), np.float32)
+    maps[:, :count] = flat.T
+    xs, ys = maps.reshape(2, lines, LINE)
+    if not count:
+        return np.zeros((*places.shape[:-1], *plane.shape[2:]), plane.dtype)
+    values = cv2.remap(plane, xs, ys, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return values.reshape(lines * LINE, *plane.shape[2:])[:count].reshape(
+        *places.shape[:-1], *plane.shape[2:]
+    )
 
 
 def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) -> Array:

@@ -31,6 +31,9 @@ SURE_SHIFT = 0.15
 """Response of the phase correlation under which a shift means nothing."""
 FLICKER = 0.06
 """Standard deviation over mean of the light from frame to frame; people's shadows change it slowly."""
+BANDS = 16
+"""Rows are exposed one after another: a lamp at 50 or 60 Hz makes some four dark stripes, which wander, fast
+or slowly. Half of the bands must show it, so that no hand is taken for it."""
 RECENT = 16
 
 
@@ -54,8 +57,9 @@ class View:
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
         self._structure = float(self._empty.std())
         self._sharpness = _sharpness(self._empty)
+        self._bands = np.maximum(1.0, _bands(self._empty))
         self._white = float((self._empty >= WHITE).mean())
-        self._light: deque[float] = deque(maxlen=RECENT)
+        self._light: deque[Array] = deque(maxlen=RECENT)
         self._last: Array | None = None
         self._standing: tuple[str, str] | None = None
         self._suspect: tuple[str, int] | None = None
@@ -87,7 +91,7 @@ class View:
         frozen = self._last is not None and np.array_equal(self._last, now)
         self._last = now
         mean = float(now.mean())
-        self._light.append(mean)
+        self._light.append(_bands(now))
         if frozen:
             return "frozen", "each frame is the one before; its cable or driver hangs"
         white = float((now >= WHITE).mean())
@@ -97,6 +101,8 @@ class View:
             return "covered", f"mean grey {mean:.0f}, structure {now.std():.0f} of {self._structure:.0f}"
         if len(self._light) == RECENT and (swing := _swing(self._light)) > FLICKER:
             return "flickering", f"the light swings by {swing:.0%} from frame to frame"
+        if (striped := _striped(self._light[-1] / self._bands)) > FLICKER:
+            return "flickering", f"dark bands lie over the view, {striped:.0%} off its light"
         changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > CHANGED).astype(np.uint8)) / now.size
         if changed > CHANGED_SHARE:
             return "covered", f"{changed:.0%} of the view is not the table"
@@ -123,8 +129,19 @@ def _sharpness(small: Array) -> float:
     return max(0.1, float(np.quantile(steep, 0.99)))
 
 
-def _swing(light: deque[float]) -> float:
-    """Return how much the light alternates from frame to frame, slow changes taken out."""
-    values = np.array(light)
-    steps = np.diff(values, 2) / 4
-    return float(steps.std() / max(1.0, values.mean()))
+def _bands(small: Array) -> Array:
+    """Return the mean light of bands of rows, from the top down."""
+    rows = np.asarray(small, np.float32).mean(axis=1)
+    return np.array([band.mean() for band in np.array_split(rows, BANDS)])
+
+
+def _swing(light: deque[Array]) -> float:
+    """Return how much the light alternates from frame to frame in most bands, slow changes taken out."""
+    values = np.stack(light)
+    steps = np.diff(values, 2, axis=0) / 4
+    return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
+
+
+def _striped(share: Array) -> float:
+    """Return by how much most bands are lighter or darker than the view as a whole has become."""
+    return float(np.median(np.abs(share / max(0.01, float(np.median(share))) - 1.0)))

@@ -9,7 +9,7 @@ from statistics import median
 import cv2
 
 from drivers.vision.arrays import Array
-from drivers.vision.following import Follower
+from drivers.vision.following import LOOK_EDGES, Follower
 from drivers.vision.reading import read_picture
 from tests.benchmarks.figures import Figure, tell
 from tests.drivers.vision.films import filming, rig, thrown
@@ -28,7 +28,7 @@ def _ms(work: Callable[[], object]) -> float:
 
 def _around(picture: Array, x: float, y: float) -> Array:
     """Return the part of a picture in which the camera reads a die that it followed to its rest."""
-    reach = round(1.5 * EDGE_PX)
+    reach = round(LOOK_EDGES * EDGE_PX)
     return picture[max(0, round(y) - reach) : round(y) + reach, max(0, round(x) - reach) : round(x) + reach]
 
 

@@ -1,0 +1,116 @@
+"""A camera whose view fails in mid-throw: a named fault, a review, and pictures of it."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cv2
+import msgspec
+import numpy as np
+import pytest
+
+from controller.cli.camera_album import Album
+from controller.cli.camera_watching import LEARNING, Watching
+from controller.cli.main import main
+from controller.evidence.container import Closed, read, taken_us
+from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact
+from drivers.vision.arrays import Array
+from tests.drivers.vision.films import filming, rig, thrown
+
+FRAME_US = 33_333
+THROWN_US = 40 * FRAME_US
+FAILS_US = THROWN_US + 530_000
+"""Both dice are in sight, and neither is known to lie."""
+ENDS_US = THROWN_US + 1_300_000
+Spoil = Callable[[int, Array], Array]
+
+
+def moved(_t_us: int, picture: Array) -> Array:
+    """The camera was bumped by 10 mm."""
+    px = 10.0 * rig().px_per_mm(320.0, 240.0)
+    shift = np.array([[1.0, 0.0, 0.8 * px], [0.0, 1.0, 0.6 * px]])
+    return cv2.warpAffine(picture, shift, picture.shape[1::-1], borderMode=cv2.BORDER_REFLECT)
+
+
+def lit_at(mains_hz: float) -> Spoil:
+    """A lamp swings at twice the mains' frequency; each row of the sensor is exposed after the one before."""
+
+    def lit(t_us: int, picture: Array) -> Array:
+        rows = np.arange(picture.shape[0]) / picture.shape[0]
+        # The frame rate is not the mains' exactly; a camera's crystal has its own second.
+        at_s = (t_us * 1.02 + rows * 0.9 * FRAME_US) / 1e6
+        light = 1.0 + 0.35 * np.cos(2 * np.pi * 2 * mains_hz * at_s)
+        return np.clip(picture * light[:, None, None], 0, 255).astype(np.uint8)
+
+    return lit
+
+
+FAULTS: dict[str, tuple[str, Spoil]] = {
+    "covered": ("covered", lambda _, picture: cv2.convertScaleAbs(picture, alpha=0.03)),
+    "blinded by a lamp": ("blinded", lambda _, picture: cv2.convertScaleAbs(picture, alpha=4.0, beta=120)),
+    "bumped by 10 mm": ("bumped", moved),
+    "out of focus": ("out_of_focus", lambda _, picture: cv2.GaussianBlur(picture, (0, 0), 12)),
+    "light at 50 Hz": ("flickering", lit_at(50.0)),
+    "light at 60 Hz": ("flickering", lit_at(60.0)),
+}
+
+
+def frames(spoil: Spoil) -> Iterator[tuple[int, Array]]:
+    """Yield an empty table, and a throw during which the view fails."""
+    camera = filming()
+    for count in range(LEARNING + 5):
+        yield count * FRAME_US, camera.empty()
+    for t_us, picture, _ in camera.frames(thrown(6, 3), ENDS_US - THROWN_US):
+        at_us = THROWN_US + t_us
+        yield at_us, spoil(at_us, picture) if at_us >= FAILS_US else picture
+
+
+def called(readings: list[Reading], folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what a table whose walls heard two hits makes of it."""
+    hits = [
+        WallImpact(t=FAILS_US + after, dev="w", wall="right", pos_mm=70, peak=400) for after in (0, 9_000)
+    ]
+    header = {
+        "log": "table-readings",
+        "version": 1,
+        "table": "felt",
+        "ruleset": "craps-12-034",
+        "dice_table": msgspec.to_builtins(rig().file.table),
+    }
+    lines = sorted([*readings, *hits], key=lambda reading: reading.t)
+    log = folder / "log.jsonl"
+    log.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *lines])) + b"\n")
+    assert main(["replay", str(log), "--json"]) == 0
+    told = [json.loads(line)["type"] for line in capsys.readouterr().out.splitlines()]
+    return next(kind for kind in told if kind.startswith("roll."))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_view_that_fails_in_mid_throw_is_a_named_fault_and_a_review_with_pictures(
+    fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, spoil = FAULTS[fault]
+    kept: list[Closed] = []
+    watching = Watching(rig(), Album("felt", kept.append))
+    readings = [reading for t_us, picture in frames(spoil) for reading in watching.frame(t_us, picture)]
+    assert [reading.code for reading in readings if isinstance(reading, DeviceDown)] == [code]
+    assert not [reading for reading in readings if isinstance(reading, DieRest) and reading.up]
+    assert called(readings, tmp_path, capsys) == "roll.review"
+    lost = [reading for reading in readings if isinstance(reading, DieLost)]
+    assert [reading.pictures for reading in lost] == [closed.sha256 for closed in kept]
+    clip = [taken_us(name) for name in read(*kept[0]).of("clip")]
+    assert clip[0] < THROWN_US + 300_000
+    assert clip[-1] > FAILS_US
+
+
+def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:
+    kept: list[Closed] = []
+    watching = Watching(rig(), Album("felt", kept.append))
+    for t_us, picture in frames(lambda _, picture: picture):
+        if t_us >= FAILS_US:
+            break
+        watching.frame(t_us, picture)
+    lost = watching.ended(FAILS_US)
+    assert [type(reading) for reading in lost] == [DieLost, DieLost]
+    assert [reading.pictures for reading in lost if isinstance(reading, DieLost)] == [c.sha256 for c in kept]
+    assert watching.ended(FAILS_US + 1) == []
