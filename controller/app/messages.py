@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from controller.app.hub import TOPICS, Topic
 from controller.model.conversion import strict
+from controller.model.readings import Sha256
 
 MAX_LINE = 65536
 """A longer request is no request (bytes)."""
@@ -84,6 +85,18 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
     who: Words | None = None
     reason: Words = ""
     token: Token | None = None
+
+
+class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
+    """A person holds a file of a camera's pictures against deletion, or releases it: journaled, no more.
+
+    The camera's folder is not the controller's: whoever asks has noted the hold there.
+    """
+
+    sha256: Sha256
+    held: bool
+    who: Words
+    reason: Words
 
 
 class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
@@ -185,6 +198,7 @@ AnyRequest = (
     | Watch
     | Enter
     | Approve
+    | HoldPictures
     | OutboxRequest
     | Settled
     | BeginTest

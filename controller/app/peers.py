@@ -25,6 +25,7 @@ MAY: Mapping[str, frozenset[Role]] = {
     "rule": frozenset({"staff"}),
     "test": frozenset({"technician"}),
     "approve": frozenset({"staff"}),
+    "hold pictures": frozenset({"staff", "technician"}),
     "outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }

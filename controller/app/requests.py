@@ -23,6 +23,7 @@ from controller.app.messages import (
     BoardRequest,
     Enter,
     FaultsRequest,
+    HoldPictures,
     IdentityRequest,
     LogRequest,
     OutboxRequest,
@@ -115,12 +116,10 @@ class Requests:
                 return self._enter_signed(request, peer, token)
             case Enter():
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
-            case Approve(what="journal"):
-                return self._accept_journal(request, peer)
-            case Approve(token=str() as token):
-                return self._approve_signed(request, peer, token)
             case Approve():
-                return self._if_may(peer, "approve", request, self._approve)
+                return self._approve_however(request, peer)
+            case HoldPictures():
+                return self._if_may(peer, "hold pictures", request, self._hold_pictures)
             case OutboxRequest() | Settled() if self._daemon.options.shadow:
                 return refusal("shadow", "this controller is a shadow: nobody may settle what it calls")
             case OutboxRequest():
@@ -131,6 +130,13 @@ class Requests:
             "bad_request",
             "`watch` and `test` need a connection of their own; `ask` and `try` belong to a test",
         )
+
+    def _approve_however(self, request: Approve, peer: Peer) -> bytes:
+        if request.what == "journal":
+            return self._accept_journal(request, peer)
+        if request.token is not None:
+            return self._approve_signed(request, peer, request.token)
+        return self._if_may(peer, "approve", request, self._approve)
 
     def _if_may(
         self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, RunningTable], bytes]
@@ -288,6 +294,11 @@ class Requests:
             return refusal("bad_request", "`reason` must say why play continues with an older journal")
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(approved=request.what)
+
+    def _hold_pictures(self, request: HoldPictures, peer: Peer, live: RunningTable) -> bytes:
+        said = {"sha256": request.sha256, "who": request.who, "reason": request.reason}
+        self.note(live, peer, "hold pictures" if request.held else "release pictures", said=said)
+        return answer(journaled=request.sha256)
 
     def _outbox(self, request: OutboxRequest, _peer: Peer, _live: RunningTable) -> bytes:
         with Reader(self._daemon.options.place.journal) as reader:

@@ -2,20 +2,23 @@
 
 import argparse
 import getpass
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
+from controller.cli.link import SOCKET, VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
 from controller.cli.shell import FAILED, OK, printable, say, whole
-from controller.evidence.folder import FOLDER, MB, Folder, Limits, MissingError, StoredFile
+from controller.evidence.folder import FOLDER, MB, Folder, HeldError, Hold, Limits, MissingError, StoredFile
 from controller.evidence.keeper import Keeper, WallTime
 from drivers.vision.rig import EvidenceFile
 
 EXAMPLES = (
     "tablectl camera evidence list",
     "tablectl camera evidence prune --days 30 --max-mb 500",
+    "tablectl camera evidence hold 5f0c... --who ann --reason 'dispute over roll 24'",
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
 SHOWN = 12
@@ -57,7 +60,22 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
     delete.add_argument("--reason", required=True, metavar="WHY", help="kept with the deletion")
     delete.set_defaults(way=_delete)
-    for deed in (listed, prune, delete):
+    hold = deeds.add_parser(
+        "hold", help="keep these files whatever their age, for a dispute", allow_abbrev=False
+    )
+    release = deeds.add_parser("release", help="let these files be deleted again", allow_abbrev=False)
+    for deed, held in ((hold, True), (release, False)):
+        deed.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
+        deed.add_argument("--who", required=True, metavar="NAME", help="the person who says so")
+        deed.add_argument("--reason", required=True, metavar="WHY", help="journaled with it")
+        deed.add_argument(
+            "--socket",
+            default=os.environ.get(VARIABLE, SOCKET),
+            metavar="PATH",
+            help=f"of the controller that journals it (default: ${VARIABLE}, else {SOCKET})",
+        )
+        deed.set_defaults(way=_hold, held=held)
+    for deed in (listed, prune, delete, hold, release):
         deed.add_argument(
             "--folder", type=Path, default=Path(FOLDER), metavar="DIR", help=f"default: {FOLDER}"
         )
@@ -68,8 +86,10 @@ def _list(arguments: argparse.Namespace) -> int:
     folder = Folder(arguments.folder)
     unsound = 0
     files = _kept(folder)
+    holds = folder.holds()
     for one in files:
-        says = ""
+        hold = holds.get(one.sha256)
+        says = f"  held by {hold.by}: {hold.why}" if hold else ""
         if arguments.verify:
             try:
                 folder.pictures(one.sha256)
@@ -113,9 +133,45 @@ def _delete(arguments: argparse.Namespace) -> int:
     for one in filter(None, chosen):
         try:
             folder.delete(one.sha256, time.time(), by=getpass.getuser(), why=arguments.reason)
+        except HeldError as held:
+            say(printable(f"{one.sha256[:SHOWN]}: {held}; `tablectl camera evidence release` comes first"))
+            return FAILED
         except OSError as error:
             raise _unwritable(folder, error) from error
         say(f"{one.sha256[:SHOWN]}: deleted; the journal goes on naming it, and its chain stays sound")
+    return OK
+
+
+def _hold(arguments: argparse.Namespace) -> int:
+    """Hold or release them; 1 where one is missing or the journal refused, 3 where no controller answers."""
+    folder = Folder(arguments.folder)
+    files = _kept(folder)
+    chosen = [_chosen(name, files) for name in arguments.names]
+    if not all(chosen):
+        return FAILED
+    for one in filter(None, chosen):
+        hold = Hold(
+            sha256=one.sha256,
+            wall_s=time.time(),
+            by=arguments.who,
+            why=arguments.reason,
+            held=arguments.held,
+        )
+        try:
+            folder.hold(hold)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        say(f"{one.sha256[:SHOWN]}: {'held' if hold.held else 'released'}")
+    try:
+        for one in filter(None, chosen):
+            request = {"sha256": one.sha256, "held": arguments.held, "who": arguments.who}
+            ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
+    except OutOfReachError as error:
+        say("not in the journal yet: say it again when the controller runs")
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(f"not in the journal: {error}")
+        return FAILED
     return OK
 
 

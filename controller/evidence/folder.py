@@ -19,6 +19,7 @@ from controller.evidence.container import MAX_BYTES, Closed, Pictures, UnsoundEr
 FOLDER = "/var/lib/table-camera"
 """Where an installed camera keeps them."""
 DELETED = "deleted.jsonl"
+HELD = "held.jsonl"
 DELETED_LINES = 20_000
 """Deletions that are remembered, the newest: 3 MB."""
 ENDING = ".zip"
@@ -54,7 +55,22 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """That a file must stay, or (`held` False) need not any more: who said so, and why."""
+
+    sha256: str
+    wall_s: float
+    by: str
+    why: str
+    held: bool = True
+
+
+class HeldError(Exception):
+    """A file that may not be deleted; the message says who holds it and why."""
+
+
 _decode = msgspec.json.Decoder(Deleted).decode
+_decode_hold = msgspec.json.Decoder(Hold).decode
 
 
 class MissingError(Exception):
@@ -106,9 +122,11 @@ class Folder:
         """Delete what is too old by now, and the oldest while all take too much; return how many.
 
         `aged` False looks at no age: a clock that is not synchronized would take what must stay. `room` are
-        bytes that are about to come. Raises OSError.
+        bytes that are about to come. What is held is passed by: it
+        neither leaves nor counts. Raises OSError.
         """
-        files = self.kept()
+        held = self.holds()
+        files = [one for one in self.kept() if one.sha256 not in held]
         total = room + sum(one.size for one in files)
         deleted = 0
         for one in files:
@@ -122,7 +140,12 @@ class Folder:
         return deleted
 
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
-        """Delete a file and note who did it and why; False where it was not there. Raises OSError."""
+        """Delete a file and note who did it and why; False where it was not there.
+
+        Raises OSError, and HeldError where it is held.
+        """
+        if (hold := self.holds().get(sha256)) is not None:
+            raise HeldError(f"held by {hold.by}: {hold.why}")
         try:
             self._file(sha256).unlink()
         except FileNotFoundError:
@@ -130,6 +153,26 @@ class Folder:
         self._note(Deleted(sha256=sha256, wall_s=now_s, by=by, why=why))
         self._sync()
         return True
+
+    def hold(self, hold: Hold) -> None:
+        """Hold a file, or release it; raises OSError."""
+        path = self.path / HELD
+        with path.open("ab") as stream:
+            os.fchmod(stream.fileno(), _MODE)
+            stream.write(msgspec.json.encode(hold) + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._sync()
+
+    def holds(self) -> dict[str, Hold]:
+        """Return what is held, by its digest; raises OSError where that is there and can't be read."""
+        found: dict[str, Hold] = {}
+        path = self.path / HELD
+        for line in path.read_bytes().splitlines() if path.exists() else ():
+            with suppress(msgspec.MsgspecError):
+                hold = _decode_hold(line)
+                found[hold.sha256] = hold
+        return {sha256: hold for sha256, hold in found.items() if hold.held}
 
     def pictures(self, sha256: str) -> Pictures:
         """Return a file's pictures, verified; raises MissingError."""

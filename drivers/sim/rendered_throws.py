@@ -81,7 +81,7 @@ def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
     solved = LensFile(
         focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle, distortion=lens.distortion
     )
-    return Rig(RigFile(camera="cam", table=table, points=points, lens=solved))
+    return Rig(RigFile(camera="cam", table=table, points=points, lens=solved, hand_in_sight=False))
 
 
 def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:

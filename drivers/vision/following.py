@@ -37,8 +37,8 @@ NEAR_SHARE = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
 spot."""
 LOOK_EDGES = 1.25
-"""So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its farthest
-corner within 0.71 more. All that is looked at costs time."""
+"""So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its
+farthest corner within 0.71 more. All that is looked at costs time."""
 GONE_US = 120_000
 """If nothing is seen where a die lay for this long, it was taken away."""
 SAME_HAND_US = 170_000
@@ -273,7 +273,9 @@ class Follower:
                 trail.released_us = max(other.released_us, now_us - LATEST_US)
         self._trails.append(trail)
         told: list[Reading] = []
-        if not any(trail.released_us - other.released_us > TOGETHER_US for other in together):
+        # Where the hand is out of sight, dice come into sight one after the other that left it together.
+        unproven = self._trails[:-1] if not self.rig.file.hand_in_sight else together
+        if not any(trail.released_us - other.released_us > TOGETHER_US for other in unproven):
             x, y = self.rig.to_table(*map(float, trail.hand))
             told.append(
                 DieReleased(

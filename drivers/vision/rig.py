@@ -61,6 +61,9 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     die_px: Annotated[float, Meta(gt=0)] | None = None
     """A die's edge where it lies, in pixels; left out, it follows from the points."""
     lens: LensFile | None = None
+    hand_in_sight: bool = True
+    """Whether it sees the dice leave the hand. False for a camera over the far end: a die that comes into
+    sight long after the other is then told without a release, and a person rules."""
     ruleset: str = "craps-12-034"
     source: str = ""
     """What `tablectl camera run` looks through: a device, a film, a folder."""

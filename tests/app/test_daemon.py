@@ -15,6 +15,8 @@ import msgspec
 import pytest
 
 from controller.cli.main import main
+from controller.evidence.container import About, Writer
+from controller.evidence.folder import Folder
 from controller.journal.contents import CONTROL, outcome_of
 from drivers.sim import dice
 from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
@@ -99,6 +101,25 @@ def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFi
     assert code == 0
     assert '"user":"root"' in said or f'"uid":{os.getuid()}' in said
     assert '"who":"ann"' in said
+
+
+def test_pictures_held_for_a_dispute_are_journaled_with_who_held_them(
+    table: Table, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table.start()
+    play_a_throw(table)
+    writer = Writer()
+    writer.add("die", 1, b"a picture")
+    closed = writer.close(About(camera="cam", die=1, kind="die_rest", t_us=1))
+    Folder(tmp_path).keep(closed, 1.0)
+    said = ["--who", "ann", "--reason", "dispute", "--folder", str(tmp_path)]
+    assert tablectl(capsys, table, "camera", "evidence", "hold", closed.sha256[:12], *said)[0] == 0
+    assert tablectl(capsys, table, "camera", "evidence", "release", closed.sha256[:12], *said)[0] == 0
+    assert Folder(tmp_path).holds() == {}
+    _, told = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
+    lines = [line for line in told.splitlines() if closed.sha256 in line]
+    assert ["hold pictures" in lines[0], "release pictures" in lines[1]] == [True, True]
+    assert all('"who":"ann"' in line and '"reason":"dispute"' in line for line in lines)
 
 
 def settled(capsys: pytest.CaptureFixture[str], table: Table, told_id: str, chain: str) -> tuple[int, str]:

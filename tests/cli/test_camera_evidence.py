@@ -131,3 +131,33 @@ def test_files_are_listed_verified_and_deleted_with_a_reason(
     assert folder.kept() == []
     assert main(["camera", "evidence", "list", "--folder", str(tmp_path / "none")]) == 2
     assert "name it with --folder" in capsys.readouterr().err
+
+
+def test_a_file_that_is_held_outlasts_age_quota_and_deletion_until_it_is_released(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept: list[Closed] = []
+    album = Album("cam", kept.append)
+    for at in (1, 2):
+        album.frame(
+            at, np.full((48, 64, 3), at, np.uint8), [DieLost(t=at, dev="cam", die=1)], lambda _die: ()
+        )
+    folder = Folder(tmp_path)
+    for closed in kept:
+        folder.keep(closed, 1_700_000_000.0)
+    disputed, other = (closed.sha256 for closed in kept)
+    words = ["--folder", str(tmp_path)]
+    said = ["--who", "ann", "--reason", "dispute over roll 24", "--socket", str(tmp_path / "none.sock")]
+    assert main(["camera", "evidence", "hold", disputed, *said, *words]) == 3  # no controller to journal it
+    assert "not in the journal yet" in capsys.readouterr().err
+    assert main(["camera", "evidence", "prune", "--days", "1", "--max-mb", "0", *words]) == 0
+    assert [one.sha256 for one in folder.kept()] == [disputed]
+    assert [one.sha256 for one in folder.deleted()] == [other]
+    assert main(["camera", "evidence", "list", *words]) == 0
+    assert "held by ann: dispute over roll 24" in capsys.readouterr().out
+    deed = ["camera", "evidence", "delete", disputed, "--reason", "a guest asked", *words]
+    assert main(deed) == 1
+    assert "held by ann" in capsys.readouterr().err
+    assert main(["camera", "evidence", "release", disputed, *said, *words]) == 3
+    assert main(deed) == 0
+    assert folder.kept() == []

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from controller.model.readings import DieAt, DieLost, DieReleased, DieRest, Read
 from drivers.sim.filming import Way
 from drivers.sim.rendering import standing
 from drivers.vision.following import Follower
+from drivers.vision.rig import Rig
 from tests.drivers.vision.films import filming, rig, sliding, thrown
 
 
@@ -78,3 +80,20 @@ def test_one_die_is_one_die() -> None:
 
 def test_an_empty_table_says_nothing() -> None:
     assert followed(sliding([(standing(6, 10.0, (-500.0, 100.0)), 0.0)]), 400_000) == []
+
+
+@pytest.mark.parametrize("hand_in_sight", [True, False])
+def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand_in_sight: bool) -> None:
+    seen_rig = Rig(msgspec.structs.replace(rig().file, hand_in_sight=hand_in_sight))
+    camera = filming()
+    follower = Follower(seen_rig, camera.empty())
+    way = sliding([(standing(6, 20.0, (190.0, 70.0)), 0.25), (standing(3, 65.0, (160.0, 130.0)), 0.55)])
+    told = [
+        reading
+        for t_us, picture, still in camera.frames(way, 700_000)
+        for reading in follower.frame(t_us, picture, still)
+    ]
+    assert [reading.die for reading in told if isinstance(reading, DieReleased)] == [1, 2][
+        : 1 + hand_in_sight
+    ]
+    assert {reading.die for reading in told if isinstance(reading, DieAt)} == {1, 2}
