@@ -40,7 +40,8 @@ def lit_at(mains_hz: float) -> Spoil:
         # The frame rate is not the mains' exactly; a camera's crystal has its own second.
         at_s = (t_us * 1.02 + rows * 0.9 * FRAME_US) / 1e6
         light = 1.0 + 0.35 * np.cos(2 * np.pi * 2 * mains_hz * at_s)
-        return np.clip(picture * light[:, None, None], 0, 255).astype(np.uint8)
+        drawn: Array = np.clip(picture * light[:, None, None], 0, 255).astype(np.uint8)
+        return drawn
 
     return lit
 
@@ -81,7 +82,7 @@ def called(readings: list[Reading], folder: Path, capsys: pytest.CaptureFixture[
     log = folder / "log.jsonl"
     log.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *lines])) + b"\n")
     assert main(["replay", str(log), "--json"]) == 0
-    told = [json.loads(line)["type"] for line in capsys.readouterr().out.splitlines()]
+    told = [str(json.loads(line)["type"]) for line in capsys.readouterr().out.splitlines()]
     return next(kind for kind in told if kind.startswith("roll."))
 
 
