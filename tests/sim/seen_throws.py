@@ -86,10 +86,16 @@ def count(seens: list[Seen]) -> Counter[str]:
         elif seen.call == "roll.no_roll":
             found["void right" if seen.truth.verdict == "no_roll" else "void WRONG"] += 1
         else:
-            in_sight = len(seen.faces) == 2
-            needed = seen.truth.undecidable or not in_sight
-            found["review needed" if needed else "review needless"] += 1
+            found["review " + _why_reviewed(seen)] += 1
     return found
+
+
+def _why_reviewed(seen: Seen) -> str:
+    """Return whether a person had to rule: a doubt of the physics, or what no camera over one end can see."""
+    if seen.truth.undecidable or len(seen.faces) < 2:
+        return "needed"
+    # The hand is out of its sight, and the dice came into it one after the other.
+    return "of the release" if any("release of die" in reason for reason in seen.reasons) else "needless"
 
 
 def main() -> int:

@@ -7,8 +7,10 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
     seen = throw(0)
     assert seen is not None
     assert seen.faces == ((6, 6), (6, 6))
-    assert seen.call == "roll.no_roll"  # one die stopped 350 mm short of the wall
-    assert count([seen]) == {"face right": 2, "void right": 1}
+    # One die stopped 350 mm short of the wall and came into sight 250 ms after the other: no camera over this
+    # end knows whether the hand, out of its sight, threw it so late, nor where it was before.
+    assert seen.call == "roll.review"
+    assert count([seen]) == {"face right": 2, "review of the release": 1}
 
 
 def test_dice_that_come_into_sight_at_five_metres_a_second_are_not_mixed_up() -> None:
