@@ -18,7 +18,7 @@
 #   make audit ADVISORIES=FILE   hold an export of security advisories (OSV) against what is pinned
 #   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
 #   make schema diagrams rules    draw again what is made from the types
-#   make pictures           draw again the docs' throws and spins, from the recorded logs, and every state of the screens
+#   make pictures           draw again the docs' throws and spins, from the recorded logs, and every state of screens and terminal
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
 
@@ -111,6 +111,7 @@ pictures: .venv/.dev
 	draw roulette-american 1 spin; \
 	draw roulette-american 2 too-few-revolutions
 	@$(BIN)/python -m tests.console.pictures docs/pictures/screens
+	@$(BIN)/python -m tests.cli.pictures docs/pictures/terminal
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.games.diagrams import manual; print(manual(), end='')" >docs/machines.md

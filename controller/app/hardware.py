@@ -317,6 +317,8 @@ class DeviceActivity(NamedTuple):
     """When it last came up or went down."""
 
 
+_NO_DEVICES = frozenset({"controller", "control", "settlement"})
+"""Who enters inputs without being a device of the table."""
 NEVER = DeviceActivity(up=False, says="not heard of yet")
 
 
@@ -334,7 +336,7 @@ class Devices:
 
     def saw(self, reading: AnyReading) -> None:
         """Record a reading."""
-        if isinstance(reading, Input) and reading.dev in ("controller", "control"):
+        if isinstance(reading, Input) and reading.dev in _NO_DEVICES:
             return
         before = self._seen.get(reading.dev)
         seen = DeviceActivity(up=True, says="") if before is None else before

@@ -205,7 +205,9 @@ def why_not(view: View) -> str | None:
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
-        return f"a throw, spin or deal is under way or under review; {_LOCK}, wait for its call or rule on it"
+        first = "rule on it first: `tablectl status` says what may be entered"
+        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other begins"
+        return f"a throw, spin or deal is under way or under review; {first}{then}"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:

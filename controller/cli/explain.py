@@ -39,6 +39,8 @@ EXAMPLES = (
     "tablectl explain 12 --extract roll-12         # the pictures that a camera kept of it",
 )
 _INDENT = " " * 13
+_BELOW = len(_INDENT) + 7
+"""Where a line goes on that the window breaks: below its first word's neighbour."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
 """What the judge's sentence begins with, and the heading says already."""
@@ -114,14 +116,15 @@ def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
 def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plotted: bool) -> None:
     screen = Screen(sys.stdout)
     style: Style = "green" if exhibit.last.type.endswith(".called") else "red"
-    screen.line(screen.styled(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), style))
-    for line in lines(exhibit):
-        screen.line(line)
-    if isinstance(seen, ThrowSeen):
-        for line in story_lines(seen):
-            screen.line(f"{_INDENT}story  {line}")
-    for line in pictures:
-        screen.line(printable(f"{_INDENT}camera {line}"))
+    screen.lines(screen.broken(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), 0, style))
+    stories = story_lines(seen) if isinstance(seen, ThrowSeen) else ()
+    below = (
+        *lines(exhibit),
+        *(f"{_INDENT}story  {line}" for line in stories),
+        *(printable(f"{_INDENT}camera {line}") for line in pictures),
+    )
+    for line in below:
+        screen.lines(screen.broken(line, _BELOW))
     if seen is not None and plotted:
         screen.line()
         for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):

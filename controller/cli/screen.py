@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple, TextIO
 
-from controller.cli.shell import printable
+from controller.cli.shell import ENDLESS, printable
 
 Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
 
@@ -23,8 +23,6 @@ _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _IN_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
 _NARROW = 24
 """Text in fewer columns than this stands below its lead instead of beside it."""
-_ENDLESS = 100_000
-"""Columns and rows where nobody looks at a window: a pipe's lines are never broken."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
@@ -55,12 +53,12 @@ class Screen:
     @property
     def width(self) -> int:
         """Return how many columns a line may have, read anew, since a window changes."""
-        return shutil.get_terminal_size().columns if self.terminal else _ENDLESS
+        return shutil.get_terminal_size().columns if self.terminal else ENDLESS
 
     @property
     def height(self) -> int:
         """Return how many rows the window has."""
-        return shutil.get_terminal_size().lines if self.terminal else _ENDLESS
+        return shutil.get_terminal_size().lines if self.terminal else ENDLESS
 
     def line(self, text: str = "") -> None:
         """Write one line, at once."""
@@ -115,6 +113,20 @@ class Screen:
         if below:
             return [first, *(f"{indent}{part}" for part in styled if part)]
         return [f"{first}{styled[0]}", *(f"{indent}{part}" for part in styled[1:])]
+
+    def broken(self, line: str, indent: int, style: Style = "plain") -> list[str]:
+        """Return a line's lines, broken where the window ends; those below begin so many columns in."""
+        if len(line) <= self.width:
+            return [self.styled(line, style)]
+        begins = len(line) - len(line.lstrip())
+        parts = wrap(
+            line.lstrip(),
+            max(self.width, indent + _NARROW),
+            initial_indent=" " * begins,
+            subsequent_indent=" " * indent,
+            drop_whitespace=True,
+        )
+        return [self.styled(part, style) for part in parts]
 
     def table(self, entries: Iterable[Entry], indent: str = "  ") -> list[str]:
         """Return entries with their texts in one column."""

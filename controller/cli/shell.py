@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from shutil import which
+from shutil import get_terminal_size, which
+from textwrap import wrap
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,12 +42,19 @@ IN_WORDS = (
 )
 
 
+ENDLESS = 100_000
+"""Columns and rows where nobody looks at a window: a pipe's lines are never broken."""
+
+
 def say(text: object) -> None:
     """Write for people to standard error; where there is none, the exit code still tells."""
     if sys.stderr is None:
         return
+    columns = get_terminal_size().columns if sys.stderr.isatty() else ENDLESS
     for line in str(text).split("\n"):
-        print(f"tablectl: {printable(line)}", file=sys.stderr)
+        told = f"tablectl: {printable(line)}"
+        broken = wrap(told, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        print("\n".join(broken or [told]), file=sys.stderr)
 
 
 def printable(text: str) -> str:

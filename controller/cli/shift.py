@@ -1,6 +1,7 @@
 """`tablectl shift`: what the table told since it opened, as text, as JSON, and as a page that prints."""
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.past import open_journal
+from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe, wall_clock, wall_date
@@ -22,6 +24,8 @@ EXAMPLES = (
     "tablectl shift --journal VIRTUAL/journal --json",
 )
 
+_BELOW = 12
+"""Where a line goes on that the window breaks: below what stands after the time."""
 _MAX_SHIFTS = 100_000
 _SHOWN = 10
 """The text lists this many results; the page and the JSON have them all."""
@@ -71,8 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode(_json(shift)).decode())
     else:
+        screen = Screen(sys.stdout)
         for line in lines_of(shift):
-            print(printable(line))
+            style: Style = "bold" if line[:1].strip() else "plain"
+            screen.lines(screen.broken(printable(line), _BELOW, style))
     return OK
 
 

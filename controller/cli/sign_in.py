@@ -161,6 +161,10 @@ def run_people(arguments: argparse.Namespace) -> int:
     except RegisterError as error:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
+    except FileNotFoundError:
+        wanted = "expected the one that `tablectl sign_in` makes; start that first"
+        say(f"{file.parent}: found no such folder, {wanted}")
+        return BAD_INPUT
     except OSError as error:
         say(f"{file}: found it out of reach ({error.strerror}), expected the register; run as root")
         return BAD_INPUT

@@ -107,7 +107,7 @@ def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
     yield Entry(str(awaited["attempt"]), f"{awaited['number']}, {_STANDS[str(awaited['state'])]}", "yellow")
     for reason in _list(awaited.get("reasons")):
         die = f" die {reason['die']}" if reason.get("die") else ""
-        yield Entry(str(reason["code"]) + die, f"{reason['seen']} [{reason['rule']}]")
+        yield Entry(str(reason["code"]).replace("_", " ") + die, f"{reason['seen']} [{reason['rule']}]")
     if awaited.get("seen"):
         yield Entry("seen so far", str(awaited["seen"]))
     if awaited.get("proposes"):

@@ -257,3 +257,33 @@ def test_watch_prints_words_on_a_terminal_and_json_lines_if_asked(
     assert json.loads(capsys.readouterr().out)["outcome"]["id"] == "craps/1/7"
     topics = [request["topics"] for request in table.asked if request["do"] == "watch"]
     assert topics == [["outcomes", "faults"], ["outcomes", "readings", "lamps", "faults"]]
+
+
+class Tty(io.StringIO):
+    """A terminal that keeps what it shows."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_that_the_window_breaks_goes_on_in_its_column_and_a_pipes_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = f"             cause  {WIDE}"
+    assert Screen(io.StringIO(), {}).broken(line, 20) == [line]
+    monkeypatch.setenv("COLUMNS", "80")
+    broken = Screen(Tty(), {"TERM": "xterm", "NO_COLOR": "1"}).broken(line, 20)
+    assert max(map(len, broken)) <= 80
+    assert [one[:20] for one in broken] == ["             cause  ", " " * 20]
+    assert " ".join(" ".join(broken).split()) == " ".join(line.split())
+
+
+@pytest.mark.parametrize("environ", [{}, {"LC_ALL": "C"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_a_long_message_is_broken_between_words_in_any_terminal(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    terminal = Terminal(("status", "--socket", str(tmp_path / SOCKET)), 60, 24, **environ)
+    told = terminal.whole().splitlines()
+    terminal.end()
+    assert "start it with `tablectl run TABLE`" in " ".join(map(str.strip, told))
+    assert all(len(one) <= 60 or str(tmp_path) in one for one in told)

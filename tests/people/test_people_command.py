@@ -70,3 +70,11 @@ def test_who_was_removed_is_told(
     people("add", "ann", "--role", "dealer", "--people", str(tmp_path))
     assert people("remove", "ann", "--people", str(tmp_path)) == 0
     assert "ann may no longer sign in" in capsys.readouterr().out
+
+
+def test_a_folder_that_sign_in_has_not_made_yet_is_said_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
+    assert people("add", "ann", "--role", "dealer", "--people", str(tmp_path / "none")) == 2
+    assert "expected the one that `tablectl sign_in` makes" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The pictures of the docs are there, well-formed, and say what they show."""
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,3 +23,15 @@ def test_a_picture_of_the_docs_says_what_it_shows(name: str, begins: str) -> Non
     title = root.find("{http://www.w3.org/2000/svg}title")
     assert title is not None
     assert (title.text or "").startswith(begins)
+
+
+@pytest.mark.parametrize("page", [*PICTURES.parent.glob("*.md"), PICTURES.parents[1] / "README.md"], ids=str)
+def test_every_picture_that_a_page_shows_is_there(page: Path) -> None:
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert [name for name in shown if not (page.parent / name).is_file()] == []
+
+
+def test_every_picture_of_the_terminal_is_shown_on_a_page() -> None:
+    pages = [*PICTURES.parent.glob("*.md"), PICTURES.parents[1] / "README.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [one.name for one in (PICTURES / "terminal").glob("*.png") if one.name not in text] == []
