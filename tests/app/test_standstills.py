@@ -38,6 +38,17 @@ def now_us() -> int:
     return time.monotonic_ns() // 1000
 
 
+def posted(wager: dict[str, object], *, last: bool) -> bytes:
+    """Write a bet as it goes over HTTP; the connection ends after the last."""
+    body = json.dumps(wager).encode()
+    head = (
+        f"POST /tables/craps/wagers HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"
+        f"Idempotency-Key: {wager['id']}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: {'close' if last else 'keep-alive'}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
 class Hall:
     """A craps table, its broker and its engine, each a process; an honest player and a cheat."""
 
@@ -115,18 +126,14 @@ class Hall:
 
     def pipelined(self, wagers: Sequence[dict[str, object]]) -> None:
         """Send requests one behind the other without waiting for answers, and read all that comes."""
-        with socket.create_connection(("127.0.0.1", self.engine.port), PATIENCE_S) as link:
+        with self.connected() as link:
             for n, wager in enumerate(wagers, 1):
-                body = json.dumps(wager).encode()
-                head = (
-                    f"POST /tables/craps/wagers HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"
-                    f"Idempotency-Key: {wager['id']}\r\nContent-Type: application/json\r\n"
-                    f"Content-Length: {len(body)}\r\n"
-                    f"Connection: {'close' if n == len(wagers) else 'keep-alive'}\r\n\r\n"
-                )
-                link.sendall(head.encode() + body)
+                link.sendall(posted(wager, last=n == len(wagers)))
             while link.recv(65_536):
                 pass
+
+    def connected(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.engine.port), PATIENCE_S)
 
     def results(self, player: str) -> dict[str, str]:
         """Give the status of each of a player's wagers that is decided."""
@@ -254,6 +261,20 @@ def test_whoever_stands_still_around_a_throw_nobody_bets_on_dice_that_lie(hall: 
         hall.throws(ELEVEN)
         hall.decided(before + 1, ELEVEN)
         hall.agree()
+
+
+def test_a_bet_whose_last_bytes_come_once_the_dice_lie_is_for_no_roll_that_they_show(hall: Hall) -> None:
+    before = hall.rolls
+    request = posted(hall.wager("cheat", "any7"), last=True)
+    with hall.connected() as link:
+        link.sendall(request[:-20])
+        hall.throws()
+        link.sendall(request[-20:])
+        while link.recv(65_536):
+            pass
+    hall.decided(before)
+    hall.agree()
+    assert "win" not in hall.results("cheat").values()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["the cable alone", "and the table restarts"])
