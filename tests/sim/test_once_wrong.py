@@ -19,12 +19,19 @@ FLIGHTS = bank.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
 THROWN_BACK = bank.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
 """One die struck the wall again and again, thrown back by the other, which the wall never met."""
 WATCHINGS = 8
+MANY = 24
+"""In the soak."""
+FPS = pytest.mark.parametrize("fps", [60.0, 90.0, 120.0])
 
 
-def watched(flight: Flight, fps: float) -> Counter[str]:
+def name(flight: Flight) -> str:
+    return f"{flight.kind}-{flight.seed}"
+
+
+def watched(flight: Flight, fps: float, watchings: int = WATCHINGS) -> Counter[str]:
     conditions = (Conditions(exchanges=0.25, fps=fps),)
     said: Counter[str] = Counter()
-    for number in range(WATCHINGS):
+    for number in range(watchings):
         seed = f"{flight.seed}-r{number}"
         job = Job(flight.kind, seed, 1, flight.relief_mm, "again", conditions, None, bank.pack([flight]))
         said.update({column: count for (_, column), count in play(job).said.items()})
@@ -32,14 +39,22 @@ def watched(flight: Flight, fps: float) -> Counter[str]:
 
 
 @pytest.mark.parametrize("fps", [60.0, 90.0])
-@pytest.mark.parametrize("flight", FLIGHTS, ids=lambda flight: f"{flight.kind}-{flight.seed}")
+@pytest.mark.parametrize("flight", FLIGHTS, ids=name)
 def test_a_throw_once_told_wrong_is_wrong_no_more(flight: Flight, fps: float) -> None:
     said = watched(flight, fps)
     assert not any(said[column] for column in BAD), said
 
 
-@pytest.mark.parametrize("fps", [90.0, 120.0])
-@pytest.mark.parametrize("flight", THROWN_BACK, ids=lambda flight: f"{flight.kind}-{flight.seed}")
+@FPS
+@pytest.mark.parametrize("flight", THROWN_BACK, ids=name)
 def test_a_die_thrown_back_by_the_other_strikes_for_itself_alone(flight: Flight, fps: float) -> None:
     said = watched(flight, fps)
+    assert not any(said[column] for column in BAD), said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flight", [*FLIGHTS, *THROWN_BACK], ids=name)
+@FPS
+def test_a_throw_once_told_wrong_is_wrong_in_no_watching(flight: Flight, fps: float) -> None:
+    said = watched(flight, fps, MANY)
     assert not any(said[column] for column in BAD), said

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from controller.model.readings import Reading, WallImpact
 from controller.rules.dice import bands
-from controller.rules.dice.motion import Turn, line, line_from, line_until, turn_between
+from controller.rules.dice.motion import FEW, Turn, line, line_from, line_until, turn_between
 from controller.rules.dice.paths import (
     SPEED_POINTS,
     THROWN_M_PER_S,
@@ -71,6 +71,10 @@ class Contact:
     """How surely a turn that was heard had a cause, from 0 to 1."""
     change: float = 0.0
     """How much its speed towards the wall changed, in m/s."""
+    least_change: float = 0.0
+    """The same, less the errors of both speeds."""
+    cause: float = 0.0
+    """What `miss` and `landed` hold for the cause of the turn."""
     hidden: bool = False
     beyond: bool = False
     points: tuple[Reading, ...] = ()
@@ -124,11 +128,17 @@ def _look(way: Approach, span: Span) -> list[Contact]:
         alone += _turns(way, span)
     elif not found:
         alone.append(_hidden(way, hidden))
-    found += [
+    untold = [
         contact
         for contact in alone
         if contact is not None and not any(_is_told_by(own, contact) for own in found)
     ]
+    for turn in [contact for contact in untold if contact.change]:
+        heard = [own for own in found if abs(turn.t - own.t) <= SAME_TURN_MS]
+        if heard:
+            untold.remove(turn)
+            _tell(min(heard, key=lambda own: abs(turn.t - own.t)), turn, heard)
+    found += untold
     if beyond is not None:
         found.append(beyond)
     if not found:
@@ -136,6 +146,15 @@ def _look(way: Approach, span: Span) -> list[Contact]:
         m = span.first + gaps.index(min(gaps))
         found.append(_untold(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
     return sorted(found, key=lambda contact: contact.t)
+
+
+def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
+    """Let a contact whose sound fits no turn have the turn that the track tells of there, once."""
+    for contact in others:
+        contact.miss = contact.landed = contact.cause = contact.hard = 0.0
+    heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
+    heard.cause, heard.hard, heard.gap_mm = turn.cause, turn.hard, turn.gap_mm
+    heard.change, heard.least_change = turn.change, turn.least_change
 
 
 def _is_told_by(heard: Contact, contact: Contact) -> bool:
@@ -157,7 +176,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         if impact.wall != way.wall or not times[span.first] <= t <= times[span.last] + scene.errors.frame_ms:
             continue
         k = min(max(bisect_right(times, t) - 1, span.first), span.last - 1)
-        there = _there(way, impact, t, k)
+        there = place_price(way, impact, t, k)
         if there is None:
             continue
         turn = _turn_after(way, k, t - spare, t + spare)
@@ -165,6 +184,8 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         if contact is None:
             continue
         last = contacts[-1] if contacts else None
+        if last is not None and _is_told_twice(way, k, last, contact):
+            contact.miss = contact.landed = contact.cause = contact.hard = 0.0
         if last is not None and contact.t - last.t <= SAME_TURN_MS:
             _join(last, contact)
         else:
@@ -172,7 +193,13 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
     yield from contacts
 
 
-def _there(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
+def _is_told_twice(way: Approach, k: int, earlier: Contact, later: Contact) -> bool:
+    """Return whether a way in reaches back before an earlier turn, and what it shows of one is no other's."""
+    first = way.path.times[max(k - FEW + 1, 0)]
+    return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
+
+
+def place_price(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
     """Return the price of an impact's place for a die at point k; None where it is elsewhere."""
     times, along = way.path.times, way.along
     step = times[k + 1] - times[k]
@@ -219,6 +246,8 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     if still or (turn.speed_in > 0.1 and not own):
         return None
     outside, inside = _from_band(way, turn)
+    # A die that touched nothing turned where its ways meet, and not when something else was heard.
+    inside = min(inside, _from_band(way, _turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
     room = max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
     price = turn.misfit + outside
     if heard.broken < price:
@@ -233,8 +262,9 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     contact.heard[heard.impact] = price if own else price + bands.CAUSELESS
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
-    contact.miss = contact.hard * (bands.CAUSELESS + inside)
-    contact.landed = contact.hard * (bands.CAUSELESS + room * room)
+    contact.cause = contact.hard * bands.CAUSELESS
+    contact.miss = contact.cause + contact.hard * inside
+    contact.landed = contact.cause + contact.hard * room * room
     contact.touch = bands.UNHEARD + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
@@ -247,12 +277,8 @@ def _join(first: Contact, later: Contact) -> None:
     heard = {**later.heard, **first.heard}
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
-        first.miss, first.landed, first.hard, first.change = (
-            later.miss,
-            later.landed,
-            later.hard,
-            later.change,
-        )
+        first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
+        first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
     first.heard = heard
 
 
@@ -282,6 +308,7 @@ def _contact(way: Approach, turn: Turn, k: int) -> Contact:
         touch=inf,
         miss=0.0,
         change=turn.change,
+        least_change=turn.change - bands.HARD_ERRORS * turn.change_sd,
         points=points_around(way, k, k + 1),
     )
 
@@ -318,7 +345,9 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     contact = _contact(way, turn, k)
     outside, inside = _from_band(way, turn)
     contact.touch = bands.UNHEARD + outside
-    contact.miss = min(_hard(turn) * (bands.CAUSELESS + inside), bands.UNHEARD + bands.STANDS - 1.0)
+    contact.hard = _hard(turn)
+    contact.cause = contact.hard * bands.CAUSELESS
+    contact.miss = min(contact.cause + contact.hard * inside, bands.UNHEARD + bands.STANDS - 1.0)
     contact.code, heard = _silence(way, turn.t)
     within = max(2.0 * turn.sd, 1.0)
     contact.seen = (

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path
+from controller.rules.dice.motion import line_from, line_until, turn_between
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 SHARE = 0.35
@@ -55,7 +56,7 @@ def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     edge = scene.table.die_mm
     short = max(SHARE * max(apart, edge) - away, 0.0) / (ERRORS * noise)
     room = max(edge - apart, 0.0) / (ERRORS * noise)
-    return bands.PUSHED + short * short + room * room
+    return bands.PUSHED + short * short + min(room * room, bands.ABOVE)
 
 
 def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
@@ -122,7 +123,20 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
     if turns and 0.0 < share < 1.0:
         nearest = min(turns, key=lambda own: abs(own.t - t))
         return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along_mm)
-    return Place(before.gap_mm + share * (after.gap_mm - before.gap_mm), along_mm)
+    straight_mm = before.gap_mm + share * (after.gap_mm - before.gap_mm)
+    return Place(_turning(scene, path, wall, i, t) or straight_mm, along_mm)
+
+
+def _turning(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | None:
+    """Return how far from a wall a die was that turned from it sharply within a step; None if it did not."""
+    way = approach_to(scene, path, wall)
+    before = line_until(path.times, way.gaps, i, way.noise(i - 2, i))
+    after = line_from(path.times, way.gaps, i + 1, way.noise(i + 1, i + 3))
+    turn = turn_between(before, after, path.times[i], path.times[i + 1])
+    sharply = turn.change - turn.change_sd > bands.CAUSELESS_M_PER_S and before.speed < 0.0
+    if not sharply or turn.misfit > bands.STANDS:
+        return None
+    return max(before.at(t), after.at(t))
 
 
 def _at_point(scene: Scene, path: Path, wall: str, i: int) -> Place:

@@ -5,6 +5,7 @@ whether the names were exchanged there, and of each turn at a wall whether it wa
 end alike, the cheapest speaks for all.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,9 +13,9 @@ from math import inf, log, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
+from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with, place_price
 from controller.rules.dice.meetings import exchanged_after, meetings
-from controller.rules.dice.paths import Path
+from controller.rules.dice.paths import Path, approach_to
 from controller.rules.dice.pushes import may_be_thrown_back, overlap, push_price, seen_before
 from controller.rules.dice.scene import Scene
 
@@ -102,6 +103,7 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
                     push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
                 spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
                 contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
+                contact.cause -= spared
                 if not spared and contact.gap_mm <= most:
                     contact.miss += contact.hard * bands.ALONE
     return found
@@ -151,7 +153,7 @@ def _stories(
     for die, own in enumerate(contacts):
         for i, match in _matches(die, own).items():
             by_impact.setdefault(i, []).append(match)
-    shoved = _shoved(scene, paths, contacts, by_impact)
+    _shoved(scene, paths, contacts, by_impact)
     impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MOST_IMPACTS])
     strange = sum(
         bands.RINGS if _may_ring(scene, i) else bands.KNOCK
@@ -169,12 +171,16 @@ def _stories(
             for match in makers:
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
-        price += _again(scene, impacts, choice, shoved)
+        again, struck = _again(scene, impacts, choice, contacts, heard)
+        price += again
         thumps = [i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft and not makers]
         landed = {
             (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
         }
-        ends = [_ends(contacts[die], heard[die], {c for of, c in landed if of == die}) for die in (0, 1)]
+        ends = [
+            _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die])
+            for die in (0, 1)
+        ]
         for one in (False, True):
             for two in (False, True):
                 story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
@@ -190,6 +196,12 @@ class _Match(NamedTuple):
     contact: int
     price: float
     knock: float
+    shove: float = inf
+    """The price of the other die's having knocked it back into the wall there."""
+    struck: tuple[int, ...] = ()
+    """The contacts of the other die that this very knock may have turned."""
+    only: bool = False
+    """Whether the die can have made this impact in no other way."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
@@ -218,13 +230,22 @@ def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) 
             share[i] = _soft_share(scene, turned)
             if turned.change > bands.CAUSELESS_M_PER_S:
                 loudest = max(loudest, loudness[i])
-    prices = {i: _thump_price(loud, share[i] * loudest) for i, loud in loudness.items()}
     most = bands.THUMP_PEAK * max((impact.peak for impact in scene.impacts), default=0.0)
+    prices = {
+        i: _thump_price(loud, share[i] * loudest)
+        for i, loud in loudness.items()
+        if scene.impacts[i].peak < most or any(_may_have_landed(contacts, match) for match in by_impact[i])
+    }
     return {
         i: price
         for i, price in prices.items()
         if price <= bands.THUMPS or (price < bands.KNOCK and scene.impacts[i].peak < most)
     }
+
+
+def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
+    """Return whether a landing may have turned a die so much."""
+    return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
 
 
 def _thump_price(loud: float, as_loud: float) -> float:
@@ -253,62 +274,89 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | Non
 
 def _shoved(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
-) -> dict[tuple[int, int], float]:
-    """Find the impacts that a die may have made which the other knocked back into the wall it had touched.
-
-    Return the price of each, by impact and die, and match it with the die.
-    """
+) -> None:
+    """Add to the matches the impacts of dice that the other knocked back into a wall they had touched."""
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
-    found: dict[tuple[int, int], float] = {}
     for i, matches in by_impact.items():
         wall = scene.impacts[i].wall
         t = scene.ms(scene.impacts[i].t) - delay_ms
         for die, own in enumerate(contacts):
             before = [
-                (price, c)
+                c
                 for c, contact in enumerate(own)
                 if contact.wall == wall and -bands.CLOCKS_MS < t - contact.t < bands.SHOVED_MS
-                for j, price in contact.heard.items()
-                if j < i
+                if any(j < i for j in contact.heard)
             ]
-            if not before:
+            price = _there(scene, paths[die], i, t) if before else None
+            if price is None:
                 continue
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
-            moments = (t, seen_before(paths[1 - die], t))
-            push = min(push_price(scene, pair, wall, at) for at in moments)
-            if push > bands.RATTLES - bands.SHOVED:
+            push = min(push_price(scene, pair, wall, at) for at in (t, seen_before(paths[1 - die], t)))
+            if push > bands.STANDS:
                 continue
-            price, c = min(before)
-            found[i, die] = bands.SHOVED + push
+            struck = tuple(
+                c
+                for c, contact in enumerate(contacts[1 - die])
+                if contact.wall == wall and abs(contact.t - t) <= SAME_TURN_MS
+            )
+            c = min(before, key=lambda c: min(price for j, price in own[c].heard.items() if j < i))
             again = [b for b, later in enumerate(own) if b != c and abs(later.t - t) <= SAME_TURN_MS]
-            if again:
-                price, c = price + bands.SHOVED + push, again[0]
-            if all(match.die != die or match.price > price for match in matches):
+            made = again[0] if again else c
+            forced = _Match(die, made, price, own[c].knock, bands.SHOVED + push, struck, True)
+            direct = next((match for match in matches if match.die == die), None)
+            if direct is None or direct.price > forced.price + forced.shove:
                 matches[:] = [match for match in matches if match.die != die]
-                matches.append(_Match(die, c, price, own[c].knock))
-    return found
+                matches.append(forced)
+            else:
+                matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
+
+
+def _there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
+    """Return the price of an impact's place for a die that made it; None where it was elsewhere."""
+    heard = scene.impacts[impact]
+    k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
+    return place_price(approach_to(scene, path, heard.wall), heard, t, k)
 
 
 def _again(
-    scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], shoved: dict[tuple[int, int], float]
-) -> float:
-    """Return the price of touches that made more than one impact: ringing, or a die that struck twice."""
+    scene: Scene,
+    impacts: Sequence[int],
+    choice: Sequence[Maker],
+    contacts: Contacts,
+    heard: tuple[set[int], set[int]],
+) -> tuple[float, tuple[set[int], set[int]]]:
+    """Return the price of touches that made more than one impact, and the contacts that a knock accounts for.
+
+    A second impact is ringing, a die's that struck twice, or one's that the other knocked back: then that one
+    knock turned both, and is paid once.
+    """
     price = 0.0
     first: dict[tuple[int, int], int] = {}
+    struck: tuple[set[int], set[int]] = (set(), set())
     for i, (makers, _) in zip(impacts, choice, strict=True):
         for match in makers:
             earlier = first.setdefault((match.die, match.contact), i)
-            if earlier != i:
-                rattles = shoved.get((i, match.die), bands.RATTLES)
-                price += bands.RINGS if rings(scene, earlier, i) else rattles
-    return price
+            if earlier == i and not match.only:
+                continue
+            other = 1 - match.die
+            turned = [c for c in match.struck if c not in heard[other] and c not in struck[other]]
+            spared = max((contacts[other][c].cause for c in turned), default=0.0)
+            rattles = inf if match.only else bands.RINGS if rings(scene, earlier, i) else bands.RATTLES
+            if match.shove - spared < rattles:
+                price += match.shove
+                struck[other].update(turned)
+            else:
+                price += rattles
+    return price, struck
 
 
 Quiet = tuple[float, float]
 """The prices of a touch that nothing heard, and of none."""
 
 
-def _ends(contacts: list[Contact], heard: set[int], landed: set[int]) -> tuple[float, float]:
+def _ends(
+    contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int]
+) -> tuple[float, float]:
     """Return the prices of a die that touched no wall and of one that did; these contacts were heard.
 
     A track alone never proves a touch: however many turns it shows, where nothing was heard none stands too.
@@ -321,6 +369,7 @@ def _ends(contacts: list[Contact], heard: set[int], landed: set[int]) -> tuple[f
         if c in heard:
             continue
         miss = contact.landed if c in landed else contact.miss
+        miss -= contact.cause if c in struck else 0.0
         quiet.append((contact.touch, miss))
         placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.STANDS
         if contact.heard and placed:
