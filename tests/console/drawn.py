@@ -47,6 +47,8 @@ def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *,
             route.fulfill(body=html, content_type="text/html")
         elif path.startswith("/static/"):
             route.fulfill(path=STATIC / path.removeprefix("/static/"))
+        elif path.endswith("events"):
+            pass  # A stream that says nothing: one that failed would be told of, above all else.
         else:
             route.abort()
 

@@ -236,6 +236,13 @@ def test_the_drawing_below_the_keys_is_one_touch_away(browser: Browser, state: s
     page.close()
 
 
+@pytest.mark.parametrize("state", ["dice under review", "a spin under review", "proposed"])
+def test_what_rules_an_attempt_is_wholly_in_view(browser: Browser, state: str) -> None:
+    page = drawn(browser, STATES[state])
+    expect(page.locator(".rulings .submit")).to_be_in_viewport(ratio=1)
+    page.close()
+
+
 @pytest.mark.parametrize("state", ["a spin that can be called back", "a deal that can be called back"])
 def test_what_calls_a_result_back_is_wholly_in_view(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
