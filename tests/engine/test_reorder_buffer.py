@@ -154,7 +154,7 @@ def test_how_often_time_is_told_between_arrivals_changes_no_outcome(
         max_size=30,
     )
 )
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
     claims: list[tuple[int, int, int | None]],
 ) -> None:
@@ -173,3 +173,38 @@ def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
     devs = [reading.dev for reading in handed_on]
     assert sorted(devs + told) == sorted(str(number) for number in range(len(claims)))
     assert [r.t for r in handed_on] == sorted(r.t for r in handed_on)
+
+
+FORWARD_US = st.sampled_from([0, 10_000, 300_000, 1_000_000, 1_000_001, 3_000_000, 30_000_000])
+BACK_US = st.sampled_from([-5_000, -900_000, -1_200_000, -4_000_000])
+
+
+@given(st.lists(FORWARD_US | BACK_US, min_size=1, max_size=40), st.lists(st.integers(1, 6), max_size=8))
+@settings(derandomize=True, max_examples=60, deadline=None)
+def test_readings_with_pauses_are_lined_up_at_once_as_they_are_one_by_one(
+    steps_us: list[int], lengths: list[int]
+) -> None:
+    knocks: list[WallImpact] = []
+    for step_us in steps_us:
+        knocks.append(knock(max(0, (knocks[-1].t if knocks else 0) + step_us)))
+    single, together = ReorderBuffer(max_lateness_ms=120), ReorderBuffer(max_lateness_ms=120)
+    one_by_one: list[object] = []
+    for reading in knocks:
+        behind_us = single.put(reading)
+        one_by_one += _told(single, behind_us)
+    at_once: list[object] = []
+    for length in [*lengths, len(knocks)]:
+        block, knocks = knocks[:length], knocks[length:]
+        for _, behind in together.put_all(block):
+            at_once += _told(together, behind or 0)
+        at_once += together.ready()
+    assert [*at_once, *together.rest()] == [*one_by_one, *single.rest()]
+    assert together.set_aside == single.set_aside
+
+
+def _told(order: ReorderBuffer, behind_us: int) -> list[object]:
+    """Take what the order hands on and tells after a reading."""
+    told = [*order.ready(), *([behind_us] if behind_us else []), *order.set_aside, *order.steps]
+    order.set_aside.clear()
+    order.steps.clear()
+    return told
