@@ -120,6 +120,11 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self.process.send_signal(signal.SIGINT)
+            while select.select([self._mine], [], [], 0.2)[0]:  # a terminal reads on: else its end fills up
+                try:
+                    self.raw += os.read(self._mine, 65536).decode(errors="replace")
+                except OSError:
+                    break
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.2)
         os.close(self._mine)
