@@ -138,4 +138,3 @@ class Punter:
         """Bet for the same deal again: it was void, and the cards are dealt anew."""
         self._deal -= 1
         evening.bet("bets.opened")
-        evening.bet("bets.closed")

@@ -97,7 +97,7 @@ class Evening:
         file.write_text(f"{self._text()}\npublish: {where}\n", encoding="utf-8")
         self.settings = load_table(str(file))
         self.name = self.settings.table
-        self._coming: Part | None = None
+        self._coming: list[Part] = []
         self._session = self._session_from(First(), State())
         self._parts = self._played_apart()
         arguments = ("--data-time", "--no-self-test-devices")
@@ -139,8 +139,7 @@ class Evening:
         for number in count():
             if number in self.mishaps:
                 self.mishaps[number](self)
-            part = self._coming or self._next_part()
-            self._coming = None
+            part = self._coming.pop(0) if self._coming else self._next_part()
             if part is None:
                 break
             self.happens(part)
@@ -300,7 +299,13 @@ class Evening:
         self.settled()
         rest = max((at for at in range(readings - 1) if feed[at][1].dev == TICKS), default=-1)
         closing = [each for each in self.told if each.type == "bets.closed"][-1:] if reopens else []
-        self._coming = Part(feed[rest + 1 :], [*closing, *told[outcomes:]])
+        if reopens:
+            self._coming = [
+                Part([*feed[rest + 1 : readings], (tick_us, last)], closing),
+                Part(feed[readings:], told[outcomes:]),
+            ]
+        else:
+            self._coming = [Part(feed[rest + 1 :], told[outcomes:])]
 
     def kill_engine(self) -> None:
         """Kill the engine, and start it again."""

@@ -25,8 +25,6 @@ class SmartSpins(WheelSpins):
 
     _word: WheelWord | None = None
     _dropped = False
-    _heard_us: int | None = None
-    """When the wheel was heard last; None where it was not in this recording."""
     _before_silence_us: int | None = None
     """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
 
@@ -36,7 +34,7 @@ class SmartSpins(WheelSpins):
         """Handle a reading, in time order."""
         before = self.games.last
         if isinstance(reading, WheelStatus):
-            self._note_heard(reading.t)
+            self._note_pause(reading.t)
         begins = self.games.see(reading) if isinstance(reading, WheelStatus) else None
         word = self._word
         if word is not None and (self.attempts.under_way or self.attempts.state == "held"):
@@ -111,14 +109,14 @@ class SmartSpins(WheelSpins):
         self._dropped = True
         self._game.dropped(closed_us if self._game.bets_open else t)
 
-    def _note_heard(self, t: int) -> None:
-        if self._heard_us is not None:
-            apart_us = t - self._heard_us
-            if apart_us > SILENCE_US:
-                self._before_silence_us = self._heard_us
-            elif apart_us > IN_ONE_GO_US:
-                self._before_silence_us = None
-        self._heard_us = t
+    def _note_pause(self, t: int) -> None:
+        last = self.games.last
+        if last is None:
+            return
+        if t - last.t > SILENCE_US:
+            self._before_silence_us = last.t
+        elif t - last.t > IN_ONE_GO_US:
+            self._before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
         """Return the moment as of which bets close that the wheel is heard to have closed by t (R-SPIN-3).
@@ -128,8 +126,8 @@ class SmartSpins(WheelSpins):
         """
         if self._before_silence_us is not None:
             return self._before_silence_us
-        silent = self._heard_us is not None and t - self._heard_us > SILENCE_US
-        return self._heard_us if silent and self._heard_us is not None else t
+        last = self.games.last
+        return t if last is None or t - last.t <= SILENCE_US else last.t
 
     # --- what the life-cycle asks of its game ---
 

@@ -91,7 +91,8 @@ class Hosted:
         data = b""
         for one in self.poller.poll(2):
             if one[0] in (ORDERS, 0):
-                self.drive(ORDERS.readline())
+                line = ORDERS.readline()
+                self.drive(line if isinstance(line, str) else line.decode())
             else:
                 data += self.port.read(1) or b""  # MicroPython would wait for as many as it is asked for
         while data and len(data) < 256 and self.line.poll(0):
