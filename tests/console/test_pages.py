@@ -279,3 +279,13 @@ def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
     shown = PAGES.panels(Now(floor=floor), session("boxperson"))["results"]
     assert "under review" in shown
     assert "<svg" not in shown
+
+
+@pytest.mark.parametrize(("ending", "shown"), [("called", True), ("review", False)])
+def test_a_number_under_review_is_not_shown_as_the_last_one(ending: str, shown: bool) -> None:
+    told = (AttemptOutcome(type=f"spin.{ending}", sequence=1, data=Data(number="35", colour="black")),)
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="roulette", up=True,
+        results=(Result(attempt="spin", number=1, told=told),),
+    )  # fmt: skip
+    assert ("35" in PAGES.panels(Now(floor=floor), session("dealer"))["state"]) is shown
