@@ -55,11 +55,16 @@
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
 
+  const READ_MS = 400; // the second half of a double tap comes within it, and must not answer the question
+
   function ask(bound, question, yes, look) {
+    const answer = document.getElementById("yes");
     asked = bound;
     document.getElementById("question").textContent = question;
-    document.getElementById("yes").textContent = yes || "Yes";
-    document.getElementById("yes").className = look.contains("stop") ? "key stop" : "key go";
+    answer.textContent = yes || "Yes";
+    answer.className = look.contains("stop") ? "key stop" : "key go";
+    answer.disabled = true;
+    setTimeout(() => { answer.disabled = false; }, READ_MS);
     dialog.showModal();
   }
 
