@@ -111,6 +111,14 @@ STATES: Mapping[str, Floor] = {
         pockets=POCKETS,
         **review("spin", "no_spin", "set_number", reason="conflict"),
     ),
+    "a spin read twice, each time otherwise": table(
+        "roulette",
+        "no_spin",
+        "set_number",
+        "accept",
+        pockets=POCKETS,
+        **review("spin", "no_spin", "set_number", "accept", reason="conflict"),
+    ),
     "a deal under review": table(
         "three_card",
         "misdeal",
@@ -163,6 +171,25 @@ STATES: Mapping[str, Floor] = {
         state=State(shooter="4", point=10, dice_set="3"),
         attempt=Attempt(number=7),
     ),
+    "bets may be closed, after twelve spins": table(
+        "roulette",
+        "no_more_bets",
+        "lock",
+        "close_table",
+        pockets=POCKETS,
+        results=tuple(
+            Result(
+                attempt="spin",
+                number=number,
+                told=(
+                    AttemptOutcome(
+                        type="spin.called", sequence=number, data=Data(number="17", colour="black")
+                    ),
+                ),
+            )
+            for number in range(12, 0, -1)
+        ),
+    ),
     "proposed": table(
         "craps",
         "accept",
@@ -182,6 +209,9 @@ def open_all(page: Page) -> None:
     for one in page.locator("summary:visible").all():
         if one.locator("..").get_attribute("open") is None:
             one.tap()
+    page.evaluate(
+        "scrollTo(0, 0)"
+    )  # what was opened scrolled the page: a key half below the head is no small one
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -265,6 +295,53 @@ def test_who_shoots_is_marked_among_the_seats(browser: Browser) -> None:
     page = drawn(browser, STATES["a shooter is to be named"])
     page.locator("summary", has_text="New shooter").tap()
     expect(page.locator("#now .seat[aria-current]")).to_have_text("4")
+    page.close()
+
+
+def test_the_key_that_rules_is_in_view_once_a_number_is_chosen(browser: Browser) -> None:
+    page = drawn(browser, STATES["a spin read twice, each time otherwise"])
+    page.get_by_label("27 red").tap()
+    expect(page.locator(".rulings .submit")).to_be_enabled()
+    expect(page.locator(".rulings .submit")).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_wherever_the_page_is_scrolled_to_the_head_says_what_waits(browser: Browser) -> None:
+    page = drawn(browser, STATES["dice under review"])
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    waits = page.locator("#head").get_by_text("Roll 7: review")
+    expect(waits).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_locking_is_in_view_however_many_results_there_are(browser: Browser) -> None:
+    page = drawn(browser, STATES["bets may be closed, after twelve spins"])
+    expect(page.locator("summary", has_text="Table")).to_be_in_viewport(ratio=1)
+    page.locator("summary", has_text="Table").tap()
+    expect(page.get_by_role("button", name="Lock").first).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_the_second_half_of_a_double_tap_says_nothing(browser: Browser) -> None:
+    """On the key of another word by then: no more bets, and open again."""
+    page = drawn(browser, STATES["bets may be closed, after twelve spins"])
+    said: list[str] = []
+    page.on("request", lambda request: said.append(request.url) if request.method == "POST" else None)
+    key = page.get_by_role("button", name="No More Bets", exact=True)
+    with page.expect_request("**/say"):
+        key.evaluate("one => { one.click(); one.click(); }")
+    assert len(said) == 1
+    page.close()
+
+
+def test_the_second_half_of_a_double_tap_answers_no_question(browser: Browser) -> None:
+    page = drawn(browser, STATES["locked by a fault with a long name"])
+    page.locator("summary", has_text="Table").tap()
+    page.get_by_role("button", name="Unlock", exact=True).evaluate(
+        "one => { one.click(); document.getElementById('yes').click(); }"
+    )
+    expect(page.locator("#confirm")).to_be_visible()
+    expect(page.locator("#yes")).to_be_enabled()
     page.close()
 
 

@@ -55,7 +55,16 @@
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
 
-  const READ_MS = 400; // the second half of a double tap comes within it, and must not answer the question
+  const READ_MS = 400; // the second half of a double tap comes within it: nobody has read what it would say
+  const FINGER_PX = 40;
+  let touchedAt = { ms: -Infinity, x: 0, y: 0 };
+
+  // The key there may be another's by now: after No More Bets it opens them again.
+  function isSecondHalf({ timeStamp, clientX, clientY }) {
+    const before = touchedAt;
+    touchedAt = { ms: timeStamp, x: clientX, y: clientY };
+    return timeStamp - before.ms < READ_MS && Math.hypot(clientX - before.x, clientY - before.y) < FINGER_PX;
+  }
 
   function ask(bound, question, yes, look) {
     const answer = document.getElementById("yes");
@@ -107,7 +116,9 @@
   document.addEventListener("change", (event) => {
     if (event.target.id === "role") post("/role", { role: event.target.value }).then((told) => told.ok || show(told.says, false));
     const form = event.target.closest("form.word");
-    if (form) refresh(form);
+    if (!form) return;
+    refresh(form);
+    if (!form.querySelector(".submit").disabled) form.querySelector(".submit").scrollIntoView({ block: "nearest" });
   });
   document.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -115,12 +126,14 @@
     if (made) say(bound(made.word, `${event.target.ariaLabel}: ${made.shown}`, event.target));
   });
   document.addEventListener("click", (event) => {
+    const opens = event.target.closest(".side summary")?.parentElement;
+    if (opens) requestAnimationFrame(() => opens.scrollIntoView({ block: "nearest" }));
     const key = event.target.closest("button");
     if (!key) return;
     if (key.id === "sign-out") post("/sign-out", {}).then(() => location.replace("/"));
     else if (key.id === "no") dialog.close();
     else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
-    else if (key.dataset.say) {
+    else if (key.dataset.say && !isSecondHalf(event)) {
       const entry = bound(JSON.parse(key.dataset.say), key.ariaLabel ?? key.textContent, key);
       if (key.dataset.confirm) ask(entry, key.dataset.confirm, key.dataset.yes, key.classList);
       else say(entry);
