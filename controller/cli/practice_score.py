@@ -37,7 +37,7 @@ class Standing:
     unruled: bool = False
 
     def hear(self, outcome: Outcome) -> None:
-        """Take note of what was told of it."""
+        """Apply an outcome of this attempt."""
         match outcome.data:
             case RollCalled(dice=dice):
                 self.result, self.decided = dice, True
@@ -113,16 +113,16 @@ class Score:
         self.turns.append(Turn(scene, card))
 
     def ask(self, asked: Asked) -> None:
-        """Take note of what a player asks for."""
+        """Add what a player asks for to the score."""
         self.heard.append(Heard(asked))
 
     def enter(self, name: str, seat: object) -> None:
-        """Take note of an input that the table took."""
+        """Add an input that the table accepted to the score."""
         for heard in self.heard[-1:]:
             heard.entered |= (name, str(seat)) == (heard.asked.name, heard.asked.seat)
 
     def hear(self, outcome: Outcome) -> None:
-        """Take note of what the table told: of the attempt under way, or of one before."""
+        """Apply an outcome of the table: of the attempt under way, or of an earlier one."""
         number = attempt_of(outcome)
         if number is None or not self.turns:
             return

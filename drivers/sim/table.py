@@ -280,7 +280,7 @@ class VirtualTable:
     def begin(
         self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
     ) -> None:
-        """Take note of a fault that was done, and take it back at its end."""
+        """Record a fault that has begun, and undo it at its end."""
         standing = ActiveFault(began, undo, also)
         self._faults.append(standing)
         self._tell(began)

@@ -62,7 +62,7 @@ class Arrivals:
         return arrived
 
     def _even(self, die_px: float) -> list[tuple[Sighting, ...]]:
-        """Take the spots of the last three frames that lie on even ways, the most even first."""
+        """Remove and return the spots of three frames that lie on straight, even paths, the most even first."""
         arrived: list[tuple[Sighting, ...]] = []
         for _, way in sorted(self._ways(die_px), key=lambda way: way[0]):
             if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), way, strict=True)):
@@ -84,7 +84,7 @@ class Arrivals:
                         yield off, (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c))
 
     def _nearest(self, die_px: float) -> tuple[Sighting, ...]:
-        """Take the oldest spot, and of each later frame the one nearest to where its motion led."""
+        """Remove and return the oldest spot and, of each later frame, the one nearest its predicted place."""
         first = self._frames[0]
         way = [Sighting(first.t_us, _inside(first)[0])]
         for frame in list(self._frames)[1:]:

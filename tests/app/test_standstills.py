@@ -34,7 +34,7 @@ DECIDED = ("roll.called", "roll.corrected")
 
 
 def now_us() -> int:
-    """Tell the time as a table's clock does."""
+    """Return the time as a table's clock has it."""
     return time.monotonic_ns() // 1000
 
 

@@ -20,7 +20,7 @@ THROWN_BACK = bank.unpack((Path(__file__).parent / "thrown_back.zlib").read_byte
 """One die struck the wall again and again, thrown back by the other, which the wall never met."""
 WATCHINGS = 8
 MANY = 24
-"""In the soak."""
+"""Watchings in the soak: a fault of one in eight shows with 96 %."""
 FPS = pytest.mark.parametrize("fps", [60.0, 90.0, 120.0])
 
 

@@ -17,7 +17,7 @@ LONGEST_US = 40000
 PULSE_US = 200
 PULSE_HEARD_US = 20000
 SPEED_OFF = 20
-"""The speed may be off by one part in so many: 5 % move an impact by 9 mm between sensors 350 mm apart."""
+"""The speed may be off by one part in this many: 5 % move an impact by 9 mm between sensors 350 mm apart."""
 NEED_MM = 25
 """What the table takes an impact's error along its wall to be (`impact_position_mm`)."""
 
@@ -68,7 +68,7 @@ class Wall(Board):
         return self.heard(arrivals, now_us)
 
     def edge(self, sensor: int, level: bool, at_us: int) -> None:
-        """Take one edge of a comparator, which pulls its pin low while the signal is over its threshold."""
+        """Handle one edge of a comparator, which pulls its pin low while the signal is over its threshold."""
         if self.ringing:
             started_us = self.deaf_until_us - RINGS_US
             over = at_us >= self.deaf_until_us and at_us - self.last_us >= QUIET_US
