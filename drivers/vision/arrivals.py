@@ -62,7 +62,7 @@ class Arrivals:
         return arrived
 
     def _even(self, die_px: float) -> list[tuple[Sighting, ...]]:
-        """Remove and return the spots of three frames that lie on straight, even paths, the most even first."""
+        """Remove and return spots of three frames that lie on straight, even paths, the most even first."""
         arrived: list[tuple[Sighting, ...]] = []
         for _, way in sorted(self._ways(die_px), key=lambda way: way[0]):
             if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), way, strict=True)):
