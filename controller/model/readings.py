@@ -51,11 +51,15 @@ class Reading(
 
 
 class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_released"):
-    """A die leaves the shooter's hand."""
+    """A die leaves the shooter's hand; with `in_flight` it had left a hand out of the camera's sight before.
+
+    Its place is then where the camera first saw it, and tells nothing of where the shooter stands.
+    """
 
     die: Die
     x: Millimetres
     y: Millimetres
+    in_flight: bool = False
 
 
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):

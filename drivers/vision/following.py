@@ -284,6 +284,7 @@ class Follower:
                     die=cast("Die", trail.die),
                     x=round(x, 1),
                     y=round(y, 1),
+                    in_flight=not self.rig.file.hand_in_sight,
                 )
             )
         for t_us, spot in way:

@@ -37,17 +37,27 @@ class WallWord:
 
 
 def far_end(scene: Scene) -> str | None:
-    """Name the end farthest from the shooter: the one away from the release; None where none was seen."""
+    """Name the end farthest from the shooter; None where that was not seen.
+
+    It is the one away from the release. A die that was in flight when it came into sight tells it by its way,
+    and only if no other die's way leads to the other end.
+    """
     length = scene.table.length_mm
     thrown = [die for die in scene.dice if die.releases]
     for die in thrown:
         off_middle = die.releases[0].x - length / 2.0
-        if abs(off_middle) > MIDDLE_SHARE * length:
+        if not die.releases[0].in_flight and abs(off_middle) > MIDDLE_SHARE * length:
             return "right" if off_middle < 0.0 else "left"
-    for die in thrown:
-        if len(die.track) > FIRST_POINTS:
-            return "right" if die.track[FIRST_POINTS].x > die.track[0].x else "left"
-    return None
+    ways = {
+        "right" if die.track[FIRST_POINTS].x > die.track[0].x else "left"
+        for die in thrown
+        if len(die.track) > FIRST_POINTS and (die.came_in_flight or not die.releases[0].in_flight)
+    }
+    return ways.pop() if len(ways) == 1 else None
+
+
+def _needs_far(rules: ThrowRules) -> bool:
+    return rules.wall == "far" or rules.far_wall_required
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
     """Find what each die did at each wall that counts, and whose each impact is."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
-    if rules.wall == "far" or rules.far_wall_required:
+    if _needs_far(rules):
         walls = (far,) if far is not None else walls
     ordered = sorted(walls, key=lambda wall: wall != far and wall in {"left", "right"})
     ordered.sort(key=lambda wall: wall in {"front", "back"})
@@ -82,7 +92,12 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
 
 def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallWord:
     """Judge whether the dice hit the walls they must, and what it means if they did not."""
-    return _Words(scene, rules, found, meet_walls(scene, rules)).weigh(warnings)
+    met = meet_walls(scene, rules)
+    if met.far is None and _needs_far(rules):
+        # Both ends are the far one until it is known: neither a hit nor a miss of one says anything.
+        found.ask("missing_reading", "which end is the far one was not seen: no hand, no way that tells it")
+        return WallWord()
+    return _Words(scene, rules, found, met).weigh(warnings)
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:

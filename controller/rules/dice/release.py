@@ -1,7 +1,5 @@
 """Did both dice leave the hand, and together? (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)"""
 
-from math import dist
-
 from controller.model.rulesets import ThrowRules
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WALLS
@@ -10,10 +8,6 @@ from controller.rules.dice.unexplained import unexplained_impacts
 
 SAME_RELEASE_MS = 30.0
 """A release reported twice within this time is one release."""
-THROWN_MM_PER_S = 1000.0
-"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
-FIRST_POINTS = 5
-"""Over so many points a die's speed is its own, whatever the noise."""
 
 
 def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
@@ -94,7 +88,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
         first = die.track[0] if die.track else None
         if first is not None and other.releases:
             ahead = (other.releases[0].t - first.t) / 1000.0
-            certain = _in_flight(die) and not (_flew_before(scene, other) or _flew_unseen(scene, rules))
+            certain = die.came_in_flight and not (_flew_before(scene, other) or _flew_unseen(scene, rules))
             if ahead > rules.simultaneous_ms and certain and rules.parted == "no_roll":
                 found.evidence += (first, other.releases[0])
                 found.no_roll(
@@ -109,7 +103,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
 def _flew_before(scene: Scene, die: DieSeen) -> str | None:
     """Doubt a release that is not the die's first: its track shows it in flight before that."""
     ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
-    if ahead <= SAME_RELEASE_MS or not _in_flight(die):
+    if ahead <= SAME_RELEASE_MS or not die.came_in_flight:
         return None
     return f"it was seen in flight {ahead:.0f} ms before that"
 
@@ -120,12 +114,3 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     if not foreign:
         return None
     return f"an impact on the {foreign[0].wall} wall is neither die's as far as they were seen"
-
-
-def _in_flight(die: DieSeen) -> bool:
-    """Return whether a die's first points are those of a throw, not of a die that lies or is pushed."""
-    points = die.track[:FIRST_POINTS]
-    elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
-    return (
-        elapsed_s > 0 and dist(*((p.x, p.y) for p in (points[0], points[-1]))) > THROWN_MM_PER_S * elapsed_s
-    )

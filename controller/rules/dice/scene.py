@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import dist
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import (
@@ -25,6 +26,10 @@ SENSIBLE_TABLES = 3.0
 """A die reported farther from the table than this many of its lengths was not seen: the camera erred."""
 HAND_REACH_MM = 1500.0
 """Farther apart than this two dice did not leave one shooter's hands: he stands in one place."""
+THROWN_MM_PER_S = 1000.0
+"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
+FIRST_POINTS = 5
+"""Over so many points a die's speed is its own, whatever the noise."""
 
 
 @dataclass(slots=True)
@@ -46,6 +51,16 @@ class DieSeen:
         """Return whether the throw has any reading of this die."""
         seen = self.releases or self.surfaced or self.track or self.rests or self.offs
         return bool(seen or self.losts or self.contacts)
+
+    @property
+    def came_in_flight(self) -> bool:
+        """Return whether its first points are those of a throw, not of a die that lies or is pushed."""
+        points = self.track[:FIRST_POINTS]
+        elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
+        return (
+            elapsed_s > 0
+            and dist(*((p.x, p.y) for p in (points[0], points[-1]))) > THROWN_MM_PER_S * elapsed_s
+        )
 
     @property
     def gone(self) -> bool:

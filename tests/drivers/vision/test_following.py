@@ -93,7 +93,7 @@ def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand
         for t_us, picture, still in camera.frames(way, 700_000)
         for reading in follower.frame(t_us, picture, still)
     ]
-    assert [reading.die for reading in told if isinstance(reading, DieReleased)] == [1, 2][
-        : 1 + hand_in_sight
-    ]
+    released = [reading for reading in told if isinstance(reading, DieReleased)]
+    assert [reading.die for reading in released] == [1, 2][: 1 + hand_in_sight]
+    assert {reading.in_flight for reading in released} == {not hand_in_sight}
     assert {reading.die for reading in told if isinstance(reading, DieAt)} == {1, 2}

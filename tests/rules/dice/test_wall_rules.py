@@ -244,6 +244,39 @@ def test_C34_DICE_5_the_far_end_may_be_asked_for_by_setting() -> None:
     assert "both must hit the far end" in verdict.sentence
 
 
+def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
+    """Give what a camera over the far end alone tells: the dice come into its sight already in flight."""
+    seen = without(throw, lambda r: isinstance(r, DieReleased) or (isinstance(r, DieAt) and r.x < sight_mm))
+    first = {r.die: r for r in reversed(seen.readings) if isinstance(r, DieAt)}
+    told = [DieReleased(t=r.t, dev=r.dev, die=r.die, x=r.x, y=r.y, in_flight=True) for r in first.values()]
+    return adding(seen, *told)
+
+
+@pytest.mark.parametrize("rules", [C34_FAR, CV1])
+def test_C34_DICE_5_a_die_first_seen_in_flight_tells_the_far_end_by_its_way(rules: ThrowRules) -> None:
+    verdict = judged(beyond_the_hand(thrown(dice())), rules)
+    assert ruled(verdict) == (Ruling.VALID, [])
+    assert verdict.sentence == "Roll 4-3: both dice hit the right wall"
+    assert verdict.notices == ()
+
+
+def test_C34_INV_2ii_dice_first_seen_in_flight_stop_short_of_the_end_that_they_were_thrown_at() -> None:
+    bodies = dice()
+    for body in bodies:
+        Maker(1).short_stop(body, 200.0)
+    verdict = judged(beyond_the_hand(thrown(bodies)))
+    assert ruled(verdict) == (Ruling.VOID, [("no_wall_hit", 1), ("no_wall_hit", 2)])
+    assert "short of the right wall" in verdict.reasons[0].seen
+    assert "short of the right wall" in verdict.reasons[1].seen
+
+
+def test_C34_DICE_5_a_far_end_that_nothing_tells_is_for_a_person() -> None:
+    still = beyond_the_hand(thrown(dice()), sight_mm=3580.0)
+    verdict = judged(still, C34_FAR)
+    assert verdict.ruling is Ruling.REVIEW
+    assert "which end is the far one was not seen" in {r.seen.split(":")[0] for r in verdict.reasons}
+
+
 @pytest.mark.parametrize("given", [0, 1, 2])
 def test_CV1_SHOOT_4_a_miss_stands_with_a_warning_until_three_were_given(given: int) -> None:
     bodies = dice()
