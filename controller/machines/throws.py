@@ -31,7 +31,7 @@ from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
 from controller.rules.dice.in_motion import Motion, motion_of
 from controller.rules.dice.judge import judge_on
-from controller.rules.dice.release import THROWN_MM_PER_S
+from controller.rules.dice.scene import THROWN_MM_PER_S
 
 Dice = tuple[int, int]
 
