@@ -1,14 +1,16 @@
-"""`tablectl replay`: every outcome that a recorded sensor log, or a raw serial capture, gives."""
+"""`tablectl replay`: every outcome that recorded sensor logs, or raw serial captures, give."""
 
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole
+from controller.cli.side_by_side import Progress, cores, count_lines, play_side_by_side
 from controller.cli.words import Stamp, clock, lines_of, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
@@ -92,16 +94,25 @@ EXAMPLES = (
     "tablectl replay tests/logs/roulette-american.jsonl.gz --explain",
     "tablectl replay tests/logs/sim-craps-v1.jsonl.gz --check tests/logs/sim-craps-v1.expected.jsonl",
     "tablectl replay CAPTURE.tsv --device ss2 --wheel 38",
+    "tablectl replay tests/logs/sim-craps-12-034-a.jsonl.gz tests/logs/sim-craps-12-034-b.jsonl.gz --json",
 )
 
 _NAMED = 10
 """Of the unknown kinds and fields so many are named, the most frequent ones."""
 _CLEAR_LINE = "\r\x1b[K"
+_BAR = 20
+"""Characters of the progress bar."""
+MAX_WORKERS = 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("log", metavar="LOG", help="a recorded log, plain or gzip; - for standard input")
+    parser.add_argument(
+        "logs",
+        metavar="LOG",
+        nargs="+",
+        help="a recorded log, plain or gzip; - for standard input; several are replayed side by side",
+    )
     parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's own")
     parser.add_argument(
         "--calls", choices=("automatic", "confirm"), help="who calls, instead of the log's word"
@@ -119,30 +130,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--wheel", type=int, choices=WHEELS, help="with --device ss2: the wheel's pockets (38 if not said)"
     )
     parser.add_argument("--lenient", action="store_true", help="skip and count lines that are no readings")
+    parser.add_argument(
+        "--workers",
+        type=whole(1, MAX_WORKERS),
+        metavar="N",
+        help="with several logs: replay as many at a time (as there are cores)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay the log, print its outcomes and compare them where asked; a bad log prints none."""
+    """Replay the logs, print their outcomes and compare them where asked.
+
+    A bad log prints none of its outcomes, and ends the replay: what follows would miss a piece.
+    """
+    outcomes: list[Json] = []
     try:
         expected = read_expected(arguments.check) if arguments.check else None
-        told = _replay_capture(arguments) if arguments.device else _replay_log(arguments)
+        for told in _played(arguments):
+            # Bytes, so that the same log gives the same output under any locale.
+            sys.stdout.buffer.write("".join(line + "\n" for line in told.lines).encode())
+            sys.stdout.buffer.flush()
+            for remark in told.remarks:
+                say(remark)
+            if not told.count:
+                say(f"{told.log}: no outcome came of it")
+            outcomes += told.outcomes
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
-    # Bytes, so that the same log gives the same output under any locale.
-    sys.stdout.buffer.write("".join(line + "\n" for line in told.lines).encode())
-    sys.stdout.buffer.flush()
-    for remark in told.remarks:
-        say(remark)
-    if not told.count:
-        say(f"{arguments.log}: no outcome came of it")
-    return OK if expected is None else _check(told.outcomes, expected, arguments.check)
+    return OK if expected is None else _check(outcomes, expected, arguments.check)
 
 
 @dataclass(slots=True)
 class _Told:
-    """What a replay gave: lines to print, outcomes to compare, and how many there were."""
+    """What a log's replay gave: lines to print, outcomes to compare, and how many there were."""
 
+    log: str
     count: int = 0
     lines: list[str] = field(default_factory=list)
     outcomes: list[Json] = field(default_factory=list)
@@ -150,24 +173,70 @@ class _Told:
     remarks: list[str] = field(default_factory=list)
 
 
-def _replay_log(arguments: argparse.Namespace) -> _Told:
+def _played(arguments: argparse.Namespace) -> Iterator[_Told]:
+    logs: list[str] = arguments.logs
+    workers = min(arguments.workers or cores(), len(logs))
+    if len(logs) > 1 and "-" in logs:
+        raise LogError("-", "standard input among other logs", "it alone", "replay it by itself", None)
+    if len(logs) == 1:
+        told = _replayed(logs[0], arguments, _progress_shown())
+        _clear_progress()
+        yield told
+        return
+    shown = _show_progress if sys.stderr.isatty() else None
+    played = play_side_by_side(logs, partial(_try, arguments), workers=workers, progress=shown)
+    for told_or_why_not in played:
+        _clear_progress()
+        if isinstance(told_or_why_not, str):
+            raise SetupError(told_or_why_not)
+        yield told_or_why_not
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+
+
+def _try(arguments: argparse.Namespace, log: str) -> _Told | str:
+    """In a worker: replay a log, or return what is wrong with it."""
+    counted = 0
+
+    def count(lines: int) -> None:
+        nonlocal counted
+        count_lines(lines - counted)
+        counted = lines
+
+    try:
+        return _replayed(log, arguments, count)
+    except (LogError, SettingsError, SetupError) as error:
+        return str(error)
+
+
+def _replayed(log: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Told:
+    replayed = _replay_capture if arguments.device else _replay_log
+    return replayed(log, arguments, progress)
+
+
+def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Told:
     if arguments.wheel is not None:
         expected = "it with --device ss2"
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
-    with open_log(arguments.log, lenient=arguments.lenient) as log:
+    with open_log(name, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
-        told = _told(replay(log, setup, _progress_shown()), arguments, stamp_of_log(log.header))
+        told = _told(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
         told.remarks = list(remarks_on(log, told.late))
     return told
 
 
-def _replay_capture(arguments: argparse.Namespace) -> _Told:
+def _replay_capture(
+    name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None
+) -> _Told:
     setup = setup_for_wheel(
         load_ruleset(arguments.rules or DEFAULT_RULES), arguments.wheel or 38, arguments.calls
     )
-    with open_capture(arguments.log, lenient=arguments.lenient) as capture:
+    with open_capture(name, lenient=arguments.lenient) as capture:
         play = CapturePlay(capture, setup)
-        told = _told(play.effects(_progress_shown()), arguments)
+        told = _told(name, play.effects(progress), arguments)
         told.remarks = list(_remarks_on_capture(capture, play))
     return told
 
@@ -191,8 +260,8 @@ def stamp_of_log(header: Header) -> Stamp:
     return clock if began_us is None else wall_stamp(began_us, 0)
 
 
-def _told(effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock) -> _Told:
-    told = _Told()
+def _told(log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock) -> _Told:
+    told = _Told(log)
     for effect in effects:
         told.late += isinstance(effect, Late)
         if not arguments.json:
@@ -203,8 +272,6 @@ def _told(effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp
                 told.lines.append(msgspec.json.encode(effect).decode())
             if arguments.check:
                 told.outcomes.append(as_json(effect))
-    if sys.stderr.isatty():
-        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
     return told
 
 
@@ -230,6 +297,15 @@ def _progress_shown() -> Callable[[int], None] | None:
 
 def _progress(lines: int) -> None:
     print(f"\r{lines:,} lines read", end="", file=sys.stderr, flush=True)
+
+
+def _show_progress(progress: Progress) -> None:
+    drawn = "#" * round(progress.fraction * _BAR)
+    counts = f"{progress.done} of {progress.logs} logs, {progress.lines:,} lines"
+    left = (
+        "" if progress.left_s is None else ", {} min {:02} s left".format(*divmod(round(progress.left_s), 60))
+    )
+    print(f"{_CLEAR_LINE}[{drawn:.<{_BAR}}] {counts}{left}", end="", file=sys.stderr, flush=True)
 
 
 def remarks_on(log: Log, late: int) -> Iterator[str]:

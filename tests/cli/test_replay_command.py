@@ -12,6 +12,7 @@ from controller.cli.main import main
 
 Fields = dict[str, object]
 
+RECORDED = Path(__file__).parents[1] / "logs"
 HEADER: Fields = {
     "log": "table-readings",
     "version": 1,
@@ -240,3 +241,65 @@ class TestChecking:
 def test_another_rule_set_can_be_tried_on_a_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(log), "--rules", "craps-v1"]) == 0
     assert capsys.readouterr().out.count("\n") == 2
+
+
+class TestSeveralLogs:
+    NAMES = ("sim-craps-12-034-a", "roulette-american", "sim-three-card-directed")
+
+    def logs(self) -> list[str]:
+        return [str(RECORDED / f"{name}.jsonl.gz") for name in self.NAMES]
+
+    @pytest.mark.parametrize("workers", ["1", "3"])
+    def test_several_logs_give_what_each_gives_alone_in_their_order(
+        self, workers: str, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        alone = b""
+        for log in self.logs():
+            assert main(["replay", log, "--json"]) == 0
+            alone += capfdbinary.readouterr().out
+        assert main(["replay", *self.logs(), "--json", "--workers", workers]) == 0
+        assert capfdbinary.readouterr().out == alone
+
+    def test_more_logs_than_are_in_hand_at_a_time(
+        self, log: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        assert main(["replay", str(log)]) == 0
+        alone = capfdbinary.readouterr().out
+        assert main(["replay", *[str(log)] * 30, "--workers", "2"]) == 0
+        assert capfdbinary.readouterr().out == alone * 30
+
+    def test_all_expected_outcomes_are_compared_across_the_logs(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        expected = tmp_path / "both.jsonl"
+        pieces = ("sim-craps-12-034-a", "sim-craps-12-034-b")
+        expected.write_bytes(b"".join((RECORDED / f"{one}.expected.jsonl").read_bytes() for one in pieces))
+        logs = [str(RECORDED / f"{one}.jsonl.gz") for one in pieces]
+        assert main(["replay", *logs, "--check", str(expected)]) == 0
+        assert "expected outcomes match" in capsys.readouterr().err
+        assert main(["replay", *reversed(logs), "--check", str(expected)]) == 1
+
+    def test_a_bad_log_ends_it_after_those_before_it(
+        self, log: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        bad = write(tmp_path / "bad.jsonl", HEADER, LOCK, "{")
+        assert main(["replay", str(log), str(bad), str(log)]) == 2
+        told = capfd.readouterr()
+        assert told.out.count("table.locked") == 1
+        assert f"{bad}, line 3: found" in told.err
+
+    def test_standard_input_is_no_piece_of_many(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["replay", str(log), "-"]) == 2
+        assert "found standard input among other logs, expected it alone" in capsys.readouterr().err
+
+    def test_a_replay_that_is_stopped_leaves_no_process(self) -> None:
+        command = [sys.executable, "-m", "controller.cli.main", "replay", *self.logs() * 40, "--json"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=quiet, start_new_session=True
+        ) as replay:
+            assert replay.stdout is not None
+            assert replay.stdout.readline().startswith(b"{")
+            replay.terminate()
+            replay.stdout.read()  # ends only once every worker, which holds it too, is gone
+        assert replay.returncode == 143
