@@ -24,11 +24,13 @@ from controller.settlement_service.schemas import (
     Name,
     NewAccount,
     NewWager,
+    NewWagers,
     Refused,
     Result,
     RoundView,
     Seating,
     TableView,
+    WagerAnswer,
     WagerView,
 )
 
@@ -173,6 +175,13 @@ async def take_seat(
 async def bet(house: House, key: Key, table: Table, wanted: NewWager) -> Response:
     """Make a bet."""
     return await house.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
+
+
+@guarded.post("/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_more(_REFUSES))
+async def bets(house: House, key: Key, table: Table, wanted: NewWagers) -> Response:
+    """Make up to 50 bets on one word of the table; each is granted or refused on its own."""
+    asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
+    return await house.ask("bets", key=key, table=table, bets=asked)
 
 
 @guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))

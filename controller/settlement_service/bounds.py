@@ -20,8 +20,8 @@ from controller.settlement_service.channel import CounterAnswer, CounterRequest,
 
 DIGEST: Final = "table.digest"
 """Where a request's scope holds the digest of its token."""
-MAX_BODY = 8192
-"""Bytes: the longest request that there is takes less than a quarter."""
+MAX_BODY = 16_384
+"""Bytes: fifty wagers take some 5,000, any other request less than 2,000."""
 MAX_HEAD = 16_384
 """Bytes of a request's line and headers."""
 BODY_S = 5.0

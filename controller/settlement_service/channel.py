@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from controller.settlement_service.access import Deed
 from controller.settlement_service.schemas import Refused
 
-MAX_ASK = 32 * 1024
+MAX_ASK = 64 * 1024
 """Bytes: a request's body has a quarter of it at most."""
 MAX_TOLD = 4 * 1024 * 1024
 """Bytes: 500 results are 200 kB."""
@@ -68,6 +68,8 @@ class CounterRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     limit: int = 0
     asked: dict[str, object] = {}
     """Of a bet or a change: the request of the settle contract."""
+    bets: tuple[dict[str, object], ...] = ()
+    """Of several bets: their requests."""
 
 
 class CounterAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 from pydantic import TypeAdapter
 
+from controller.settlement.wire import Asked
 from controller.settlement_service.access import ACCESS, Deed
 from controller.settlement_service.channel import (
     CounterAnswer,
@@ -89,7 +90,7 @@ class Counter:
             return told_of(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
         if do in ("tables", "alarms"):
             return self._listed(do)
-        if do in ("wager", "change", "bet"):
+        if do in ("wager", "change", "bet", "bets"):
             return self._of_wagers(ask, do, caller, own=reach == "own")
         if reach == "own" and caller.player != ask.player:
             raise _forbidden(caller)
@@ -121,10 +122,13 @@ class Counter:
         asking = Asking(caller, ask.key)
         if do == "change":
             return _granted(self._desk.change(asking, ask.table, dict(ask.asked)))
-        if do == "bet":
+        if do in ("bet", "bets"):
+            bets = (ask.asked,) if do == "bet" else ask.bets
             # What dealer and boxperson must confirm aloud (C34-MK-1b) staff lodges, no player's token.
-            if own and (ask.asked.get("player") != caller.player or ask.asked.get("late")):
+            if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
+            if do == "bets":
+                return _each(bets, self._desk.bets(asking, ask.table, [dict(bet) for bet in bets]))
             return _granted(self._desk.bet(asking, ask.table, dict(ask.asked)))
         found = self._views.wager(ask.table, ask.wager)
         if found is None or (own and found[0] != caller.player):
@@ -140,6 +144,24 @@ _results = TypeAdapter(Sequence[Result])
 
 def _forbidden(caller: Caller) -> _Turned:
     return _Turned(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of several bets came to; `schemas.WagerAnswer` as it goes over HTTP."""
+
+    id: object
+    granted: Done | None = None
+    refused: dict[str, str] | None = None
+
+
+def _each(bets: Sequence[Asked], answers: Sequence[Done | RequestRefused]) -> CounterAnswer:
+    told = [
+        _Answer(id=bet["id"], refused={"rule": answer.rule, "reason": answer.reason})
+        if isinstance(answer, RequestRefused)
+        else _Answer(id=bet["id"], granted=answer)
+        for bet, answer in zip(bets, answers, strict=True)
+    ]
+    return told_of(msgspec.json.encode(told))
 
 
 def _granted(done: Done) -> CounterAnswer:

@@ -1,11 +1,13 @@
 """The desk: what players and staff ask for. A request has a key and is done once however often it comes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
+from typing import Protocol
 
 import msgspec
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from controller.settlement.book import Line
 from controller.settlement.wire import Asked
@@ -61,6 +63,23 @@ class Asking:
     key: str
 
 
+class _Do(Protocol):
+    def __call__(self, work: Work, word: Admitted | NoWord) -> Done: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request that waits for the table's word, and what does it once that is there."""
+
+    asking: Asking
+    asked: Asked
+    do: _Do
+
+
+MAX_BETS = 50
+"""Wagers of one request: a player's whole layout, and some 30 ms of the engine's time."""
+
+
 class RequestDesk:
     """Does what is asked of it, through the engine's transactions."""
 
@@ -71,7 +90,7 @@ class RequestDesk:
         """Open a player's account; raises RequestRefused where there is one."""
 
         def do(work: Work) -> Done:
-            if has_account(work, player):
+            if work.has_account(player):
                 raise RequestRefused("ACCOUNT", f"player {player} has an account")
             work.add(schema.players, name=player, opened_us=work.now_us)
             return Done(player=player, balance=work.balance(player_account(player)))
@@ -121,21 +140,29 @@ class RequestDesk:
         the word that dealer and boxperson confirmed it while the dice were in motion (C34-MK-1b). Whatever a
         caller says of a confirmation counts for nothing.
         """
-        bet = {name: value for name, value in bet.items() if name != "confirmed"}
+        return self._on_word(self._bet(asking, table, bet), table)
 
-        def do(work: Work, word: Admitted | NoWord) -> Done:
-            player = str(bet["player"])
-            need_account(work, player)
-            standing = self._table(work, table)
-            if (refusal := standing.game.wagers.bought_at_table) is not None:
-                raise RequestRefused(*refusal)
-            if standing.book.wager(str(bet["id"])) is not None or had_wager(work, table, str(bet["id"])):
-                raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
-            check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
-            confirmed = {"confirmed": True} if bet.get("late") else {}
-            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, word)
+    def bets(self, asking: Asking, table: str, bets: Sequence[Asked]) -> list[Done | RequestRefused]:
+        """Make bets on one word of the table, in one transaction; each is granted or refused on its own.
 
-        return self._on_word(asking, table, {**bet, "do": "bet", "table": table}, do)
+        Each is a request of its own under the key `KEY/ID`, so whatever comes again is done once. Raises
+        RequestRefused where two have one id, they are too many, or one is `late`: that is confirmed alone.
+        """
+        if len({bet["id"] for bet in bets}) < len(bets):
+            raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own")
+        if not 0 < len(bets) <= MAX_BETS:
+            raise RequestRefused("BOOK-FORM", f"found {len(bets)} wagers, expected 1 to {MAX_BETS}")
+        if any(bet.get("late") for bet in bets):
+            raise RequestRefused("C34-MK-1b", "a wager made with the dice out is confirmed alone: send it so")
+        requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
+        with self._engine.work() as work:
+            waits = any(self._waits(work, table, request) for request in requests)
+        word = self._engine.gate.word(table) if waits else _UNASKED
+        with self._engine.work() as work:
+            return [
+                _answer(work, request.asking, request.asked, partial(request.do, word=word))
+                for request in requests
+            ]
 
     def change(self, asking: Asking, table: str, change: Asked) -> Done:
         """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it.
@@ -150,7 +177,24 @@ class RequestDesk:
                 raise RequestRefused("BOOK-ID", f"no wager {change['id']} of yours is up at {table}")
             return self._ask(work, standing, wager.player, change, word)
 
-        return self._on_word(asking, table, {**change, "table": table}, do)
+        return self._on_word(_Request(asking, {**change, "table": table}, do), table)
+
+    def _bet(self, asking: Asking, table: str, bet: Asked) -> "_Request":
+        bet = {name: value for name, value in bet.items() if name != "confirmed"}
+
+        def do(work: Work, word: Admitted | NoWord) -> Done:
+            player = str(bet["player"])
+            need_account(work, player)
+            standing = self._table(work, table)
+            if (refusal := standing.game.wagers.bought_at_table) is not None:
+                raise RequestRefused(*refusal)
+            if standing.book.wager(str(bet["id"])) is not None or had_wager(work, table, str(bet["id"])):
+                raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
+            check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
+            confirmed = {"confirmed": True} if bet.get("late") else {}
+            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, word)
+
+        return _Request(asking, {**bet, "do": "bet", "table": table}, do)
 
     def _ask(
         self, work: Work, table: EnrolledTable, player: str, asked: Asked, answer: Admitted | NoWord
@@ -185,43 +229,63 @@ class RequestDesk:
             raise RequestRefused("TABLE", f"no table {name} is enrolled")
         return standing
 
-    def _on_word(
-        self, asking: Asking, table: str, asked: Asked, do: Callable[[Work, Admitted | NoWord], Done]
-    ) -> Done:
+    def _on_word(self, request: "_Request", table: str) -> Done:
         """Do a request once the table has said that bets were open when it had come."""
         with self._engine.work() as work:
+            waits = self._waits(work, table, request)
             standing = self._engine.table(work, table)
-            before = _before(work, asking)
-        if standing is None or before is not None or standing.halted or not _may_open(standing, asked):
-            word: Admitted | NoWord = _UNASKED  # It is refused, or answered as before, for another reason.
-        elif asked.get("late"):
-            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, asked))
+        if standing is None or not waits:
+            word: Admitted | NoWord = _UNASKED
+        elif request.asked.get("late"):
+            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.asked))
         else:
             word = self._engine.gate.word(table)
-        return self._once(asking, asked, lambda work: do(work, word))
+        return self._once(request.asking, request.asked, partial(request.do, word=word))
+
+    def _waits(self, work: Work, table: str, request: "_Request") -> bool:
+        """Whether a request waits for the table's word: else it is refused, or answered as before."""
+        standing = self._engine.table(work, table)
+        return (
+            standing is not None
+            and not standing.halted
+            and _may_open(standing, request.asked)
+            and _before(work, request.asking) is None
+        )
 
     def _once(self, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done:
-        """Do a request, or answer as it was answered when it came with this key before."""
-        text = encode(asked).decode()
         with self._engine.work() as work:
-            before = _before(work, asking)
-            if before is None:
-                answer = _try(work, do)
-                work.add(
-                    schema.requests,
-                    caller=asking.caller.name,
-                    key=asking.key,
-                    asked=text,
-                    answer=encode(answer).decode(),
-                    answered_us=work.now_us,
-                )
-            elif before[0] == text:
-                answer = _decode_answer(before[1])
-            else:
-                answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
-        if isinstance(answer, _Refusal):
-            raise RequestRefused(answer.rule, answer.reason)
-        return answer.done
+            done = _answer(work, asking, asked, do)
+        if isinstance(done, RequestRefused):
+            raise done
+        return done
+
+
+def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done | RequestRefused:
+    """Do a request, or answer as it was answered when it came with this key before.
+
+    `do` raises RequestRefused before it writes anything.
+    """
+    text = encode(asked).decode()
+    before = _before(work, asking)
+    answer: _Granted | _Refusal
+    if before is None:
+        try:
+            answer = _Granted(done=do(work))
+        except RequestRefused as refused:
+            answer = _Refusal(rule=refused.rule, reason=refused.reason)
+        work.add(
+            schema.requests,
+            caller=asking.caller.name,
+            key=asking.key,
+            asked=text,
+            answer=encode(answer).decode(),
+            answered_us=work.now_us,
+        )
+    elif before[0] == text:
+        answer = _decode_answer(before[1])
+    else:
+        answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
+    return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 
 def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
@@ -276,32 +340,23 @@ def _late_wager(round_: int, asked: Asked) -> LateWager:
 _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
+_ANSWER_OF = select(schema.requests.c.asked, schema.requests.c.answer).where(
+    schema.requests.c.caller == bindparam("caller"), schema.requests.c.key == bindparam("key")
+)
+_WAGER_OF = select(schema.wagers.c.id).where(
+    schema.wagers.c.table_name == bindparam("table"), schema.wagers.c.id == bindparam("wager")
+)
+"""Made once: to make them anew for each of fifty wagers took as long as to run them."""
+
+
 def _before(work: Work, asking: Asking) -> tuple[str, str] | None:
-    requests = schema.requests
-    query = select(requests.c.asked, requests.c.answer).where(
-        requests.c.caller == asking.caller.name, requests.c.key == asking.key
-    )
-    row = work.connection.execute(query).first()
+    row = work.connection.execute(_ANSWER_OF, {"caller": asking.caller.name, "key": asking.key}).first()
     return None if row is None else (row.asked, row.answer)
-
-
-def _try(work: Work, do: Callable[[Work], Done]) -> _Granted | _Refusal:
-    try:
-        return _Granted(done=do(work))
-    except RequestRefused as refused:
-        work.discard()
-        return _Refusal(rule=refused.rule, reason=refused.reason)
-
-
-def has_account(work: Work, player: str) -> bool:
-    """Return whether a player's account is open."""
-    players = schema.players
-    return work.connection.execute(select(players.c.name).where(players.c.name == player)).first() is not None
 
 
 def need_account(work: Work, player: str) -> None:
     """Raise RequestRefused where a player has no account."""
-    if not has_account(work, player):
+    if not work.has_account(player):
         raise RequestRefused("ACCOUNT", f"player {player} has no account; open one first")
 
 
@@ -312,9 +367,7 @@ def was_refused(answer: str) -> bool:
 
 def had_wager(work: Work, table: str, wager: str) -> bool:
     """Return whether a wager of this id was ever granted: no other can have it."""
-    wagers = schema.wagers
-    query = select(wagers.c.id).where(wagers.c.table_name == table, wagers.c.id == wager)
-    return work.connection.execute(query).first() is not None
+    return work.connection.execute(_WAGER_OF, {"table": table, "wager": wager}).first() is not None
 
 
 def _refusal_of(line: Line) -> RequestRefused:

@@ -54,6 +54,12 @@ class NewWager(_Message):
     seat: Name | None = None
 
 
+class NewWagers(_Message):
+    """Several bets, granted or refused one by one, in this order."""
+
+    wagers: Annotated[list[NewWager], Field(min_length=1, max_length=50)]
+
+
 class Change(_Message):
     """What a wager that is up is to become: `to` cents for increase and reduce, `on` for working.
 
@@ -79,6 +85,14 @@ class Refused(BaseModel):
 
     rule: str
     reason: str
+
+
+class WagerAnswer(BaseModel):
+    """What one of several bets came to: `granted` or `refused`, the other is null."""
+
+    id: str
+    granted: Granted | None = None
+    refused: Refused | None = None
 
 
 class WagerView(BaseModel):

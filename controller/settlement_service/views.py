@@ -6,7 +6,6 @@ from typing import cast
 from sqlalchemy import select
 
 from controller.settlement_service import schema
-from controller.settlement_service.desk import has_account
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.ledger import player_account
 from controller.settlement_service.schemas import (
@@ -33,7 +32,7 @@ class Views:
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.player == player, wagers.c.stake > 0)
         with self._engine.work() as work:
-            if not has_account(work, player):
+            if not work.has_account(player):
                 return None
             cents = work.balance(player_account(player))
             rows = work.connection.execute(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
-from sqlalchemy import Connection, Table, func, insert, select, text, update
+from sqlalchemy import Connection, Table, bindparam, func, insert, select, text, update
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
@@ -45,6 +45,8 @@ _STRIKE_ROUND = text(
     "UPDATE rounds SET last_bet_t = :last_t"
     " WHERE table_name = :t AND round = :round AND bet_session = :session"
 )
+_CENTS = select(schema.balances.c.cents).where(schema.balances.c.account == bindparam("account"))
+_PLAYER = select(schema.players.c.name).where(schema.players.c.name == bindparam("player"))
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
 """Causes that close the bets with the very thing that decides: dice, ball or card."""
 encode = msgspec.json.Encoder().encode
@@ -78,6 +80,9 @@ class Work:
         self._numbers = numbers
         self._rows: dict[Table, list[Row]] = {}
         self._balances: dict[str, int] = {}
+        self._read: dict[str, int] = {}
+        """Balances as they were before this transaction, of the accounts that were asked for."""
+        self._players: dict[str, bool] = {}
         self._wagers: dict[tuple[str, str], Row] = {}
         self._superseded: list[Row] = []
         self._stands: dict[str, Row] = {}
@@ -111,9 +116,17 @@ class Work:
 
     def balance(self, account: str) -> int:
         """Return an account's cents, with what this work has booked."""
-        query = select(schema.balances.c.cents).where(schema.balances.c.account == account)
-        cents: int = self.connection.execute(query).scalar_one_or_none() or 0
-        return cents + self._balances.get(account, 0)
+        if account not in self._read:
+            self._read[account] = (
+                self.connection.execute(_CENTS, {"account": account}).scalar_one_or_none() or 0
+            )
+        return self._read[account] + self._balances.get(account, 0)
+
+    def has_account(self, player: str) -> bool:
+        """Return whether a player's account is open."""
+        if player not in self._players:
+            self._players[player] = self.connection.execute(_PLAYER, {"player": player}).first() is not None
+        return self._players[player]
 
     def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
         """Keep an outcome that is applied, with its seal."""
@@ -230,15 +243,6 @@ class Work:
             alarms, id=self._numbers.alarm, table_name=table, code=code, says=says, raised_us=self.now_us
         )
         self._numbers.alarm += 1
-
-    def discard(self) -> None:
-        """Forget what was gathered."""
-        for gathered in (self._rows, self._balances, self._wagers, self._stands, self._chains):
-            gathered.clear()
-        self._rounds.clear()
-        self._superseded.clear()
-        self._halted.clear()
-        self._struck.clear()
 
     def flush(self) -> None:
         """Write it all."""

@@ -126,6 +126,22 @@ TABLE = (
     ),
     Row(
         "POST",
+        "/tables/{table}/wagers/batch",
+        "one's own account",
+        {"table": "wheel"},
+        (401, 401, 401, 403, 200, 200),
+        {"wagers": [{**BET, "id": "one"}, {**BET, "id": "two"}]},
+    ),
+    Row(
+        "POST",
+        "/tables/{table}/wagers/batch",
+        "one of another's account among them",
+        {"table": "wheel"},
+        (*FORBIDDEN, 200),
+        {"wagers": [{**BET, "id": "three"}, {**BET, "id": "four", "player": "bob"}]},
+    ),
+    Row(
+        "POST",
         "/tables/{table}/wagers",
         "another's account",
         {"table": "wheel"},

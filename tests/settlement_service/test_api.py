@@ -90,6 +90,74 @@ def test_a_refusal_names_the_rule(client: TestClient) -> None:
     assert refused.json()["rule"].startswith(("R-", "!R-"))
 
 
+class TestSeveralWagersAtOnce:
+    BATCH = "/tables/wheel-1/wagers/batch"
+
+    def wagers(self, *amounts: int) -> list[dict[str, object]]:
+        return [{**WAGER, "id": f"b{n}", "amount": amount} for n, amount in enumerate(amounts)]
+
+    def test_each_is_granted_or_refused_on_its_own(self, client: TestClient, house: House) -> None:
+        client.post("/players/ann/withdrawals", json={"cents": 9_000}, headers=headers(STAFF))
+        wagers = self.wagers(400, 500, 50, 600)
+        wagers[1]["wager"] = "even"
+        wagers[1]["amount"] = 700
+        made = client.post(self.BATCH, json={"wagers": wagers}, headers=headers(ANN))
+        assert made.status_code == 200
+        first, too_dear, too_small, last = made.json()
+        assert (first["id"], first["granted"]["balance"], first["refused"]) == ("b0", 600, None)
+        assert (too_dear["id"], too_dear["granted"], too_dear["refused"]["rule"]) == ("b1", None, "FUNDS")
+        assert too_small["refused"]["rule"].startswith(("R-", "!R-"))
+        assert last["granted"]["balance"] == 0
+        assert house.balance("player:ann") == 0
+        assert house.proof().faults == ()
+
+    def test_what_comes_again_is_done_once(self, client: TestClient, house: House) -> None:
+        once = client.post(self.BATCH, json={"wagers": self.wagers(100, 200)}, headers=headers(ANN))
+        again = client.post(self.BATCH, json={"wagers": self.wagers(100, 200)}, headers=headers(ANN))
+        more = client.post(self.BATCH, json={"wagers": self.wagers(100, 200, 300)}, headers=headers(ANN))
+        assert again.json() == once.json() == more.json()[:2]
+        assert more.json()[2]["granted"]["balance"] == house.balance("player:ann") == 9_400
+
+    def test_another_wager_under_the_same_key_and_id_is_refused(
+        self, client: TestClient, house: House
+    ) -> None:
+        client.post(self.BATCH, json={"wagers": self.wagers(500)}, headers=headers(ANN))
+        other = client.post(self.BATCH, json={"wagers": self.wagers(600)}, headers=headers(ANN))
+        assert other.json()[0]["refused"]["rule"] == "KEY"
+        assert house.balance("player:ann") == 9_500
+
+    @pytest.mark.parametrize(
+        ("wagers", "secret", "status", "rule"),
+        [
+            ([WAGER, WAGER], ANN, 409, "BOOK-ID"),
+            ([{**WAGER, "late": True}], STAFF, 409, "C34-MK-1b"),
+            ([{**WAGER, "late": True}], ANN, 403, "HTTP-403"),
+            ([WAGER, {**WAGER, "id": "b2", "player": "bob"}], ANN, 403, "HTTP-403"),
+            ([], ANN, 422, None),
+            ([{**WAGER, "id": f"b{n}"} for n in range(51)], ANN, 422, None),
+        ],
+    )
+    def test_what_is_refused_as_a_whole_takes_nothing(
+        self,
+        client: TestClient,
+        house: House,
+        wagers: list[dict[str, object]],
+        secret: str,
+        status: int,
+        rule: str | None,
+    ) -> None:
+        refused = client.post(self.BATCH, json={"wagers": wagers}, headers=headers(secret))
+        assert (refused.status_code, refused.json().get("rule")) == (status, rule)
+        assert house.balance("player:ann") == 10_000
+
+    def test_fifty_wagers_of_the_longest_names_fit(self, client: TestClient, house: House) -> None:
+        spots = [{"wager": "straight", "numbers": [str(n % 37)]} for n in range(50)]
+        wagers = [{**WAGER, **spot, "id": f"{n:0>64}", "amount": 100} for n, spot in enumerate(spots)]
+        made = client.post(self.BATCH, json={"wagers": wagers}, headers=headers(ANN, "k" * 64))
+        assert made.status_code == 200
+        assert house.balance("player:ann") == 5_000
+
+
 def test_a_wager_is_taken_back(client: TestClient, house: House) -> None:
     client.post("/tables/wheel-1/wagers", json=WAGER, headers=headers(ANN))
     back = client.post("/tables/wheel-1/wagers/b1/changes", json={"do": "remove"}, headers=headers(ANN, "k2"))
