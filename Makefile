@@ -25,11 +25,12 @@
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-# The tests start hundreds of processes: none compiles again what another has.
+# The tests start hundreds of processes: none compiles again what another has. So pip need not compile what nobody imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+INSTALL := $(PIP) install --no-compile
 CODE := controller drivers tests
 # Runs a command that says nothing for a minute, with a dot for each second of it; its exit status is the command's.
 WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
@@ -161,15 +162,21 @@ $(BIN)/pip:
 	echo "make: or name one: make PYTHON=/path/to/python3.12" >&2; \
 	exit 1
 
+define IN_PLACE
+@echo "  the controller itself ..."
+@$(WITH_DOTS) $(INSTALL) --no-deps --no-build-isolation --editable .
+@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
+endef
+
 .venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
 	@echo "  what it runs on: $$(grep -c == requirements.lock) packages as pinned in requirements.lock ..."
-	@$(WITH_DOTS) $(PIP) install --require-hashes --requirement requirements.lock
-	@echo "  the controller itself ..."
-	@$(WITH_DOTS) $(PIP) install --no-deps --no-build-isolation --editable .
-	@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
+	@$(WITH_DOTS) $(INSTALL) --require-hashes --requirement requirements.lock
+	$(IN_PLACE)
 	@touch $@
 
-.venv/.dev: requirements-dev.lock .venv/.run
-	@echo "  the tools: $$(grep -c == requirements-dev.lock) packages as pinned in requirements-dev.lock, a minute or two ..."
-	@$(WITH_DOTS) $(PIP) install --require-hashes --requirement requirements-dev.lock
-	@touch $@
+# The lock of the tools holds the other's releases as well, so that one run of pip installs all of both.
+.venv/.dev: requirements-dev.lock requirements.lock pyproject.toml | $(BIN)/pip
+	@echo "  the tools and what it runs on: $$(grep -c == requirements-dev.lock) packages, as pinned in requirements-dev.lock ..."
+	@$(WITH_DOTS) $(INSTALL) --require-hashes --requirement requirements-dev.lock
+	$(IN_PLACE)
+	@touch .venv/.run $@
