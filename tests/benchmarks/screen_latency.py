@@ -6,7 +6,6 @@ Prints p50, p99 and the worst, beside the floor: how long a bare server-sent eve
 """
 
 import argparse
-import shutil
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from controller.cli.link import conversation
 from tests.benchmarks.figures import Figure, tell
+from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
 from tests.scenes import throw
@@ -38,14 +38,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=100)
     reviews: int = parser.parse_args().reviews
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        sys.stderr.write("chromium is not installed: see .ci/services\n")
+    if CHROMIUM is None:
+        sys.stderr.write(f"{MISSING}\n")
         return 3
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         screens = Screens(Path(folder)).start()
         try:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            browser = launched(playwright)
             page = browser.new_page(viewport={"width": 1024, "height": 600}, has_touch=True)
             Person(page, screens.url).sign_in("ann", PEOPLE["ann"][1])
             took = sorted(_measured(screens, page, reviews))

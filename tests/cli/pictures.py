@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, sync_playwright
 from controller.cli.link import ask
 from tests.app.rig import until
 from tests.cli.controller_at import Terminal
+from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.pictures import COLOURS
 
 COLUMNS, ROWS = 80, 24
@@ -150,13 +151,12 @@ def faults() -> object:
 
 def main(folder: Path) -> int:
     """Take every picture into this folder; 3 where there is no browser."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        print("chromium is not installed: see .ci/services; the pictures stay as they are", file=sys.stderr)
+    if CHROMIUM is None:
+        print(f"{MISSING}; the pictures stay as they are", file=sys.stderr)
         return 3
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = launched(playwright)
         album = Album(folder, browser)
         album.command("demo", "demo", "--fast", most=DEMO)
         with table():

@@ -1,6 +1,5 @@
 """Debian's own Chromium for the whole run, and screens at tables of each game."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,19 +7,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import PATIENCE_MS, Person
-
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Yield a browser; skip where the machine has none."""
     if CHROMIUM is None:
-        pytest.skip("chromium is not installed: see .ci/services")
+        pytest.skip(MISSING)
     with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        one = launched(playwright)
         yield one
         one.close()
 

@@ -3,7 +3,6 @@
 .venv/bin/python -m tests.console.pictures docs/pictures/screens
 """
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from controller.model.readings import Card, DeviceDown, DeviceUp, PocketBall
 from drivers.sim.wheel import AMERICAN, evening
 from tests.app.test_card_tables import HANDS
+from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.photographs import kept_by, photographs, reviewed
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
@@ -241,13 +241,12 @@ def _screens(name: str) -> Iterator[Screens]:
 
 def main(folder: Path) -> int:
     """Take all pictures into this folder; 3 where there is no browser."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        print("chromium is not installed: see .ci/services; the pictures stay as they are", file=sys.stderr)
+    if CHROMIUM is None:
+        print(f"{MISSING}; the pictures stay as they are", file=sys.stderr)
         return 3
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = launched(playwright)
         for name, play in TABLES:
             with _screens(name) as screens:
                 play(Album(folder, browser, screens))
