@@ -5,7 +5,7 @@
 #   make test    style, types, import contracts and the tests that need nothing but Python: minutes
 #   make check   those, and the tests with processes, brokers, databases and browsers: all that CI makes
 #   make bench   the benchmarks in full, in one table beside the release before (BENCHMARKS="replay link" for some,
-#                KEEP=0.2.0 to keep the ratios as that release's)
+#                RUNS=3 for their spread, KEEP=0.2.0 to keep the ratios as that release's)
 #   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
@@ -85,7 +85,7 @@ sound: .venv/.dev
 	@$(BIN)/python -m controller.publish.schemas --check
 
 bench: .venv/.dev
-	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS) $(if $(KEEP),--keep "$(KEEP)")
+	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS) $(if $(RUNS),--runs "$(RUNS)") $(if $(KEEP),--keep "$(KEEP)")
 
 soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)

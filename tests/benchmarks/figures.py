@@ -66,14 +66,29 @@ def regressed(figures: Sequence[Figure], before: Mapping[str, float]) -> list[Fi
     ]
 
 
-def table_of(figures: Sequence[Figure], before: Release) -> str:
+Spread = Mapping[str, tuple[float, float]]
+"""The least and the greatest cost of several runs, by figure."""
+
+
+def spread(runs: Sequence[Sequence[Figure]]) -> Spread:
+    """Return how far the costs of several runs lie apart."""
+    costs: dict[str, list[float]] = {}
+    for figure in (figure for run in runs for figure in run):
+        costs.setdefault(figure.name, []).append(figure.cost)
+    return {name: (min(each), max(each)) for name, each in costs.items()}
+
+
+def table_of(figures: Sequence[Figure], before: Release, costs: Spread) -> str:
     """Return one table of all figures beside those of the release before."""
-    head = ("figure", "cost", "floor", "ratio", before.release, "change", "the floor is")
-    rows = [head, *(_row(figure, before.ratios.get(figure.name)) for figure in figures)]
+    head = ("figure", "cost", "all runs", "floor", "ratio", before.release, "change", "the floor is")
+    rows = [
+        head,
+        *(_row(figure, before.ratios.get(figure.name), costs[figure.name]) for figure in figures),
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
-            cell.ljust(width) if place in (0, 6) else cell.rjust(width)
+            cell.ljust(width) if place in (0, 7) else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
@@ -81,10 +96,11 @@ def table_of(figures: Sequence[Figure], before: Release) -> str:
     return "\n".join((*lines, ""))
 
 
-def _row(figure: Figure, before: float | None) -> tuple[str, ...]:
+def _row(figure: Figure, before: float | None, costs: tuple[float, float]) -> tuple[str, ...]:
     return (
         figure.name,
         f"{figure.cost:.4g} {figure.unit}",
+        "{:.4g} to {:.4g}".format(*costs),
         f"{figure.floor:.4g} {figure.unit}",
         f"{figure.ratio:.2f}",
         "-" if before is None else f"{before:.2f}",

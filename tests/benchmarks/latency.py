@@ -1,18 +1,20 @@
 """Measure from the moment that a call may be made to the moment that it is durable and told.
 
 `python -m tests.benchmarks.latency [--throws N]`: dice are thrown in real time at a daemon with all its
-threads. A call may be made once the dice are at rest, the hold is over and the watermark has passed. The goal
-is twice an fsynced commit plus the judge's own time, p99, both measured in the same run. Exits with 1 where
-it is missed.
+threads, then again beside a busy core. A call may be made once the dice are at rest, the hold is over and the
+watermark has passed. The goal is twice an fsynced commit plus the judge's own time, p99, both measured in the
+same run. Exits with 1 where it is missed.
 """
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import apsw
@@ -101,11 +103,18 @@ def latencies_s(folder: Path, throws: int) -> list[float]:
     return measured
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--throws", type=int, default=30)
-    throws = parser.parse_args().throws
+@contextmanager
+def busy_cores(count: int) -> Iterator[None]:
+    """Keep so many cores busy meanwhile."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+        yield
+
+
+def measure(throws: int, beside: str) -> bool:
+    """Print a row and return whether the goal is met; `beside` says what else the machine does."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         told = latencies_s(Path(folder), throws)
         commits = commits_s(Path(folder), 10 * throws)
@@ -113,21 +122,38 @@ def main() -> int:
     floor = p99(commits) + p99(judged)
     tell(
         Figure(
-            "call to durable and told, median",
+            f"call to durable and told, median{beside}",
             statistics.median(told) * 1e3,
             (statistics.median(commits) + statistics.median(judged)) * 1e3,
             "ms",
             "commit + judge",
         ),
-        Figure("call to durable and told, p99", p99(told) * 1e3, floor * 1e3, "ms", "commit p99 + judge p99"),
+        Figure(
+            f"call to durable and told, p99{beside}",
+            p99(told) * 1e3,
+            floor * 1e3,
+            "ms",
+            "commit p99 + judge p99",
+        ),
     )
     sys.stdout.write(
-        f"call to durable and told: median {statistics.median(told) * 1e3:.2f} ms,"
+        f"call to durable and told{beside}: median {statistics.median(told) * 1e3:.2f} ms,"
         f" p99 {p99(told) * 1e3:.2f} ms;"
         f" commit p99 {p99(commits) * 1e3:.2f} ms + judge p99 {p99(judged) * 1e3:.2f} ms"
         f" = {floor * 1e3:.2f} ms: {p99(told) / floor:.2f} x (goal {GOAL:g} x)\n"
     )
-    return 0 if p99(told) <= GOAL * floor else 1
+    return p99(told) <= GOAL * floor
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--throws", type=int, default=30)
+    throws = parser.parse_args().throws
+    met = measure(throws, "")
+    with busy_cores(1):
+        met &= measure(throws, ", beside a busy core")
+    return 0 if met else 1
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.benchmarks.__main__ import KEPT, NAMES
-from tests.benchmarks.figures import FILE, Figure, Release, best, regressed, table_of, tell, told
+from tests.benchmarks.figures import FILE, Figure, Release, best, regressed, spread, table_of, tell, told
 
 BEFORE = {"replay": 2.0}
 
@@ -25,7 +25,7 @@ def test_what_costs_15_percent_more_of_its_floor_than_in_the_release_before_is_a
 
 def test_what_the_release_before_did_not_measure_is_new_and_no_regression() -> None:
     assert regressed([costing(99, "brand new")], BEFORE) == []
-    assert "new" in table_of([costing(99, "brand new")], Release("0.1.0", BEFORE))
+    assert "new" in table_of([costing(99, "brand new")], Release("0.1.0", BEFORE), {"brand new": (1, 1)})
 
 
 def test_a_run_on_a_busy_machine_is_no_regression_where_another_run_was_not() -> None:
@@ -34,9 +34,23 @@ def test_a_run_on_a_busy_machine_is_no_regression_where_another_run_was_not() ->
 
 
 def test_the_table_has_ratio_floor_and_the_release_before() -> None:
-    head, row = table_of([costing(2.2)], Release("0.1.0", BEFORE)).splitlines()
-    assert head.split()[:5] == ["figure", "cost", "floor", "ratio", "0.1.0"]
-    assert row.split() == ["replay", "6.6", "us", "3", "us", "2.20", "2.00", "+10%", "json.loads"]
+    runs = [[costing(2.4)], [costing(2.2)], [costing(3.0)]]
+    head, row = table_of(best(runs), Release("0.1.0", BEFORE), spread(runs)).splitlines()
+    assert head.split()[:7] == ["figure", "cost", "all", "runs", "floor", "ratio", "0.1.0"]
+    assert row.split() == [
+        "replay",
+        "6.6",
+        "us",
+        "6.6",
+        "to",
+        "9",
+        "3",
+        "us",
+        "2.20",
+        "2.00",
+        "+10%",
+        "json.loads",
+    ]
 
 
 def test_a_benchmark_tells_its_figures_only_where_it_was_started_for_the_table(
