@@ -3,8 +3,8 @@
 `python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]`: all benchmarks, or the named, each N times
 (1). Where a figure costs 15 % more against its floor than in the release before, or a goal is missed, the
 benchmark is run up to three times in all; what each figure costs at best counts, and the table shows how far
-the runs lie apart. Exits with 1 where that is still a regression, or no run met the goals. `--keep` writes the
-ratios into `releases.json`; later runs are held against its last.
+the runs lie apart. Exits with 1 where that is still a regression, or no run met the goals. `--keep` writes
+the ratios into `releases.json`; later runs are held against its last.
 """
 
 import argparse
@@ -41,7 +41,8 @@ def run(name: str) -> tuple[bool, list[Figure]]:
 
 def measured(name: str, before: dict[str, float], least_runs: int) -> tuple[bool, list[list[Figure]]]:
     """Run a benchmark, again where it missed something: whether any met its goals, and each run's figures."""
-    met, runs = False, []
+    met = False
+    runs: list[list[Figure]] = []
     while len(runs) < least_runs or (len(runs) < MAX_RUNS and (not met or regressed(best(runs), before))):
         met_now, figures = run(name)
         met = met or met_now
