@@ -69,17 +69,17 @@ class Session:
         self._health = Health(self._agenda, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
-        if state.standing is not None:
-            self._health.go_on_with(state.standing.devices)
+        carried = CarriedReadings() if state.standing is None else state.standing
+        self._health.go_on_with(carried.devices)
         self._mode = TableMode(self._agenda, door=state.table, lock=state.lock)
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._see = self._game.see
         self._plays = self._mode.why_not_playing is None
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
-        self._plays_from_us = 0
-        """When the table began to play; 0 where it did before this recording."""
-        self._did_not_play = ""
+        self._plays_from_us = carried.plays_from_us
+        """When the table began to play; 0 where it did before the first recording."""
+        self._did_not_play = carried.did_not_play
         """Why it did not before, as a refusal's code; empty where that was test mode."""
         self._turned_away_until = 0
         self.late = 0
@@ -217,7 +217,13 @@ class Session:
 
     def standing(self) -> CarriedReadings:
         """Return what devices said that still holds, beside the state: what a recording continues from."""
-        return CarriedReadings(devices=tuple(self._health.wrong), wheel=self._game.heard)
+        return CarriedReadings(
+            devices=tuple(self._health.wrong),
+            wheel=self._game.heard,
+            bets_opened_us=self._game.bets_opened_us,
+            plays_from_us=self._plays_from_us,
+            did_not_play=self._did_not_play,
+        )
 
     def allowed(self) -> tuple[str, ...]:
         """Name the inputs that make sense now."""

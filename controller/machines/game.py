@@ -26,6 +26,10 @@ class GameMachine(Protocol):
         """What a smart wheel said to this game; None where it has none, or that said nothing yet."""
 
     @property
+    def bets_opened_us(self) -> int:
+        """When bets opened last, where a reading that is told late may have closed them before; 0 else."""
+
+    @property
     def awaits_play(self) -> bool:
         """Whether Play wagers are taken now, though bets are closed (T-DEAL-4)."""
 
@@ -123,6 +127,11 @@ class PlaysAttempts(ABC):
     def heard(self) -> WheelHeard | None:
         """Nothing: no smart wheel speaks to this game."""
         return None
+
+    @property
+    def bets_opened_us(self) -> int:
+        """0: nothing that is told late closes bets in this game."""
+        return 0
 
     @property
     def awaits_play(self) -> bool:

@@ -37,12 +37,18 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What devices said last and that still holds, for a recording that continues another."""
+    """What still holds of what was read before, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
     """Those that are away, and those that are known to see nothing or not everything."""
     wheel: WheelHeard | None = None
     """What a smart wheel said, which numbers its games."""
+    bets_opened_us: Count = 0
+    """When bets opened last at a card table: a card of before that, told late, is none of this deal's."""
+    plays_from_us: Count = 0
+    """When the table began to play; 0 where it did before the first recording."""
+    did_not_play: str = ""
+    """Why it did not before, as a refusal's code."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

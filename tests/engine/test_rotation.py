@@ -11,6 +11,7 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import (
     AnyReading,
+    Card,
     DeviceDown,
     DeviceFault,
     DeviceUp,
@@ -35,11 +36,15 @@ BEAMS = Setup(
 )
 
 
+def came_us(reading: Reading) -> int:
+    return reading.t if reading.arrived is None else reading.arrived
+
+
 def fed(session: Session, readings: Iterable[Reading]) -> list[Effect]:
     effects: list[Effect] = []
     for reading in readings:
         assert isinstance(reading, AnyReading)
-        effects += session.advance(reading.t)
+        effects += session.advance(came_us(reading))
         effects += session.feed(reading)
     return effects
 
@@ -57,7 +62,7 @@ def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
 def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
     """Give what two tell, the second begun from what a recording's header holds at this time."""
     before = Session(setup)
-    told = fed(before, (r for r in readings if r.t < at_us))
+    told = fed(before, (r for r in readings if came_us(r) < at_us))
     told += before.advance(at_us)
     state = msgspec.structs.replace(before.state(), standing=before.standing())
     state = msgspec.json.decode(msgspec.json.encode(state), type=State)
@@ -71,12 +76,12 @@ def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome
             first=before.first(),
         )
     )
-    told += [*fed(after, (r for r in readings if r.t >= at_us)), *after.finish()]
+    told += [*fed(after, (r for r in readings if came_us(r) >= at_us)), *after.finish()]
     return outcomes(told)
 
 
 def in_order(*readings: Reading) -> list[Reading]:
-    return sorted(readings, key=lambda r: r.t)
+    return sorted(readings, key=came_us)
 
 
 def numbered(readings: list[AnyReading]) -> int:
@@ -149,6 +154,56 @@ def test_a_fault_that_was_told_is_not_told_again_by_the_next_recording() -> None
     fault = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code="stuck")
     again = msgspec.structs.replace(fault, t=90 * SECOND_US)
     assert in_pieces(BEAMS, [fault, again], 50 * SECOND_US) == whole(BEAMS, [fault, again])
+
+
+def test_R_SPIN_3_bets_close_as_of_the_last_word_before_a_silence_also_in_the_next_recording() -> None:
+    """A cable stood still, and then gives all words in one go: the next recording begins among them."""
+    silent_us = REST_US + 100 * SECOND_US
+    back_us = silent_us + 5 * SECOND_US
+    readings = in_order(
+        *(r for r in FIRST if r.t < REST_US),
+        word_of(silent_us, 1, 12, 23),
+        word_of(back_us, 1, 12, 23),
+        word_of(back_us + 200_000, 3, 13, 23),
+        word_of(back_us + 400_000, 4, 13, 23),
+    )
+    told = whole(SMART, readings)
+    assert [o.t for o in told if o.type == "bets.closed"][-1] == silent_us
+    assert in_pieces(SMART, readings, back_us + 150_000) == told
+
+
+HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
+
+
+def a_deal(begins_us: int) -> list[Reading]:
+    """Deal to positions 1 and 2, who play."""
+    cards = [
+        Card(t=begins_us + n * SECOND_US // 2, dev="shoe", rank=text[0], suit=text[1], to=seat)  # type: ignore[arg-type]  # a suit
+        for n, (seat, text) in enumerate((seat, hand.split()[n]) for n in range(3) for seat, hand in HANDS)
+    ]
+    acts_us = begins_us + 10 * SECOND_US
+    acts = [says(acts_us + n, "play", "dealer", seat=seat) for n, seat in enumerate("12")]
+    return [says(begins_us - SECOND_US, "seats", "dealer", seats=("1", "2")), *cards, *acts]
+
+
+CARDS = Setup(table="c", ruleset=load_ruleset("three-card-poker-12-014"))
+
+
+def test_T_DEAL_2_a_card_of_a_deal_before_the_recording_closes_no_bets_of_the_next() -> None:
+    straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
+    readings = in_order(*a_deal(10 * SECOND_US), straggler)
+    told = whole(CARDS, readings)
+    assert [o.type for o in told if o.type.startswith("bets")] == ["bets.closed", "bets.opened"]
+    assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
+
+
+def test_what_was_begun_before_the_table_played_never_counts_in_a_later_recording_either() -> None:
+    """It is turned away, as if the recording had not been ended since the table was unlocked."""
+    straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
+    readings = in_order(says(9 * SECOND_US, "lock"), says(20 * SECOND_US, "unlock"), straggler)
+    told = whole(CARDS, readings)
+    assert [o.type for o in told][-1] == "input.refused"
+    assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
 
 
 def test_a_state_that_is_journaled_holds_nothing_that_changes_with_every_word_of_a_wheel() -> None:

@@ -25,9 +25,6 @@ class SmartSpins(WheelSpins):
 
     _word: WheelWord | None = None
     _dropped = False
-    _before_silence_us: int | None = None
-    """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
-
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
@@ -114,9 +111,9 @@ class SmartSpins(WheelSpins):
         if last is None:
             return
         if t - last.t > SILENCE_US:
-            self._before_silence_us = last.t
+            self.games.before_silence_us = last.t
         elif t - last.t > IN_ONE_GO_US:
-            self._before_silence_us = None
+            self.games.before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
         """Return the moment as of which bets close that the wheel is heard to have closed by t (R-SPIN-3).
@@ -124,8 +121,8 @@ class SmartSpins(WheelSpins):
         Its states have no time of their own. What comes after a silence may be as old as that: the table's
         word was given meanwhile, to people who saw the wheel.
         """
-        if self._before_silence_us is not None:
-            return self._before_silence_us
+        if self.games.before_silence_us is not None:
+            return self.games.before_silence_us
         last = self.games.last
         return t if last is None or t - last.t <= SILENCE_US else last.t
 

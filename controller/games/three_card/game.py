@@ -26,6 +26,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
         standing_call=state.call,
         last_deal=setup.first.deal - 1,
         betting_round=setup.first.round,
+        bets_opened_us=0 if state.standing is None else state.standing.bets_opened_us,
     )
 
 

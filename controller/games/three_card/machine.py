@@ -127,17 +127,19 @@ class ThreeCard(PlaysAttempts):
         standing_call: StandingCall | None = None,
         last_deal: int = 0,
         betting_round: int = 1,
+        bets_opened_us: int = 0,
     ) -> None:
         """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
 
-        `standing_call` is the last deal where it can still be corrected.
+        `bets_opened_us` tells since when, 0 where nobody knows; `standing_call` is the last deal where it can
+        still be corrected.
         """
         before = state or ThreeCardState()
         self._rules = rules
         self._agenda = agenda
         self._bets_open = True
-        self._opened_us = 0
-        """When bets opened last; 0 where that was before this recording."""
+        self._opened_us = bets_opened_us
+        """When bets opened last; 0 where that was before the first recording."""
         self._closed_us = 0
         """When they closed last, by what was seen."""
         self._stay_closed = False
@@ -173,6 +175,11 @@ class ThreeCard(PlaysAttempts):
     def acted(self) -> Mapping[str, str]:
         """Return what the positions of the present deal did so far."""
         return self.deals.acted()
+
+    @property
+    def bets_opened_us(self) -> int:
+        """When bets opened last; 0 where that was before the first recording."""
+        return self._opened_us
 
     @property
     def awaits_play(self) -> bool:

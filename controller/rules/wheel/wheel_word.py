@@ -59,11 +59,13 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
     return 1 if (before.spin, after.spin) == (LAST_GAME, 0) else (after.spin - before.spin) % LAST_GAME
 
 
-class WheelHeard(msgspec.Struct, frozen=True, kw_only=True):
+class WheelHeard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far a smart wheel's games are known: its last word, and whether its game is accounted for."""
 
     last: WheelStatus
     known: bool
+    before_silence_us: int | None = None
+    """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
 
 
 class WheelGames:
@@ -74,11 +76,15 @@ class WheelGames:
         self.last: WheelStatus | None = None if heard is None else heard.last
         """The wheel's last word."""
         self._known = heard is not None and heard.known
+        self.before_silence_us = None if heard is None else heard.before_silence_us
+        """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
 
     @property
     def heard(self) -> WheelHeard | None:
         """Return what a recording that continues from here must know."""
-        return None if self.last is None else WheelHeard(last=self.last, known=self._known)
+        if self.last is None:
+            return None
+        return WheelHeard(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
         """Handle the next word; return whether it begins a game, or is all that was seen of one."""
