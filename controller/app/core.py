@@ -68,12 +68,14 @@ class Core:
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
+        play_asked: Callable[[str, int], None] = lambda _nonce, _heard_us: None,
     ) -> None:
         """Start from what was resumed; `failed` is called when the core stops on a defect, `lit` for lamps.
 
         `betting` is called in every turn with whether bets are open and the table's time; `awaiting` on each
         change of what waits for a person, not in test mode; `late_confirmed` for each confirmation of a wager
-        made with the dice out, with its row. All must return at once.
+        made with the dice out, with its row; `play_asked` for each question for Play, with when it was heard,
+        once no fold can come before it. All must return at once.
         """
         self.devices = Devices(setup, faults)
         self.lamps = Lamps(hub, lit)
@@ -88,6 +90,7 @@ class Core:
         self._note_betting = betting
         self._awaiting = awaiting
         self._late_confirmed = late_confirmed
+        self._play_asked = play_asked
         self._cut_off = CutOff(resumed.pending, setup)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -173,6 +176,8 @@ class Core:
     def _heard(self, entered: AnyReading, refused: InputRefused | None, answer: str = "") -> None:
         if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
             self._keep_confirmation(entered)
+        elif refused is None and isinstance(entered, Input) and entered.name == "play_asked":
+            self._play_asked(entered.what or "", entered.t)
         allowed = () if refused is None or self._halted else self._allowed()
         self._answers.heard(entered, refused, allowed, answer)
 

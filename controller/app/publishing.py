@@ -19,7 +19,7 @@ from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
-from controller.publish.events import LateWagersQuery, TableStatus
+from controller.publish.events import LateWagersQuery, PlayQuery, TableStatus
 from controller.publish.faults import PublishFault
 from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.late import LateDesk
@@ -83,6 +83,7 @@ class Publishing:
             self._hear_ask_late,
             self._hear_line_bet,
             self._hear_pair_plus,
+            self._hear_ask_play,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
@@ -90,6 +91,7 @@ class Publishing:
         self._ask_late: Callable[[LateWagersQuery], bool] | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
+        self._ask_play: Callable[[PlayQuery], bool] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
         mqtt = settings.publish.mqtt
@@ -117,13 +119,14 @@ class Publishing:
         line_bet: Callable[[str, bool], None],
         pair_plus: Callable[[tuple[str, ...]], None],
         ask_late: Callable[[LateWagersQuery], bool],
+        ask_play: Callable[[PlayQuery], bool],
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
         `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus`
         that on the positions without Pair Plus, `ask_late` a wager made with the dice out (False: it can't
-        be confirmed).
+        be confirmed), `ask_play` Play at some positions (False: it is not answered).
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -137,6 +140,7 @@ class Publishing:
         self._line_bet = line_bet
         self._pair_plus = pair_plus
         self._ask_late = ask_late
+        self._ask_play = ask_play
         self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
             session = str(journal.recovered.session)
@@ -157,6 +161,7 @@ class Publishing:
                 status=self._status,
                 ask=self._announcer.ask,
                 ask_late=ask_late,
+                ask_play=ask_play,
                 line_bet=line_bet,
                 pair_plus=pair_plus,
                 session=journal.recovered.session,
@@ -191,6 +196,11 @@ class Publishing:
         if self._late is not None:
             self._late.confirmed(wager, row)
 
+    def note_play_asked(self, nonce: str, heard_us: int) -> None:
+        """Answer a question for Play as soon as that can be; called in the core's thread."""
+        if self._announcer is not None:
+            self._announcer.ask(nonce, heard_us)
+
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Note what waits for a person now, in the core's thread; the board shows it."""
         if self._pump is not None:
@@ -206,6 +216,9 @@ class Publishing:
 
     def _hear_ask_late(self, asked: LateWagersQuery) -> bool:
         return self._ask_late is not None and self._ask_late(asked)
+
+    def _hear_ask_play(self, asked: PlayQuery) -> bool:
+        return self._ask_play is not None and self._ask_play(asked)
 
     def _ask(self, nonce: str) -> bool:
         """Accept a question of the in-process engine; return False if nobody can answer it."""

@@ -15,7 +15,7 @@ from controller.app.hardware import Devices, Hardware
 from controller.app.history import Showing, Until
 from controller.app.hub import Hub
 from controller.app.identity import Digests
-from controller.app.inlet import Inlet
+from controller.app.inlet import ROOM_FOR_READINGS, Inlet
 from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
@@ -38,7 +38,7 @@ from controller.journal.writer import Ticket
 from controller.machines.setup import Setup
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from controller.publish.events import LateWagersQuery
+from controller.publish.events import LateWagersQuery, PlayQuery
 from controller.publish.players import first_board
 
 DEVICES_WITHIN_US = 20_000_000
@@ -190,6 +190,7 @@ class RunningTable:
             line_bet=self._line_bet,
             pair_plus=self._pair_plus,
             ask_late=self._ask_late,
+            ask_play=self._ask_play,
         )
         self.showing = Showing(
             lambda: first_board(
@@ -237,6 +238,7 @@ class RunningTable:
             betting=self._publishing.note_betting,
             awaiting=self._publishing.note_awaited,
             late_confirmed=self._publishing.note_late_confirmed,
+            play_asked=self._publishing.note_play_asked,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted)
@@ -366,6 +368,17 @@ class RunningTable:
         self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)
         self._hub.tell("outcomes", b'{"late_wager":%s}\n' % _encode(words))
         return True
+
+    def _ask_play(self, asked: PlayQuery) -> bool:
+        """Enter that Play is asked for at some positions, among the folds in time; False where it can't be.
+
+        The question is answered once the core has taken this (`play_asked`).
+        """
+        if asked.round != self.core.view.first.round:
+            return False  # Somebody's copy of an earlier one, or bets have opened since.
+        entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=asked.seats)
+        entered = msgspec.structs.replace(entered, what=asked.nonce)
+        return self._inlet.post(entered, stamped=False, spare=ROOM_FOR_READINGS)
 
     def _alarmed(self, fault: JournalFault | None) -> None:
         if fault is None:

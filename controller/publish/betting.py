@@ -95,9 +95,13 @@ class Announcer:
         self._until_us = 0
         self.say: Callable[[OpenWord], None] = _to_nobody
 
-    def ask(self, nonce: str) -> None:
-        """Note a question and the moment at which it was heard; asked again, it keeps its first moment."""
-        heard_us = self._until_us if self._now_us is None else self._now_us()
+    def ask(self, nonce: str, heard_us: int | None = None) -> None:
+        """Note a question and the moment at which it was heard; asked again, it keeps its first moment.
+
+        It was heard now, unless `heard_us` tells when.
+        """
+        if heard_us is None:
+            heard_us = self._until_us if self._now_us is None else self._now_us()
         with self._lock:
             self._questions.setdefault(nonce, heard_us)
             if len(self._questions) > MAX_QUESTIONS:

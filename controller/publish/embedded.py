@@ -8,7 +8,14 @@ from typing import NamedTuple, Protocol
 
 from controller.model.tables import EmbeddedSettings
 from controller.publish.betting import OpenWord
-from controller.publish.events import Acknowledgement, Answer, LateWagersQuery, Message, TableStatus
+from controller.publish.events import (
+    Acknowledgement,
+    Answer,
+    LateWagersQuery,
+    Message,
+    PlayQuery,
+    TableStatus,
+)
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
 from controller.publish.wire import Signer
@@ -42,6 +49,8 @@ class EngineFor(NamedTuple):
     """Tells the table whether the shooter at a seat has his line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
     """Tells the table which positions have an Ante and no Pair Plus."""
+    ask_play: Callable[[PlayQuery], bool] = lambda _asked: False
+    """Asks the table whether it takes Play at some positions; False where it can't answer."""
 
 
 class Blocked(Exception):

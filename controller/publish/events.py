@@ -149,6 +149,21 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
     signature: Signature | UnsetType = UNSET
 
 
+class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
+    """Play has come for these positions: does the table take it (T-DEAL-4)?
+
+    `nonce` is as in `ask`, `round` the round of bets that the cards closed. The table enters it as the input
+    `play_asked`, in its place among the folds, before it answers: from then on no player folds at `seats`.
+    """
+
+    table: Name
+    round: int
+    nonce: Nonce
+    seats: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=50)]
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
 class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
     """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
 
@@ -206,7 +221,9 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | ResendRequest | OpenQuery | LateWagersQuery | Meeting | LineBet | PairPlus
+Answer = (
+    Acknowledgement | ResendRequest | OpenQuery | LateWagersQuery | PlayQuery | Meeting | LineBet | PairPlus
+)
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):

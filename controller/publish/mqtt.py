@@ -27,6 +27,7 @@ from controller.publish.events import (
     Meeting,
     Message,
     PairPlus,
+    PlayQuery,
     ResendRequest,
     TableStatus,
     read_answer,
@@ -455,7 +456,7 @@ class MqttSink:
         match answer:
             case ResendRequest(table=None):
                 return True  # of 0.1.0, which is told apart by its missing signature
-            case ResendRequest() | LateWagersQuery() | Meeting() | LineBet() | PairPlus():
+            case ResendRequest() | LateWagersQuery() | PlayQuery() | Meeting() | LineBet() | PairPlus():
                 return answer.table == self._table
         return True
 

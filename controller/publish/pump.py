@@ -23,6 +23,7 @@ from controller.publish.events import (
     Message,
     OpenQuery,
     PairPlus,
+    PlayQuery,
     ResendRequest,
     TableStatus,
     message_of,
@@ -75,6 +76,7 @@ class Pump:
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
         ask_late: Callable[[LateWagersQuery], object] = lambda _asked: None,
+        ask_play: Callable[[PlayQuery], object] = lambda _asked: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         session: int = 0,
@@ -86,10 +88,10 @@ class Pump:
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
         up to which all are acknowledged, `status` returns how the table stands (the pump fills in what it
-        knows of outcomes), `ask` takes the engine's questions whether
-        bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `session` is the
-        table's: the engine's word on bets counts for that one alone. `board` is the
-        table's before any outcome of the journal.
+        knows of outcomes), `ask` takes the engine's questions whether bets are open, `ask_late` those whether
+        a wager made with the dice out is confirmed, `ask_play` those for Play. `session` is the table's: the
+        engine's word on bets counts for that one alone. `board` is the table's before any outcome of the
+        journal.
         """
         self._table = table
         self._settings = settings
@@ -102,6 +104,7 @@ class Pump:
         self._status = status
         self._ask = ask
         self._ask_late = ask_late
+        self._ask_play = ask_play
         self._session = session
         self._line_bet = line_bet
         self._pair_plus = pair_plus
@@ -237,10 +240,8 @@ class Pump:
                 self._acknowledge(ack, proof)
             case ResendRequest():
                 self._replay(report)
-            case OpenQuery():
-                self._ask(report.nonce)
-            case LateWagersQuery():
-                self._ask_late(report)
+            case OpenQuery() | LateWagersQuery() | PlayQuery():
+                self._hear_question(report)
             case LineBet() | PairPlus() if report.session != self._session:
                 pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
             case LineBet():
@@ -253,6 +254,15 @@ class Pump:
                 self._window.hurry(self._now_us())
             case _News():
                 pass
+
+    def _hear_question(self, asked: OpenQuery | LateWagersQuery | PlayQuery) -> None:
+        match asked:
+            case OpenQuery():
+                self._ask(asked.nonce)
+            case LateWagersQuery():
+                self._ask_late(asked)
+            case PlayQuery():
+                self._ask_play(asked)
 
     def _tell_of_bets(self, now_us: int) -> None:
         if (line_bet := self._line_bets.due(now_us)) is not None:

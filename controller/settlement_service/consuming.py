@@ -15,6 +15,7 @@ from controller.publish.events import (
     Meeting,
     OpenQuery,
     PairPlus,
+    PlayQuery,
     ResendRequest,
     answer_bytes,
     read_status,
@@ -35,7 +36,7 @@ from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import RejectedDelivery
 from controller.settlement_service.engine import At, Engine
 from controller.settlement_service.faults import OutOfReach
-from controller.settlement_service.gate import LateWager, NoWord
+from controller.settlement_service.gate import LateWager, NoWord, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
@@ -47,7 +48,7 @@ PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Said = OpenQuery | LateWagersQuery | LineBet | PairPlus
+Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus
 """What the engine says to a table that is worth nothing later."""
 
 
@@ -107,7 +108,7 @@ class Broker:
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
-        engine.gate.connect(self.ask, self.ask_late)
+        engine.gate.connect(self.ask, self.ask_late, self.ask_play)
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
@@ -133,6 +134,14 @@ class Broker:
             says=wager.says,
             by=self._name,
         )
+        self._put(table, asked)
+        return None
+
+    def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
+        """Ask a table whether it takes Play at these positions, as `ask` does."""
+        if (deaf := self._deaf(table)) is not None:
+            return deaf
+        asked = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
         self._put(table, asked)
         return None
 

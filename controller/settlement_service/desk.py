@@ -1,7 +1,7 @@
 """The desk: what players and staff ask for. A request has a key and is done once however often it comes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Protocol
@@ -13,10 +13,10 @@ from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.access import Role
-from controller.settlement_service.book import Misread
+from controller.settlement_service.book import Booked, Misread
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, LateWager, NoWord
+from controller.settlement_service.gate import Admitted, LateWager, NoWord, PlayAt
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.standing import EnrolledTable
 from controller.settlement_service.steps import HeardAt, Step
@@ -156,12 +156,13 @@ class RequestDesk:
             raise RequestRefused("C34-MK-1b", "a wager made with the dice out is confirmed alone: send it so")
         requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
         with self._engine.work() as work:
-            waits = any(self._waits(work, table, request) for request in requests)
-        word = self._engine.gate.word(table) if waits else _UNASKED
+            wait = [self._waits(work, table, request) for request in requests]
+            play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
+        word = self._engine.gate.word(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
             return [
                 _answer(work, request.asking, request.asked, partial(request.do, word=word))
-                for request in requests
+                for request, _ in wait
             ]
 
     def change(self, asking: Asking, table: str, change: Asked) -> Done:
@@ -201,13 +202,28 @@ class RequestDesk:
     ) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
-        admitted = admit(table, asked, answer)
         account = player_account(player)
+        if answer is _TRIED:
+            must_be_open(table, asked)
+            self._book(work, table, account, Step(n=table.book.last_n + 1, kind="asked", requests=(asked,)))
+            self._engine.take_back(work, table)
+        admitted = admit(table, asked, answer)
         word = admitted.word
         heard = HeardAt(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
         step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,), heard=heard)
+        booked = self._book(work, table, account, step)
+        work.step(table.name, step, booked)
+        work.stands(table.name, table.row())
+        if not asked.get("late"):
+            work.bet_taken(word, admitted.heard_us)
+        lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
+        return Done(player=player, balance=work.balance(account), lines=lines)
+
+    @staticmethod
+    def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
+        """Let the book take a request; raises RequestRefused where it, or the account, does not allow it."""
         try:
-            if table.book.cost(asked) > work.balance(account):
+            if table.book.cost(step.requests[0]) > work.balance(account):
                 raise RequestRefused(
                     "FUNDS", f"the balance is {work.balance(account)} cents, less than it takes"
                 )
@@ -216,12 +232,7 @@ class RequestDesk:
             raise RequestRefused("BOOK-FORM", str(error)) from error
         if booked.refused:
             raise _refusal_of(booked.lines[0].line)
-        work.step(table.name, step, booked)
-        work.stands(table.name, table.row())
-        if not asked.get("late"):
-            work.bet_taken(word, admitted.heard_us)
-        lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
-        return Done(player=player, balance=work.balance(account), lines=lines)
+        return booked
 
     def _table(self, work: Work, name: str) -> EnrolledTable:
         standing = self._engine.table(work, name)
@@ -232,25 +243,39 @@ class RequestDesk:
     def _on_word(self, request: "_Request", table: str) -> Done:
         """Do a request once the table has said that bets were open when it had come."""
         with self._engine.work() as work:
-            waits = self._waits(work, table, request)
+            request, waits = self._waits(work, table, request)
             standing = self._engine.table(work, table)
+            play = _play_of(standing, [request] if waits else [])
         if standing is None or not waits:
             word: Admitted | NoWord = _UNASKED
         elif request.asked.get("late"):
             word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.asked))
         else:
-            word = self._engine.gate.word(table)
+            word = self._engine.gate.word(table, play)
         return self._once(request.asking, request.asked, partial(request.do, word=word))
 
-    def _waits(self, work: Work, table: str, request: "_Request") -> bool:
-        """Whether a request waits for the table's word: else it is refused, or answered as before."""
+    def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
+        """Return a request and whether it waits for the table's word: else it is answered without.
+
+        What the table hears of Play binds its position there: so Play is tried first, and only what would be
+        granted is asked for.
+        """
         standing = self._engine.table(work, table)
-        return (
-            standing is not None
-            and not standing.halted
-            and _may_open(standing, request.asked)
-            and _before(work, request.asking) is None
-        )
+        if (
+            standing is None
+            or standing.halted
+            or not _may_open(standing, request.asked)
+            or _before(work, request.asking) is not None
+        ):
+            return request, False
+        if not standing.game.wagers.taken_while_closed(request.asked):
+            return request, True
+        try:
+            request.do(work, _TRIED)
+        except RequestRefused as refused:
+            if (refused.rule, refused.reason) != _TRIED:
+                return replace(request, do=partial(_refuse, refused)), False
+        return request, True
 
     def _once(self, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done:
         with self._engine.work() as work:
@@ -294,14 +319,8 @@ def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitt
     It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
     settled here: then the request stands in the book between the same outcomes as its moment at the table.
     """
-    closed = table.betting == "closed"
-    late = bool(asked.get("late"))
-    if late and (refusal := table.book.late_refusal):
-        raise RequestRefused(refusal.rule, refusal.reason)
-    if not _may_open(table, asked):
-        raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
-    if not closed and table.game.wagers.taken_while_closed(asked):
-        raise RequestRefused(*_CARDS_NOT_OUT)
+    must_be_open(table, asked)
+    closed, late = table.betting == "closed", bool(asked.get("late"))
     if isinstance(word, NoWord):
         raise RequestRefused(*word)
     said = word.word
@@ -314,6 +333,17 @@ def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitt
     if said.takes == "play" and str(asked.get("seat")) in said.folded:
         raise RequestRefused("T-DEAL-4", f"position {asked['seat']} has folded")
     return word
+
+
+def must_be_open(table: EnrolledTable, asked: Asked) -> None:
+    """Raise RequestRefused where, by what is settled of it, the table can't let this in."""
+    late = bool(asked.get("late"))
+    if late and (refusal := table.book.late_refusal):
+        raise RequestRefused(refusal.rule, refusal.reason)
+    if not _may_open(table, asked):
+        raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
+    if table.betting != "closed" and table.game.wagers.taken_while_closed(asked):
+        raise RequestRefused(*_CARDS_NOT_OUT)
 
 
 def _may_open(table: EnrolledTable, asked: Asked) -> bool:
@@ -340,6 +370,8 @@ def _late_wager(round_: int, asked: Asked) -> LateWager:
 _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
+_TRIED = NoWord("TABLE-WORD", "this was only tried")
+"""In place of the table's word: what would nothing but its absence refuse?"""
 _ANSWER_OF = select(schema.requests.c.asked, schema.requests.c.answer).where(
     schema.requests.c.caller == bindparam("caller"), schema.requests.c.key == bindparam("key")
 )
@@ -347,6 +379,20 @@ _WAGER_OF = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"), schema.wagers.c.id == bindparam("wager")
 )
 """Made once: to make them anew for each of fifty wagers took as long as to run them."""
+
+
+def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
+    """Return the positions where these requests ask for Play; None where they do nowhere."""
+    if table is None:
+        return None
+    plays = [each.asked for each in requests if table.game.wagers.taken_while_closed(each.asked)]
+    seats = tuple(dict.fromkeys(str(asked.get("seat")) for asked in plays))
+    return PlayAt(table.round or 1, seats) if seats else None
+
+
+def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Done:
+    del word
+    raise refused
 
 
 def _before(work: Work, asking: Asking) -> tuple[str, str] | None:

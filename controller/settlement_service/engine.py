@@ -186,6 +186,12 @@ class Engine:
                 raise RequestRefused("HALTED", f"table {table} is not halted and has no alarm")
             self._intake.release(work, standing, who, refund=refund)
 
+    def take_back(self, work: Work, table: EnrolledTable) -> None:
+        """Let a table's book stand as it is kept: what it took since was only tried."""
+        kept = load_table(work.connection, table.name, self._games)
+        assert kept is not None
+        table.book = kept.book
+
     @property
     def trouble(self) -> str | None:
         """Why the database's last write failed; None where it did not."""

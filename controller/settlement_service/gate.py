@@ -47,8 +47,17 @@ class LateWager(NamedTuple):
     says: str
 
 
+class PlayAt(NamedTuple):
+    """Play at a card table, as its table hears of it (T-DEAL-4)."""
+
+    round: int
+    seats: tuple[str, ...]
+
+
 LateLine = Callable[[str, str, LateWager], NoWord | None]
 """Asks a table (its name, a nonce) whether this wager is confirmed; gives why it can't be asked."""
+PlayLine = Callable[[str, str, PlayAt], NoWord | None]
+"""Asks a table (its name, a nonce) whether it takes Play at these positions; gives why it can't be asked."""
 Line = Callable[[str, str], NoWord | None]
 """Asks a table (its name, a nonce); gives why it can't be asked, where it can't. It returns at once."""
 _NO_LINE = NoWord("TABLE-WORD", "no broker and no table in this process: nobody can say that bets are open")
@@ -95,6 +104,7 @@ class Gate:
         self._changed = Condition()
         self._line: Line | None = None
         self._late_line: LateLine | None = None
+        self._play_line: PlayLine | None = None
         self._questions: dict[str, _Question] = {}
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
@@ -103,9 +113,14 @@ class Gate:
         self.heard: dict[str, OpenWord] = {}
         """The newest word of each table that had one asked for."""
 
-    def connect(self, line: Line, late_line: LateLine | None = None) -> None:
-        """Ask tables this way from now on, `late_line` about wagers made with the dice out."""
-        self._line, self._late_line = line, late_line
+    def connect(
+        self, line: Line, late_line: LateLine | None = None, play_line: PlayLine | None = None
+    ) -> None:
+        """Ask tables this way from now on, `late_line` about wagers made with the dice out.
+
+        `play_line` asks for Play; without it Play is asked for as any other bet.
+        """
+        self._line, self._late_line, self._play_line = line, late_line, play_line
 
     @property
     def waiting(self) -> int:
@@ -164,8 +179,11 @@ class Gate:
 
     # --- whoever has a bet to take ---
 
-    def word(self, table: str) -> Admitted | NoWord:
-        """Ask for the word and wait for it; the request must be complete by now, byte for byte."""
+    def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
+        """Ask for the word and wait for it; the request must be complete by now, byte for byte.
+
+        `play` is where Play is made, if it is that.
+        """
         line = self._line
         if line is None or self._nonce is None:
             return _NO_LINE
@@ -173,7 +191,10 @@ class Gate:
         if not self.expect(table, nonce):
             return _BUSY
         try:
-            return line(table, nonce) or self._waited(nonce)
+            play_line = self._play_line if play is not None else None
+            if play is None or play_line is None:
+                return line(table, nonce) or self._waited(nonce)
+            return play_line(table, nonce, play) or self._waited(nonce)
         finally:
             self.forget(nonce)
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from controller.publish.betting import OpenWord
 from controller.publish.embedded import Blocked, Consumer, EngineFor
-from controller.publish.events import Answer, LateWagersQuery
+from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
 from controller.settlement_service.front import Front
-from controller.settlement_service.gate import Gate, LateWager, NoWord
+from controller.settlement_service.gate import Gate, LateWager, NoWord, PlayAt
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
 
@@ -76,7 +76,7 @@ class EngineWithin(Consumer):
             self._store.open()
             policies = Policies(malfunction=self._asked.settings.malfunction)
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
-            engine.gate.connect(self._ask, self._ask_late)
+            engine.gate.connect(self._ask, self._ask_late, self._ask_play)
             engine.line_bet = lambda _table, seat, has, _at: self._asked.line_bet(seat, has)
             engine.pair_plus = lambda _table, without, _at: self._asked.pair_plus(without)
             self._enrol(engine)
@@ -103,6 +103,10 @@ class EngineWithin(Consumer):
             by=NAME,
         )
         return None if table == self._asked.table and self._asked.ask_late(asked) else _NOT_LODGED
+
+    def _ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
+        asked = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
+        return None if table == self._asked.table and self._asked.ask_play(asked) else _STARTING
 
     def hear(self, word: OpenWord) -> None:
         """Handle the table's word that bets are open."""

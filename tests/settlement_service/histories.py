@@ -16,7 +16,7 @@ from controller.publish.betting import Announcer, Betting, OpenWord, Takes, word
 from controller.settlement_service.desk import RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, Gate, NoWord
+from controller.settlement_service.gate import Admitted, Gate, NoWord, PlayAt
 from controller.settlement_service.standing import steps_after
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
@@ -61,8 +61,9 @@ class _Shim(Gate):
         self.real = real
         self.answer: Admitted | NoWord = _NOT_COVERED
 
-    def word(self, table: str) -> Admitted | NoWord:
+    def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
         assert table
+        assert play is None
         return self.answer
 
     def settled(self, table: str, seq: int) -> None:

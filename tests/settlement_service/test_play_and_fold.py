@@ -7,9 +7,11 @@ import msgspec
 import pytest
 
 from controller.journal.keys import Key
+from controller.model.outcomes import Bets
 from controller.publish.betting import OpenWord
+from controller.settlement_service.desk import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import NoWord
+from controller.settlement_service.gate import NoWord, PlayAt
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.test_other_games import dealt
 
@@ -84,3 +86,105 @@ def test_a_table_that_does_not_say_who_has_folded_takes_play_as_before() -> None
     word = OpenWord(table="t", session="1", round=1, takes="play", sequence=1, t=0, until=0, heard={})
     old = {name: value for name, value in msgspec.to_builtins(word).items() if name != "folded"}
     assert msgspec.convert(old, OpenWord) == word
+
+
+class CardTable:
+    """A table that hears questions for Play as the line brings them; the test says what it answers."""
+
+    def __init__(self, house: House, table: SealedTable) -> None:
+        self.asked: list[PlayAt] = []
+        self._house = house
+        self._table = table
+        house.engine.gate.connect(self.plain, play_line=self.play)
+
+    def plain(self, name: str, nonce: str) -> NoWord | None:
+        raise AssertionError(f"{name} was asked for Play as for any bet ({nonce})")
+
+    def play(self, name: str, nonce: str, play: PlayAt) -> NoWord | None:
+        self.asked.append(play)
+        word = OpenWord(
+            table=name,
+            session="1",
+            round=play.round,
+            takes="play",
+            sequence=self._table.seq - 1,
+            t=0,
+            until=0,
+            heard={nonce: 0},
+        )
+        self._house.engine.gate.believe(word)
+        return None
+
+
+@pytest.fixture
+def cards_out(house: House, table: SealedTable) -> CardTable:
+    """Let the first card close the bets; what is asked then is for Play."""
+    house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
+    return CardTable(house, table)
+
+
+def test_T_DEAL_4_the_table_hears_for_which_position_play_is_asked(
+    house: House, table: SealedTable, cards_out: CardTable
+) -> None:
+    assert refused(house, table, "ann", 3) == ""
+    assert cards_out.asked == [PlayAt(1, ("3",))]
+
+
+def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
+    """Ask with the player's own token; give the rule that refuses it, or nothing."""
+    caller = Caller(name=f"{player}'s phone", role="player", player=player)
+    wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
+    try:
+        house.desk.bet(Asking(caller, f"{player}{bet}"), table.name, wager)
+    except RequestRefused as refusal:
+        return refusal.rule
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("bet", "rule"),
+    [
+        ({"seat": "1"}, "SEATED"),
+        ({"seat": "6"}, "SEATED"),
+        ({"seat": "3", "amount": 100}, "T-BOTH-1"),
+        ({"seat": "3", "id": "ann's"}, "BOOK-ID"),
+    ],
+)
+def test_T_DEAL_4_what_would_be_refused_binds_no_position_at_the_table(
+    house: House, table: SealedTable, cards_out: CardTable, bet: dict[str, object], rule: str
+) -> None:
+    """Who asks for Play at another's position would keep him from folding."""
+    for player, seat in (("ann", "3"), ("bob", "1")):
+        house.desk.seat(house.asking(), table.name, seat, player)
+    assert player_asks(house, table, "ann", **bet) == rule
+    assert cards_out.asked == []
+    assert player_asks(house, table, "ann", seat="3", id="p2") == ""
+
+
+def test_T_DEAL_4_who_can_not_pay_for_play_is_told_so_and_asks_no_table(
+    house: House, table: SealedTable, cards_out: CardTable
+) -> None:
+    house.desk.pay(house.asking(), "ann", -700)
+    assert refused(house, table, "ann", "3") == "FUNDS"
+    assert cards_out.asked == []
+    assert refused(house, table, "bob", "1") == "", "the book is as it was"
+    assert house.proof().faults == ()
+
+
+def test_T_DEAL_4_bets_of_one_request_ask_for_all_their_positions_and_for_no_other(
+    house: House, table: SealedTable, cards_out: CardTable
+) -> None:
+    bets = [
+        {"id": f"p{seat}", "player": player, "wager": "play", "amount": cents, "seat": seat}
+        for player, seat, cents in (("ann", "3", 200), ("bob", "1", 100), ("bob", "1", 200))
+    ]
+    bets[2]["id"] = "p1 again"
+    answers = house.desk.bets(house.asking(), table.name, bets)
+    assert cards_out.asked == [PlayAt(1, ("3", "1"))]
+    refusals = [answer.rule if isinstance(answer, RequestRefused) else "" for answer in answers]
+    assert refusals == ["", "T-BOTH-1", ""]
+    assert house.proof().faults == ()
+    again = [{**bet, "id": f"{bet['id']}, once more"} for bet in bets]
+    answers = house.desk.bets(house.asking(), table.name, again)
+    assert all(isinstance(answer, RequestRefused) for answer in answers)
+    assert len(cards_out.asked) == 1, "each position has its Play"

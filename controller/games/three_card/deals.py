@@ -69,6 +69,8 @@ class Deals:
         self._seats: tuple[str, ...] = ()
         self._runs_on_from_us: int | None = None
         self._late = ""
+        self._play_asked: set[str] = set()
+        """Positions where the settlement engine takes Play: a player who has asked for it folds no more."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -157,7 +159,22 @@ class Deals:
             raise InputRefused("no_change")
         if before is not None and entered.by in PLAYER_ROLES:
             raise InputRefused("has_acted")
+        if entered.name == "fold" and position in self._play_asked and entered.by in PLAYER_ROLES:
+            raise InputRefused("play_asked")
         self._note(entered)
+
+    def play_asked(self, entered: Input) -> None:
+        """Note where Play is asked for, unless the position has folded: what came first stands (T-DEAL-4).
+
+        The table's word, on which Play is granted, is given only after this; so no position has both.
+        """
+        acts = self._layout().acts if self.attempts.open else {}
+        positions = (position_of(seat) for seat in entered.seats or ())
+        self._play_asked.update(each for each in positions if each is not None and acts.get(each) != "fold")
+
+    def forget_play(self) -> None:
+        """Forget where Play was asked for: it was for a deal that is over."""
+        self._play_asked.clear()
 
     def set_card(self, entered: Input) -> None:
         """Handle a card that a person enters: unread, never read, or read wrong. Raises InputRefused."""
@@ -332,6 +349,7 @@ class Deals:
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""
+            self.forget_play()
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
             self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None

@@ -213,6 +213,9 @@ class ThreeCard(PlaysAttempts):
                 self._name_seats(entered)
             case "pair_plus":
                 self._without_pair_plus = tuple(map(str, entered.seats or ()))
+            case "play_asked":
+                if self.awaits_play:
+                    self.deals.play_asked(entered)
             case "no_more_bets":
                 self._machine.fire("no_more_bets")
                 self.deals.between()
@@ -252,6 +255,7 @@ class ThreeCard(PlaysAttempts):
             self._open_bets(t, "open_table")
         self.seats = ()
         self._players.clear()
+        self.deals.forget_play()
 
     # --- what the deals ask ---
 

@@ -207,3 +207,49 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
         *("bets.closed", "deal.called", "bets.opened", "bets.closed"),
         *("deal.corrected", "deal.called", "bets.opened"),
     ]
+
+
+# --- Play and fold at one position: what came first stands ---
+
+
+def test_T_DEAL_4_a_position_at_which_play_was_asked_for_is_folded_by_no_player() -> None:
+    """Its word for Play is on the way: with both, the deal and the wager book would contradict each other."""
+    table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
+    table.says("fold", "player", seat="1").says("fold", "player", seat="2").says("play", "player", seat="1")
+    played = table.end()
+    assert played.refusals() == ["play_asked"]
+    assert called(played).folds == ("2",)
+
+
+def test_T_DEAL_4_a_fold_that_came_first_stands() -> None:
+    table = seated().deals().says("fold", "player", seat="1").says("play_asked", "settlement", seats=["1"])
+    assert table.quiet(1).played.session.acted == {"1": "fold"}
+    assert called(table.says("play", "player", seat="2").end()).folds == ("1",)
+
+
+def test_T_DEAL_4_play_that_is_asked_for_once_bets_are_closed_holds_before_a_card_is_out_too() -> None:
+    table = seated().says("no_more_bets").says("play_asked", "settlement", seats=["1"]).deals()
+    assert table.says("fold", "player", seat="1").quiet(1).played.refusals() == ["play_asked"]
+
+
+def test_T_DEAL_4_the_dealer_may_still_fold_it() -> None:
+    """Where the engine never heard the table's word nobody has Play, and the player asks the dealer."""
+    table = seated().deals().says("play_asked", "settlement", seats=["1"]).act(p1="fold", p2="play")
+    assert called(table.end()).folds == ("1",)
+
+
+def test_T_DEAL_4_the_next_deal_begins_without_it() -> None:
+    table = seated().deals().says("play_asked", "settlement", seats=["1"]).says("misdeal")
+    table.says("seats", seats=["1", "2"]).says("no_more_bets").deals()
+    assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
+
+
+def test_T_DEAL_4_while_bets_are_open_nobody_asks_for_play() -> None:
+    table = seated().says("play_asked", "settlement", seats=["1"]).deals()
+    assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
+
+
+def test_T_DEAL_4_no_person_says_that_play_was_asked_for() -> None:
+    table = seated().deals().says("play_asked", "player", seats=["1"]).says("fold", "player", seat="1")
+    assert table.quiet(1).played.refusals() == ["unknown_input"]
+    assert table.played.session.acted == {"1": "fold"}

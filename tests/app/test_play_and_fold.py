@@ -1,0 +1,165 @@
+"""Play and fold at one position, through a whole table and its engine: what came first at the table stands.
+
+A player with both would stop the table: its deal and its wager book would contradict each other.
+"""
+
+from itertools import count
+from queue import SimpleQueue
+from threading import Thread
+
+import msgspec
+import pytest
+
+from controller.app.service import Watchdog
+from controller.model.outcomes import DealCalled, Happening
+from controller.model.readings import AnyReading
+from controller.model.tables import EmbeddedSettings, PublishSettings
+from controller.publish.embedded import EngineFor
+from controller.publish.events import PlayQuery
+from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.within import EngineWithin
+from tests.app.house import House, HouseMaker, drain, live_of, unlocked
+from tests.app.rig import PATIENCE_S, until
+from tests.app.test_card_tables import NO_MORE_BETS, SEATS, cards
+from tests.scenes import SECOND_US, says
+
+STAFF = Caller(name="cage", role="staff")
+MS = 1000
+ACT_US = 30 * SECOND_US
+"""When the positions act: all cards are out."""
+ANTE = 200
+
+
+class Table:
+    """A Three Card Poker table with its engine, driven reading by reading; ann has her Ante at position 1."""
+
+    def __init__(self, house: House) -> None:
+        self.within: list[EngineWithin] = []
+        numbers = count(1)
+
+        def engine(asked: EngineFor) -> EngineWithin:
+            self.within.append(EngineWithin(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
+            return self.within[-1]
+
+        house.engine = engine
+        house.publish = PublishSettings(embedded=EmbeddedSettings(api_port=None, word_wait_s=PATIENCE_S))
+        self.house = house
+        self.daemon = house.open()
+        unlocked(self.daemon)
+        live_of(self.daemon).publish(Watchdog(self.daemon.faults))
+        until(lambda: self.within[-1]._taker is not None, "the engine")
+        self.desk = RequestDesk(self.engine)
+        self.desk.open_account(Asking(STAFF, "account"), "ann")
+        self.desk.pay(Asking(STAFF, "chips"), "ann", 1_000)
+        self.answers: SimpleQueue[str] = SimpleQueue()
+        self.comes(SEATS)
+        self.asks("ante")
+        self.runs_to(self.now_us + SECOND_US)
+        assert self.answers.get(timeout=PATIENCE_S) == "granted"
+        self.comes(NO_MORE_BETS, *cards())
+        self.runs_to(ACT_US)
+        until(lambda: self.betting == "closed", "the engine's close of bets")
+
+    @property
+    def engine(self) -> Engine:
+        taker = self.within[-1]._taker
+        assert taker is not None
+        return taker._engine
+
+    @property
+    def betting(self) -> str:
+        with self.engine.work() as work:
+            standing = self.engine.table(work, "three-card")
+        assert standing is not None
+        return "halted" if standing.halted else standing.betting
+
+    @property
+    def now_us(self) -> int:
+        return self.daemon.clock.now_us()
+
+    def comes(self, *readings: AnyReading) -> None:
+        """Let readings come, and no time run on behind the last."""
+        for reading in readings:
+            assert self.daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+            live_of(self.daemon).core.turn(0)
+
+    def runs_to(self, t: int) -> None:
+        """Let time run on."""
+        self.daemon.clock.reach(t)
+        drain(self.daemon)
+
+    def acts(self, act: str, seat: str, after_ms: int, by: str = "player") -> None:
+        self.comes(says(self.now_us + after_ms * MS, act, by, seat=seat))
+
+    def asks(self, wager: str) -> None:
+        """Ask for a wager at position 1 in a thread of its own, and wait until the table has heard."""
+        bet: dict[str, object] = {
+            "id": wager, "player": "ann", "wager": wager, "amount": ANTE, "seat": "1",
+        }  # fmt: skip
+
+        def ask() -> None:
+            try:
+                self.desk.bet(Asking(STAFF, wager), "three-card", bet)
+            except RequestRefused as refused:
+                self.answers.put(f"{refused.rule}: {refused.reason}")
+            else:
+                self.answers.put("granted")
+
+        core = live_of(self.daemon).core
+        before = core.view.readings
+        Thread(target=ask, daemon=True).start()
+        if wager == "play":
+            until(lambda: core.turn(0) or core.view.readings > before, "the table to hear of Play")
+        else:
+            until(lambda: self.engine.gate.waiting > 0, "the question")
+
+    def settles(self) -> list[tuple[str, ...]]:
+        """Let the deal be called and settled; give who folded."""
+        self.acts("play", "2", 200, by="dealer")
+        self.runs_to(self.now_us + SECOND_US)
+        until(lambda: self.betting != "closed", "the settled deal")
+        assert self.betting == "open", "the table waits for a person"
+        return [o.data.folds for o in self.house.outcomes() if isinstance(o.data, DealCalled)]
+
+    @property
+    def refusals(self) -> list[str]:
+        told = [o.data for o in self.house.outcomes() if o.type == "input.refused"]
+        return [data.cause for data in told if isinstance(data, Happening)]
+
+
+@pytest.fixture
+def table(house: HouseMaker) -> Table:
+    return Table(house(table="three-card"))
+
+
+def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused(table: Table) -> None:
+    """The table's word comes only after the fold: it has waited for what may still be on its way."""
+    table.asks("play")
+    table.acts("fold", "1", 30)
+    assert table.answers.empty(), "no word was said before the fold came"
+    table.runs_to(table.now_us + SECOND_US)
+    assert table.answers.get(timeout=PATIENCE_S) == "granted"
+    table.acts("fold", "1", 5_000)
+    table.acts("play", "1", 100)
+    assert table.settles() == [()]
+    assert table.refusals == ["play_asked", "play_asked"]
+
+
+def test_T_DEAL_4_a_fold_that_the_table_hears_first_stands_and_play_is_refused(table: Table) -> None:
+    table.acts("fold", "1", 30)
+    table.asks("play")
+    assert table.answers.empty(), "no word was said before the fold counted"
+    table.runs_to(table.now_us + SECOND_US)
+    assert table.answers.get(timeout=PATIENCE_S) == "T-DEAL-4: position 1 has folded"
+    assert table.settles() == [("1",)]
+    assert table.refusals == []
+
+
+def test_T_DEAL_4_an_old_question_for_play_that_somebody_repeats_binds_no_position(table: Table) -> None:
+    first = live_of(table.daemon).core.view.first
+    old = PlayQuery(table="three-card", round=first.round - 1, nonce="0" * 32, seats=("1",), by="settlement")
+    assert not live_of(table.daemon)._ask_play(old)
+    assert live_of(table.daemon)._ask_play(msgspec.structs.replace(old, round=first.round))
+    drain(table.daemon)
