@@ -263,29 +263,37 @@ class Session:
     def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
         self.late += 1
         self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
-        if self._mode.testing:
-            return
         now_us = self._order.now
+        # One that claims a time to come was seen when it came, at the latest.
+        seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
+        if self._mode.testing:
+            self._turn_away_late(seen)
+            return
         if behind_us > STEP_US:
             fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
             self._health.see(fault, tell=True)
         if isinstance(reading, Input):
             self._refuse(msgspec.structs.replace(reading, t=now_us), InputRefused("input_late"))
-        elif isinstance(reading, Card) and not self._plays:
-            self._note_if_begun(reading)
-        elif self._plays or self._game.open_attempt:
-            # One that claims a time to come was seen when it came, at the latest.
-            seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
-            if not self._began_before_play(seen):
-                self._game.late(seen)
+        elif not self._plays and not self._game.open_attempt:
+            self._turn_away_late(seen, self._mode.why_not_playing or "")
+        elif not (self._plays and self._began_before_play(seen)):
+            self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
         """Turn away an attempt made while the table did not play, which is told now that it does."""
-        if self._game.open_attempt or reading.t >= self._plays_from_us:
+        if reading.t >= self._plays_from_us:
             return False
-        begun = isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading)
-        if begun and self._did_not_play:
-            self._turn_away(reading, self._did_not_play)
+        if self._game.open_attempt:
+            self._game.turned_away_late(reading)
+            return False
+        return self._turn_away_late(reading, self._did_not_play)
+
+    def _turn_away_late(self, reading: AnyReading, why_not: str = "") -> bool:
+        """Note what is told late of while the table did not play; return whether it began an attempt."""
+        begun = self._game.turned_away_late(reading)
+        begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
+        if begun and why_not:
+            self._turn_away(reading, why_not)
         return begun
 
     def _step_back(self, step: Step) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from controller.model.outcomes import Awaited, DiceOut
-from controller.model.readings import AnyReading, Input
+from controller.model.readings import AnyReading, Input, Reading
 from controller.model.verdicts import Reason
 from controller.rules.wheel.wheel_word import WheelHeard
 
@@ -45,6 +45,12 @@ class GameMachine(Protocol):
 
     def turned_away(self, reading: AnyReading) -> None:
         """Note that this reading began an attempt while the table did not play: no rest of it counts."""
+
+    def turned_away_late(self, reading: AnyReading) -> bool:
+        """Note a reading of while the table did not play that is told too late to be seen in order.
+
+        Return whether it may have begun an attempt, where it takes more than one reading to tell.
+        """
 
     def enter(self, entered: Input) -> bool:
         """Handle a person's input; False when this game has no such input. Raises InputRefused."""
@@ -127,6 +133,11 @@ class PlaysAttempts(ABC):
     def heard(self) -> WheelHeard | None:
         """Nothing: no smart wheel speaks to this game."""
         return None
+
+    def turned_away_late(self, reading: Reading) -> bool:
+        """Note nothing: one reading begins an attempt of this game."""
+        del reading
+        return False
 
     @property
     def bets_opened_us(self) -> int:

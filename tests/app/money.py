@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +38,8 @@ TICKS = "clock"
 REST_US = 400_000
 """After this long without a reading nothing waits in the engine, for its order or for a call."""
 TO_THE_END_US = 20_000_000
+JUDGED_US = 121_000
+"""What was seen or said so long ago is judged: nothing earlier can still come."""
 
 
 class Part(NamedTuple):
@@ -215,9 +219,31 @@ class Evening:
         for wager in self.punter(after, self.made):
             self.made += 1
             bet = {"id": f"b{self.made}", "player": "ann", "amount": 100, **wager}
-            answer = self.ask("POST", f"/tables/{self.name}/wagers", bet)
+            path = f"/tables/{self.name}/wagers"
+            if wager["wager"] == "play":
+                answer = self._time_runs_while(partial(self.ask, "POST", path, bet))
+            else:
+                answer = self.ask("POST", path, bet)
             assert isinstance(answer, dict)
             assert "balance" in answer, answer
+
+    def _time_runs_while(self, asks: Callable[[], object]) -> object:
+        """Ask, and let time run on once the table has heard: Play waits for what may have come before it."""
+        answers: list[object] = []
+        heard = self._readings()
+        asking = Thread(target=lambda: answers.append(asks()), daemon=True)
+        asking.start()
+        until(lambda: bool(answers) or self._readings() > heard, "the table to hear of Play")
+        at_us = self.status("table_time_us")
+        assert isinstance(at_us, int)
+        self.table.feed([tick(at_us + JUDGED_US)])
+        until(lambda: bool(answers), "the answer to Play")
+        return answers[0]
+
+    def _readings(self) -> int:
+        readings = self.status("readings")
+        assert isinstance(readings, int)
+        return readings
 
     def ask(self, method: str, path: str, body: object = None) -> object:
         """Ask the engine's API; None where nobody answers."""

@@ -1,14 +1,17 @@
 """What was turned away while the table did not play is over before anything counts again."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon
-from controller.model.readings import Card, DeviceDown, DeviceUp, DieReleased
+from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon, SpinCalled, SpinReview
+from controller.model.readings import BallBeam, Card, DeviceDown, DeviceUp, DieReleased, Reading
 from tests.engine.play import Played
 from tests.games.high_roller.night import FACES, Night, two_players
 from tests.games.three_card.deal import ROTATION, Table, seated
-from tests.rules.wheel.simulator import wheel
+from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, in_order, says, throw
 
 
@@ -84,7 +87,7 @@ def test_a_throw_made_while_the_table_did_not_play_never_counts_however_late_it_
     scene = [msgspec.structs.replace(entered, arrived=entered.t) for entered in (away, plays)]
     played = Played().feed(sorted([*scene, *made], key=lambda reading: reading.arrived or 0)).finish()
     assert played.told("roll", "bets") == []
-    assert played.refusals() == (["table_locked"] if way == "lock" and told_s > 20 else [])
+    assert played.refusals() == (["table_locked"] if way == "lock" else [])
 
 
 def test_a_throw_whose_releases_were_not_seen_is_found_after_one_that_was_turned_away() -> None:
@@ -181,3 +184,61 @@ def test_H_DEAL_1_a_card_that_came_late_while_the_table_was_locked_is_missed() -
     night.now += 2 * SECOND_US
     night.says("unlock", "supervisor").pitched(9)
     assert night.end().told("card.pitched") == []
+
+
+# --- a ball sent off while the table did not play, whose pulses are told late ---
+
+WHEEL = wheel()
+SENT_OFF = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=20 * SECOND_US))
+PULSES_US = [reading.t for reading in SENT_OFF.readings if isinstance(reading, BallBeam)]
+STOPS = {
+    "lock": ("unlock", "supervisor", ["table_locked"]),
+    "close_table": ("open_table", "supervisor", ["table_closed"]),
+    "test_mode": ("test_mode", "technician", []),
+}
+
+
+def sent_off(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] = ()) -> Played:
+    """Stop play, send the ball off, and go on in its run; all that was seen before that comes so late."""
+    go_on, by, _ = STOPS[stop]
+    plays_us = PULSES_US[plays_at] - 1
+    seen = [
+        replace(reading, arrived=reading.t + (late_ms * 1000 if reading.t < plays_us else 0))
+        for reading in (*SENT_OFF.readings, *then)
+    ]
+    said = [
+        says(SECOND_US, stop, by, arrived=SECOND_US),
+        says(plays_us, go_on, by, on=False, arrived=plays_us),
+    ]
+    in_order = sorted([*seen, *said], key=lambda reading: reading.arrived or 0)
+    return Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("plays_at", [1, 3, 8, 20])
+@pytest.mark.parametrize("late_ms", [0, 300, 700])
+def test_R_SPIN_1_a_ball_sent_off_while_the_table_did_not_play_is_no_spin_however_late_that_is_told(
+    stop: str, plays_at: int, late_ms: int
+) -> None:
+    played = sent_off(stop, plays_at=plays_at, late_ms=late_ms)
+    assert played.told("spin", "bets") == []
+    assert played.refusals() == STOPS[stop][2]
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize(("plays_at", "late_ms"), [(1, 2_000), (3, 6_000), (8, 6_000)])
+def test_R_SPIN_1_where_its_later_pulses_have_begun_a_spin_meanwhile_a_person_rules(
+    stop: str, plays_at: int, late_ms: int
+) -> None:
+    played = sent_off(stop, plays_at=plays_at, late_ms=late_ms)
+    assert played.told("spin") == ["spin.review"]
+    (review,) = played.data(SpinReview)
+    assert "was cut before the table played" in review.reasons[0].seen
+
+
+@pytest.mark.parametrize("late_ms", [0, 700])
+def test_R_SPIN_1_the_next_ball_is_a_spin(late_ms: int) -> None:
+    """What was told late binds the ball that it was of, and no other."""
+    ball = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=4, bounces=0, begins_us=60 * SECOND_US))
+    played = sent_off("lock", plays_at=3, late_ms=late_ms, then=ball.readings)
+    assert [called.number for called in played.data(SpinCalled)] == [ball.number]

@@ -1,6 +1,7 @@
 """Launches: when pulses in the track are a ball sent off, and when a hand or the last spin's ball."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, DeviceUp, Reading, WheelStatus
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
@@ -22,6 +23,8 @@ class Launches:
         self._last_pulse_us = 0
         self._pulse_dev = ""
         self._refused_us = 0
+        self._late: list[BallBeam] = []
+        """Pulses of while the table did not play, told late: the next pulse may be the same ball's."""
         self.first_pulse_us = 0
         """When the launch that was seen last began."""
         self.turned_away_us = 0
@@ -56,6 +59,14 @@ class Launches:
         if isinstance(reading, BallDrop):
             self._running_out = None
         return is_pulse and not ran
+
+    def turn_away_late(self, pulse: BallBeam) -> bool:
+        """Note a pulse of while the table did not play, told late; return whether it may be a launch's."""
+        self._refused_us = max(self._refused_us, pulse.t)
+        if self._running_out is not None:
+            return False
+        self._late.append(pulse)
+        return True
 
     def let_run_out(self, watch: SpinWatch) -> None:
         """Leave the pulses of this void spin's ball to it."""
@@ -106,6 +117,8 @@ class Launches:
 
     def _look(self, reading: Reading) -> SpinWatch | None:
         if isinstance(reading, BallBeam):
+            if self._late:
+                self._see_late()
             if self._candidate is None or reading.t - self._last_pulse_us > NO_BALL_US:
                 self._candidate = self._new_watch(reading.t)
                 self.first_pulse_us = reading.t
@@ -118,6 +131,20 @@ class Launches:
         if not (candidate.ball_runs or self._tells(reading)):
             return None
         return self._launched(candidate)
+
+    def _see_late(self) -> None:
+        """Put what was told late before what may be a launch, so that both are known for one ball's."""
+        late, self._late = self._late, []
+        seen = [] if self._candidate is None else self._candidate.readings
+        readings = sorted((*late, *seen), key=lambda reading: reading.t)
+        pulses = [reading.t for reading in readings if isinstance(reading, BallBeam)]
+        begun = [after for before, after in pairwise(pulses) if after - before > NO_BALL_US]
+        self.first_pulse_us = begun[-1] if begun else pulses[0]
+        self._last_pulse_us = pulses[-1]
+        self._candidate = self._new_watch(self.first_pulse_us)
+        for reading in readings:
+            if reading.t >= self.first_pulse_us:
+                self._candidate.see(reading)
 
     def _launched(self, candidate: SpinWatch) -> SpinWatch | None:
         if self._ran_before(candidate):

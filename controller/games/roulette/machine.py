@@ -167,6 +167,10 @@ class Roulette(PlaysAttempts):
     def turned_away(self, reading: Reading) -> None:
         """Note nothing: the spins remember each ball in the track, also of a launch that does not count."""
 
+    def turned_away_late(self, reading: Reading) -> bool:
+        """Note a reading of while the table did not play that is told too late to be seen in order."""
+        return self.spins.turn_away_late(reading)
+
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:

@@ -6,7 +6,7 @@ What a spin is worth is the judge's matter (`controller.rules.wheel`); when to a
 from collections import deque
 from collections.abc import Sequence
 
-from controller.games.roulette.launches import Launches
+from controller.games.roulette.launches import NO_BALL_US, Launches
 from controller.games.roulette.wheel_spins import WheelGame, WheelSpins
 from controller.machines.agenda import Agenda
 from controller.machines.flat import InputRefused
@@ -177,6 +177,20 @@ class Spins(WheelSpins):
         Asked while the table does not play, and so that spin is known and never counts later.
         """
         return not self.attempts.under_way and self._launches.turn_away(reading)
+
+    def turn_away_late(self, reading: Reading) -> bool:
+        """Note a pulse of while the table did not play that is told late: a spin begun then never counts.
+
+        Where its later pulses have begun a spin already, a person rules on that one.
+        """
+        if not isinstance(reading, BallBeam):
+            return False
+        attempts = self.attempts
+        if not attempts.open:
+            return self._launches.turn_away_late(reading)
+        if 0 < attempts.began_us - reading.t <= NO_BALL_US:
+            attempts.came_late(f"a beam of {reading.dev} was cut before the table played, and told too late")
+        return False
 
     def launch_seen(self, t: int) -> None:
         """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""

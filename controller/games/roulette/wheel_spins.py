@@ -93,6 +93,14 @@ class WheelSpins(ABC):
         Asked while the table does not play, and so that spin is known and never counts later.
         """
 
+    def turn_away_late(self, reading: Reading) -> bool:
+        """Note a reading of while the table did not play, told late; return whether it may begin a spin.
+
+        Nothing by default: a smart wheel's words have no time but their arrival.
+        """
+        del reading
+        return False
+
     @abstractmethod
     def launch_seen(self, t: int) -> None:
         """Begin the spin of which only the first signs were seen by t: a person speaks of it."""
