@@ -173,10 +173,15 @@ def _show(findings: Sequence[Finding]) -> None:
     screen.line()
     style = "red" if counts["fault"] else "yellow" if counts["warning"] else "green"
     told = (
-        f"{counts['ok']} fine, {counts['fault']} faults, {counts['warning']} warnings,"
+        f"{counts['ok']} fine, {counted(counts['fault'], 'fault')}, {counted(counts['warning'], 'warning')},"
         f" {counts['unchecked']} not checked"
     )
     screen.line(screen.styled(told, style))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return so many of a thing, in words."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _members(

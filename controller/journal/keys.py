@@ -116,12 +116,19 @@ def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
 
 
 def write_key(path: Path, pem: bytes) -> None:
-    """Write a key into a new file that only its owner can read; FileExistsError where there is one."""
+    """Write a key into a new file that only its owner can read; FileExistsError where there is one.
+
+    What a full disk did not take whole is removed: part of a key would be taken for a key that was damaged.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pem)
-        file.flush()
-        os.fsync(descriptor)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pem)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        path.unlink()
+        raise
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:

@@ -80,6 +80,8 @@ _BY_ERRNO = {
     errno.EPERM: "journal_no_access",
     errno.EACCES: "journal_no_access",
     errno.EROFS: "journal_read_only",
+    errno.ENOSPC: "journal_disk_full",
+    errno.EDQUOT: "journal_disk_full",
 }
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
@@ -18,7 +19,8 @@ OLDEST_SQLITE = (3, 51, 3)
 SYNCHRONOUS = "FULL"
 """Each commit waits for the disk: NORMAL loses the last ones at a power cut."""
 BUSY_MS = 2000
-
+SHARED_MEMORY_BYTES = 32_768
+"""What a database's `-shm` file begins with (sqlite.org/walformat.html)."""
 _EXPECTED = {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
 _WRITER_PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -201,9 +203,20 @@ def fault_of(error: apsw.Error, path: Path) -> JournalFault:
         (code for kinds, code in _NAMED if isinstance(error, kinds)),
         "journal_write_failed",
     )
+    if code == "journal_io_error" and _is_full(path.parent):
+        # The shared memory of a database, too, needs room; SQLite calls its lack an I/O error.
+        code = "journal_disk_full"
     if code == "journal_read_only" and (closed := _closed_to_user(path)) is not None:
         return JournalFault("journal_no_access", closed, "it closed to this user", "to read and write it")
     return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a sound disk")
+
+
+def _is_full(folder: Path) -> bool:
+    """Return whether the disk has less room than the smallest file that SQLite makes beside a database."""
+    with suppress(OSError):
+        disk = os.statvfs(folder)
+        return disk.f_bavail * disk.f_frsize < SHARED_MEMORY_BYTES
+    return False
 
 
 def _closed_to_user(path: Path) -> Path | None:

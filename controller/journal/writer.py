@@ -14,7 +14,7 @@ from controller.journal.contents import CHECKPOINT, HEALED, Ack, Pruned, Repaire
 from controller.journal.drafting import Drafter, event_draft, late_draft
 from controller.journal.faults import CROWDED, FROM_OUTSIDE, WAL, Alarm, Alarms, JournalFault
 from controller.journal.keys import Key
-from controller.journal.lock import readers_of
+from controller.journal.lock import fault_of_os, readers_of
 from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
 from controller.journal.outbox import Acks
@@ -390,10 +390,7 @@ class Writer:
             if sync:
                 self._head.sync()
         except OSError as error:
-            found = error.strerror or str(error)
-            fault = JournalFault(
-                "journal_io_error", self._head.path, found, "a head file that can be written"
-            )
+            fault = fault_of_os(error, self._head.path, "a head file that can be written")
             self._alarms.began("head", fault)
         else:
             self._alarms.over("head")

@@ -1,5 +1,6 @@
 """The doctor's look at the machine: Python, disk, clock, power, the controller and its units."""
 
+import errno
 import grp
 import os
 import shutil
@@ -116,7 +117,16 @@ def disk(folder: Path) -> Iterator[Finding]:
     if not os.access(place, os.W_OK | os.X_OK):
         yield Finding("unchecked", "disk speed", f"{place}: this user may not write there; run as root")
         return
-    took_s = _commit_s(place)
+    try:
+        took_s = _commit_s(place)
+    except OSError as error:
+        says = f"{place}: a small file could not be written ({error.strerror or error})"
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        remedy = (
+            "free space on it: move old recordings away" if full else "see dmesg; replace a worn-out card"
+        )
+        yield Finding("fault", "disk speed", says, remedy)
+        return
     says = f"a synced write took {took_s * 1000:.0f} ms"
     if took_s > SLOW_S:
         yield Finding("warning", "disk speed", says, "the card stalls or is worn out; replace it")
@@ -202,16 +212,27 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
         yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{later}")
     for fault in faults:
         if fault.get("code") not in TOLD_BY_CHECKS or not checks:
-            says = f"{fault.get('code')}: {fault.get('found')}"
+            where = f" at {fault['where']}" if fault.get("where") else ""
+            says = f"{fault.get('code')}{where}: {fault.get('found')}"
             remedy = str(
                 fault.get("next_step") or f"tablectl faults says what to do about {fault.get('code')}"
             )
             yield Finding("fault", "standing fault", says, remedy)
     for check in checks:
-        if not check.get("ok") and (check.get("name") != "faults" or not faults):
-            yield Finding(
-                "fault", f"self-test {check.get('name')}", str(check.get("says")), "tablectl devices"
-            )
+        name, says = str(check.get("name")), str(check.get("says"))
+        if not check.get("ok") and not _told_by_faults(name, says, faults):
+            yield Finding("fault", f"self-test {name}", says, _SHOWS.get(name, "tablectl faults"))
+
+
+_SHOWS = {"devices": "tablectl devices"}
+"""What shows more of a check of the self-test."""
+
+
+def _told_by_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
+    """Return whether the faults that stand say what this check of the self-test says."""
+    if name == "faults":
+        return bool(faults)
+    return any(fault.get("found") and str(fault["found"]) in says for fault in faults if name == "journal")
 
 
 def units(machine: Machine) -> Iterator[Finding]:

@@ -219,7 +219,7 @@ def _journal(options: Options) -> Iterator[Finding]:
 def _recordings(options: Options) -> Finding:
     files = [path for path in options.recordings.glob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    says = f"{len(files)} recordings, {size / 1e6:.1f} MB of at most {options.keep_bytes / 1e6:.0f}"
+    says = f"{len(files)} in {size / 1e6:.1f} MB, at most {options.keep_bytes / 1e6:.0f} MB are kept"
     if size > options.keep_bytes:
         return Finding(
             "warning", "recordings", says, "the controller deletes the oldest while it runs; start it"

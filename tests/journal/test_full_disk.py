@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.journal.faults import JournalFault
-from controller.journal.lock import Lock, lock_of
+from controller.journal.keys import load_key, new_key
+from controller.journal.lock import Lock, fault_of_os, lock_of
 from controller.journal.reading import Reader
 from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
 
@@ -86,3 +87,23 @@ def test_a_controller_that_starts_on_a_full_disk_still_holds_its_journal(small: 
     with pytest.raises(JournalFault, match="journal_in_use"):
         Lock(journal)
     held.release()
+
+
+def test_a_table_that_is_started_again_on_a_full_disk_says_that_the_disk_is_full(small: Path) -> None:
+    rig = rig_in(small)
+    rig.open().close()
+    ballast = fill(small)
+    with pytest.raises(JournalFault, match="journal_disk_full"):
+        rig.open()
+    ballast.unlink()
+    rig.open().close()
+
+
+def test_a_key_that_a_full_disk_did_not_take_is_not_left_behind_in_part(small: Path) -> None:
+    ballast = fill(small)
+    with pytest.raises(OSError, match="No space left") as raised:
+        new_key(small / "key")
+    assert fault_of_os(raised.value, small / "key", "a key file").code == "journal_disk_full"
+    assert not (small / "key").exists()
+    ballast.unlink()
+    assert new_key(small / "key").raw == load_key(small / "key").public.raw

@@ -1,5 +1,6 @@
 """Each question that the doctor asks, with an answer that is well and one that is not."""
 
+import errno
 import grp
 import os
 import shutil
@@ -99,6 +100,27 @@ def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> N
     found = list(machine_checks.controller(status, ""))
     assert states(found) == ["ok", "fault", "fault"]
     assert states(list(machine_checks.controller(None, "nobody answers"))) == ["fault"]
+
+
+def test_a_fault_is_told_with_where_it_is_and_a_failed_journal_once_with_its_own_remedy() -> None:
+    found = "found database or disk is full, expected a journal on a sound disk"
+    status: Mapping[str, object] = {
+        "table": "craps",
+        "lock": "locked",
+        "faults": [
+            {
+                "code": "journal_disk_full",
+                "where": "journal.db",
+                "found": found,
+                "next_step": "free space on it",
+            }
+        ],
+        "self_test": [{"name": "journal", "ok": False, "says": f"journal.db: {found}; free space on it"}],
+    }
+    _, *told = machine_checks.controller(status, "")
+    assert [(one.about, one.says, one.remedy) for one in told] == [
+        ("standing fault", f"journal_disk_full at journal.db: {found}", "free space on it")
+    ]
 
 
 def test_a_device_that_is_away_is_told_once() -> None:
@@ -270,6 +292,19 @@ def test_the_disk_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
     found = list(machine_checks.disk(tmp_path / "journal"))
     assert [finding.about for finding in found] == ["disk", "disk speed"]
     assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_takes_no_byte_is_a_fault_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    *_, speed = machine_checks.disk(tmp_path)
+    assert (speed.state, speed.about) == ("fault", "disk speed")
+    assert speed.says == f"{tmp_path}: a small file could not be written (No space left on device)"
+    assert "free space" in speed.remedy
 
 
 def test_a_clock_that_nobody_sets_is_a_warning() -> None:
