@@ -303,7 +303,7 @@ def test_a_head_file_that_can_not_be_written_is_a_fault_and_holds_up_nothing(
             durable(append(journal, evening(2)[0]))
             durable(append(journal, evening(2)[1]))
         durable(append(journal, evening(2)[2]))
-    assert rig.alarms == ["journal_io_error", None]
+    assert rig.alarms == ["journal_disk_full", None]
     assert len(rig.told) == sum(len(hand.outcomes) for hand in evening(2)[:3])
 
 
