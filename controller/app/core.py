@@ -6,6 +6,7 @@ there once it is durable; lamps light at once.
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Thread
+from types import MappingProxyType
 
 import msgspec
 
@@ -26,6 +27,7 @@ from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Awaited, Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
 from controller.publish.betting import Betting, Takes
+from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
 """How finely time runs at least while an attempt is under way or readings come."""
@@ -65,6 +67,7 @@ class Core:
         rotation: Rotation,
         failed: Callable[[], None],
         lit: Callable[[str, str], None],
+        causes: Mapping[str, Causes] = MappingProxyType({}),
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
@@ -72,12 +75,13 @@ class Core:
     ) -> None:
         """Start from what was resumed; `failed` is called when the core stops on a defect, `lit` for lamps.
 
+        `causes` are what each device can report of itself, with what to do about it.
         `betting` is called in every turn with whether bets are open and the table's time; `awaiting` on each
         change of what waits for a person, not in test mode; `late_confirmed` for each confirmation of a wager
         made with the dice out, with its row; `play_asked` for each question for Play, with when it was heard,
         once no fold can come before it. All must return at once.
         """
-        self.devices = Devices(setup, faults)
+        self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
         self._setup = setup

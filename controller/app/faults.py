@@ -4,7 +4,7 @@ Each entry has a stable code, what it is, its likely cause, what to do next, whe
 is locked while it holds.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
 from threading import Lock
@@ -103,6 +103,12 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
+    "button_stuck": FaultKind(
+        "a console says the same word again and again, as no person does",
+        "a button that sticks or bounces, or something that lies on it",
+        "free the button or unplug the console; `tablectl input` and the screens take every word meanwhile",
+        "automatically, 10 s after the last such word",
+    ),
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
         "see what the test found, with the device and its sensor",
@@ -122,6 +128,13 @@ _OWN: Mapping[str, FaultKind] = {
         "somebody changed a parameter, or the wheel was replaced",
         "compare them in `tablectl devices`, restore the approved ones and power-cycle the wheel",
         "automatically, once the settings read back are the approved ones",
+    ),
+    "device_doubtful": FaultKind(
+        "a wheel reports what can't be so; spins that rest on it go to review",
+        "one of its settings was changed, or a part of it fails",
+        "`tablectl devices DEVICE` shows what it reports; its page in docs/devices says what to do",
+        "automatically, once what it reports is right again",
+        locks=False,
     ),
     "clock_stepped": FaultKind(
         "the wall clock was changed by more than it can drift",
@@ -205,6 +218,14 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"
+
+
+def of_test(where: str, found: str) -> Fault:
+    """Return the fault of a test that failed: `where` names device and sensor, `found` ends in what to do."""
+    device = where.partition(", ")[0]
+    return Fault(
+        TEST_FAILED, where, found, do=f"do what it says, then repeat the test: tablectl test {device}"
+    )
 
 
 def duty_of_test(where: str) -> str:
@@ -295,10 +316,10 @@ class ActiveFaults:
         self._order += 1
         of_it.append((self._order, change))
 
-    def clear(self, duty: str) -> None:
-        """Clear every fault of a duty."""
+    def clear(self, duty: str, *, but: Collection[str] = ()) -> None:
+        """Clear every fault of a duty, `but` those of these codes."""
         for code, its in tuple(self._holding):
-            if its == duty:
+            if its == duty and code not in but:
                 self.over(code, duty)
 
     def clear_code(self, code: str) -> None:

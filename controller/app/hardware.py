@@ -1,10 +1,13 @@
 """A table's own devices, in and out: their readings go to the core, lamps and commands go to them."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from threading import Event, Lock
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from controller.app.buttons import Buttons
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, log
@@ -22,7 +25,7 @@ from controller.model.readings import (
     WheelStatus,
     kind_of,
 )
-from drivers.health import TROUBLES
+from drivers.health import TROUBLES, Causes
 
 BUZZ_MS = 400
 BUZZER = "buzzer"
@@ -325,14 +328,21 @@ NEVER = DeviceActivity(up=False, says="not heard of yet")
 class Devices:
     """Written by the core's thread, read by others."""
 
-    def __init__(self, setup: Setup, faults: ActiveFaults) -> None:
-        """Expect nothing yet; a fault that a device reports of itself becomes active."""
+    def __init__(
+        self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
+    ) -> None:
+        """Expect nothing yet; a fault that a device reports of itself becomes active.
+
+        `causes` are by device what its type can report, with what to do about it.
+        """
+        self._causes = causes
         self._locking = setup.locking_switches
         self._faults = faults
         self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
         """By device how many readings came late one after the other, and when the last came."""
+        self._buttons = Buttons(faults)
 
     def saw(self, reading: AnyReading) -> None:
         """Record a reading."""
@@ -349,6 +359,8 @@ class Devices:
             case _:
                 pass
         now_us = reading.t if reading.arrived is None else reading.arrived
+        if isinstance(reading, Input):
+            self._buttons.saw(reading, now_us)
         if before is None or before.up != seen.up:
             seen = seen._replace(since_us=now_us)
         self._seen[reading.dev] = _counted(seen, now_us)
@@ -364,15 +376,13 @@ class Devices:
         """Record a reading that came too late to count."""
         count, _ = self._late.get(reading.dev, (0, 0))
         self._late[reading.dev] = count + 1, now_us
-        if count + 1 == LATE_MANY:
-            late_ms = behind_us / 1000
-            found = (
-                f"{LATE_MANY} readings within a minute, the last {late_ms:.0f} ms after it could still count"
-            )
+        if count + 1 >= LATE_MANY:
+            found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms after it could still count"
             self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def look(self, now_us: int) -> None:
         """Clear what has not recurred for a while."""
+        self._buttons.look(now_us)
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_HOLDS_US:
                 del self._late[dev]
@@ -381,10 +391,13 @@ class Devices:
     def _told(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
-            self._faults.clear(reading.dev)
+            # Of a failed part only a restart of the device is an end, and that brings it down.
+            self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=says)
         code = str(reading.code)
-        if (fault := _fault_of(code, reading)) is not None:
+        if (fault := _fault_of(code, reading, self._causes.get(reading.dev, TROUBLES))) is not None:
+            if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
+                self._faults.over(DEVICE_DOWN, reading.dev)
             self._faults.began(fault, reading.dev)
         trouble = seen.trouble if code == STARTING else code
         return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
@@ -412,20 +425,31 @@ class Devices:
         )
 
 
-def _fault_of(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
-    """Return the fault that a device's report amounts to, if any."""
-    if code == "component":
-        return Fault("device_component", reading.dev, reading.reason)
-    if code == "configuration":
-        return Fault("device_configuration", reading.dev, reading.reason)
-    away = isinstance(reading, DeviceDown) and code != STARTING
-    if not away:
-        return None
-    trouble = TROUBLES.get(code)
-    if trouble is None:
-        return Fault("device_down", reading.dev, reading.reason)
-    found = reading.reason.removesuffix(f"; {trouble.do}")
-    return Fault("device_down", reading.dev, found, trouble.likely, trouble.do)
+DEVICE_DOWN = "device_down"
+FAILED_PART = "device_component"
+AMOUNTS_TO = {
+    "component": FAILED_PART,
+    "self_test": FAILED_PART,
+    "configuration": "device_configuration",
+    "rotor_speed": "device_doubtful",
+}
+"""The faults that are more than a device that is away, by what it reports; `self_test` with any number."""
+_NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
+
+
+def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
+    """Return the fault that a device's report amounts to, if any, with its own cause and remedy."""
+    amounts_to = AMOUNTS_TO.get(_NUMBERED.sub("", code))
+    if amounts_to is None:
+        if isinstance(reading, DeviceFault) or code == STARTING:
+            return None
+        amounts_to = DEVICE_DOWN
+    cause = causes.get(code)
+    if cause is None:
+        return Fault(amounts_to, reading.dev, reading.reason)
+    return Fault(
+        amounts_to, reading.dev, reading.reason.removesuffix(f"; {cause.do}"), cause.likely, cause.do
+    )
 
 
 def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:

@@ -10,7 +10,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.core import Core
-from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal
+from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal, of_test
 from controller.app.hardware import Devices, Hardware
 from controller.app.history import Showing, Until
 from controller.app.hub import Hub
@@ -40,6 +40,7 @@ from controller.model.readings import Input
 from controller.model.tables import TableSettings
 from controller.publish.events import LateWagersQuery, PlayQuery
 from controller.publish.players import first_board
+from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
 """A wheel is mute for seconds after power-on, a camera's program starts slowly: later it is a fault."""
@@ -222,7 +223,7 @@ class RunningTable:
             if fault.code != TEST_FAILED:
                 faults.began(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
-                faults.began(fault, duty_of_test(fault.where))
+                faults.began(of_test(fault.where, fault.found), duty_of_test(fault.where))
         self.core = Core(
             self.setup,
             resumed,
@@ -235,6 +236,11 @@ class RunningTable:
             rotation=options.rotation,
             failed=failed,
             lit=_unlit if self._hardware is None else self._hardware.show,
+            causes={
+                name: device_type(device.type).causes
+                for name, device in settings.devices.items()
+                if device.type in DEVICE_MODULES
+            },
             betting=self._publishing.note_betting,
             awaiting=self._publishing.note_awaited,
             late_confirmed=self._publishing.note_late_confirmed,

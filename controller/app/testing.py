@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 
 from controller.app.daemon import Daemon
-from controller.app.faults import TEST_FAILED, Fault, duty_of_test
+from controller.app.faults import TEST_FAILED, duty_of_test, of_test
 from controller.app.messages import (
     MAX_LINE,
     BeginTest,
@@ -79,7 +79,7 @@ class Tests:
         for sensor in (*tested.passed, *tested.failed):
             faults.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
         for sensor, says in tested.failed.items():
-            fault = Fault(TEST_FAILED, f"{tested.device}, {sensor}", says)
+            fault = of_test(f"{tested.device}, {sensor}", says)
             faults.began(fault, duty_of_test(fault.where))
 
     def _test(
@@ -205,9 +205,9 @@ def why_not(view: View) -> str | None:
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
-        first = "rule on it first: `tablectl status` says what may be entered"
+        first = "rule on it (`tablectl status` says what may be entered)"
         then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other begins"
-        return f"a throw, spin or deal is under way or under review; {first}{then}"
+        return f"a throw, spin or deal is under way: wait for its end; or under review: {first}{then}"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:

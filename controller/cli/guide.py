@@ -167,26 +167,27 @@ class Guide:
         self._screen = Screen(self.stream)
 
     def tell(self, text: str) -> None:
-        """Write a line for the technician, at once."""
-        print(text, file=self.stream, flush=True)
+        """Write a sentence for the technician, at once."""
+        self._screen.lines(self._screen.entry(Entry("", text)))
 
     def found(self, finding: Finding) -> None:
         """Write what was found of a sensor, and what to do about it."""
         style = _STYLES[finding.status]
         for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
-            self.tell(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
+            self._screen.line(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
         if finding.next_step:
-            for line in self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")):
-                self.tell(line)
+            self._screen.lines(self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")))
 
     def asks(self, what: str) -> None:
         """Ask the technician for an act."""
         hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
-        self.tell(f"  > {what}{hint}")
+        self._screen.lines(self._screen.entry(Entry("  > ", f"{what}{hint}")))
 
     def questions(self, question: str) -> None:
         """Ask a question that is answered by typing."""
-        print(f"  > {question} ", end="", file=self.stream, flush=True)
+        *first, last = self._screen.entry(Entry("  > ", question))
+        self._screen.lines(first)
+        print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, act: Act, dev: str) -> Ending:
         """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""

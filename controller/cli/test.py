@@ -133,7 +133,7 @@ class GuidedTest:
     def _perform(self, act: Act) -> None:
         ending = self._guide.perform(act, self._name)
         if ending == "skipped":
-            self._take(Finding(sensor=act.sensor, status="skipped", says="skipped"))
+            self._take(Finding(sensor=act.sensor, status="skipped", says="as you said"))
             return
         for finding in act.findings():
             self._take(finding)
@@ -178,7 +178,7 @@ class GuidedTest:
         sure = self._arguments.yes_i_am_at_the_table
         words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
-            says = f"skipped: nobody typed {WORD} (or --yes-i-am-at-the-table)"
+            says = f"nobody typed {WORD} (or --yes-i-am-at-the-table)"
             self._take(Finding(sensor=OUTPUTS, status="skipped", says=says))
             return
         for lamp in self._lamps:

@@ -15,7 +15,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.teller import Teller
 from controller.cli.words import reading_line
 from controller.model.conversion import converter_of
-from controller.model.outcomes import Awaited, Outcome, attempt_of, data_of
+from controller.model.outcomes import Awaited, Happening, Outcome, attempt_of, data_of
 from controller.model.readings import AnyReading
 
 EXAMPLES = (
@@ -94,6 +94,9 @@ class Watcher:
         self._screen = screen
         self._teller = Teller(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
+        self._refused: Happening | None = None
+        self._again = 0
+        """How often the same was refused again since it was told."""
 
     def begin(self, path: str, topics: list[str]) -> None:
         """Say that the table is being watched: nothing may happen for a while."""
@@ -102,9 +105,11 @@ class Watcher:
 
     def tell(self, line: Json) -> None:
         """Tell one line of the stream; one of a kind that is not known is printed as it is."""
+        outcome = outcome_of(line["outcome"]) if "outcome" in line else None
+        if self._is_refused_again(outcome):
+            return
         match line:
-            case {"outcome": told}:
-                outcome = outcome_of(told)
+            case {"outcome": _} if outcome is not None:
                 if not self._told_already(outcome):
                     self._teller.tell(outcome)
             case {"awaited": awaited}:
@@ -123,6 +128,18 @@ class Watcher:
                 self._reading(reading, line)
             case _:
                 self._teller.event(msgspec.json.encode(line).decode(), "dim")
+
+    def _is_refused_again(self, outcome: Outcome | None) -> bool:
+        """Return whether this is what was refused just now, as it is where a button sticks."""
+        refused = outcome.data if outcome is not None and outcome.type == "input.refused" else None
+        if refused is not None and refused == self._refused:
+            self._again += 1
+            return True
+        if self._again:
+            self._teller.aside(f"the same {self._again} more times")
+        self._refused = refused if isinstance(refused, Happening) else None
+        self._again = 0
+        return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
         """Tell what waits for a person, once: it is here before the outcome that says the same is durable."""

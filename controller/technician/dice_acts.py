@@ -44,7 +44,8 @@ class ThrowAtWall:
     sensor: str = "wall_impact"
     impacts: list[WallImpact] = field(default_factory=list)
     track: list[DieAt] = field(default_factory=list)
-    rested: bool = False
+    ended_us: int = 0
+    """When a die was last seen to lie, or lost."""
 
     @property
     def word(self) -> str:
@@ -64,23 +65,29 @@ class ThrowAtWall:
             case DieAt():
                 self.track.append(reading)
             case DieRest() | DieLost():
-                self.rested = True
+                self.ended_us = max(self.ended_us, reading.t)
 
     def enough(self, quiet_s: float) -> bool:
-        """An impact, and the die at rest where it is tracked."""
-        return bool(self.impacts) and (self.rested or quiet_s > SETTLED_S)
+        """An impact, and the die at rest after it where it is tracked: a camera lags behind a wall.
+
+        A knock without a throw is not what was asked for.
+        """
+        if not self.impacts:
+            return False
+        if self.tracked and self.ended_us > self.impacts[0].t:
+            return True
+        return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
     def findings(self) -> Sequence[Finding]:
-        """Compare the loudest impact with the track."""
+        """Compare the loudest impact of a die, or the loudest of all, with the track."""
         if not self.impacts:
             return [unseen("wall_impact", f"an impact on the {self.wall} wall")]
-        hit = max(self.impacts, key=lambda impact: impact.peak)
+        hit = max(self.impacts, key=lambda impact: (self._die_at(impact) is not None, impact.peak))
         heard = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
         if not self.tracked:
             return [judged("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
-        near = [p for p in self.track if abs(p.t - hit.t) <= NEAR_US]
-        closest = min(near, key=lambda p: distance_mm(self.wall, self.table, p.x, p.y), default=None)
-        if closest is None or distance_mm(self.wall, self.table, closest.x, closest.y) > REACH_MM:
+        closest = self._die_at(hit)
+        if closest is None:
             fault = f"no die within {REACH_MM:g} mm of the wall then, expected its track to turn there"
             return [judged("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - along_mm(self.wall, closest.x, closest.y)
@@ -96,6 +103,14 @@ class ThrowAtWall:
             "late_ms": late_ms,
         }
         return [judged("wall_impact", says, *faults, **figures)]
+
+    def _die_at(self, hit: WallImpact) -> DieAt | None:
+        """Return where a die was seen closest to this wall at the moment of an impact; None if none was."""
+        near = [p for p in self.track if abs(p.t - hit.t) <= NEAR_US]
+        closest = min(near, key=lambda p: distance_mm(self.wall, self.table, p.x, p.y), default=None)
+        if closest is None or distance_mm(self.wall, self.table, closest.x, closest.y) > REACH_MM:
+            return None
+        return closest
 
 
 @dataclass(slots=True)

@@ -131,7 +131,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "clock_jump": Fault(
         what="the board's clock jumps by 30 s (value: other milliseconds)",
-        sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up",
+        sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
+        " half a second, which `tablectl devices` keeps as the device's last trouble",
         do=works.clock_jump,
         seconds=5.0,
         on=_NODE,
@@ -219,7 +220,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "stuck_button": Fault(
         what="a button of the console sticks and says no_roll or no_spin five times a second (name: another)",
-        sees="input.refused over and over between attempts; an attempt meanwhile is a No Roll or No Spin",
+        sees="input.refused over and over between attempts; an attempt meanwhile is a No Roll or No Spin;"
+        " soon the fault button_stuck, which locks the table until ten seconds after the last word",
         do=works.stuck_button,
         seconds=3.0,
         on=_NODE,
@@ -243,7 +245,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_encoder": Fault(
         what="the wheel's encoder says 95.3 rpm in play",
-        sees="device_fault rotor_speed; a spin under way goes to review",
+        sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is right again; a"
+        " spin under way goes to review",
         do=works.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
@@ -265,7 +268,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_self_test": Fault(
         what="the wheel says that its sensor 1 is stuck (value: another code of its self-test)",
-        sees="device_fault self_test_11",
+        sees="device_fault self_test_11 and the fault device_component: the table is locked until a person"
+        " approves the wheel or it restarts",
         do=works.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType
-from drivers.health import LINK, REOPEN_US, TROUBLES, Cause, Change, Health, Trouble, readings_of
+from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
     LAST_SPIN,
@@ -29,14 +29,20 @@ from drivers.ss2.protocol import (
     read_parameter,
 )
 from drivers.ss2.questions import ApprovedSettings, Question, Requests, StatusAnswer
+from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
 from drivers.wiring import StreamAddress
 
-POWER_CYCLE = "power_cycle"
-ROTOR_SPEED = "rotor_speed"
 FASTEST_RPM_X10 = 300
 """A wheel turns at 10 to 25 rpm; more is an encoder, a drive or a setting gone wrong."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MANY_GAMES = LAST_SPIN // 2
+_LASTING = frozenset({COMPONENT, ROTOR_SPEED})
+"""What stands until the wheel's frames say otherwise."""
+
+
+def is_speed(rotor_rpm_x10: int) -> bool:
+    """Return whether a rotor in play can turn so fast."""
+    return 0 < rotor_rpm_x10 <= FASTEST_RPM_X10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +75,12 @@ class GameMonitor:
 
     def _of_frame(self, status: Status) -> Iterator[Fault]:
         if status.flags & Flag.COMPONENT_FAULT:
-            yield Fault("component", "a sensor, the motor or the encoder failed (flag 4); run its self-test")
-        if status.state in _IN_PLAY and not 0 < status.rotor_rpm_x10 <= FASTEST_RPM_X10:
+            yield Fault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
+        if status.state in _IN_PLAY and not is_speed(status.rotor_rpm_x10):
             rpm = status.rotor_rpm_x10 / 10
-            yield Fault(
-                ROTOR_SPEED, f"rotor at {rpm:g} rpm in play; read parameter m back, check the encoder"
-            )
+            yield Fault(ROTOR_SPEED, f"rotor at {rpm:g} rpm in play")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
-            yield Fault("unknown_state", "state 7, which this wheel is not set to report; check parameter g")
+            yield Fault("unknown_state", "state 7, which this wheel is not set to report")
 
     def _of_change(self, last: Status, status: Status) -> Iterator[Fault]:
         games = games_between(last.spin, status.spin)
@@ -261,8 +265,8 @@ class Ss2Wheel:
                 answer = self._requests.hear(now_us, message)
                 if answer is not None:
                     self._answered(now_us, answer)
-            case SelfTestCode() if message.code:
-                self._fault(now_us, Fault(f"self_test_{message.code}", f"self-test: {message.meaning}"))
+            case SelfTestCode():
+                self._self_tested(now_us, message)
             case Bonus() if message.licence_days is not None:
                 ended = "has ended" if message.value == _LICENCE_ENDS else "ends"
                 says = f"the bonus licence {ended}: {message.licence_days} days left"
@@ -293,11 +297,37 @@ class Ss2Wheel:
         )
         self._announced = None
         for fault in self._watch.see(status):
-            self._fault(now_us, fault)
+            if fault.code in _LASTING:
+                self._stands(now_us, fault)
+            else:
+                self._fault(now_us, fault)
             if fault.code == POWER_CYCLE:
+                self._end_self_test(now_us)
                 self._check_settings(now_us)
             elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
                 self._ask(now_us, Question("m", read_parameter("m"), "T"))
+        if not status.flags & Flag.COMPONENT_FAULT:
+            self._tell(
+                now_us, self._health.over(now_us, COMPONENT, seen="it reports no failed part any more")
+            )
+        if status.state in _IN_PLAY and is_speed(status.rotor_rpm_x10):
+            self._tell(
+                now_us, self._health.over(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
+            )
+
+    def _self_tested(self, now_us: int, found: SelfTestCode) -> None:
+        """Keep what the self-test found until the next one finds nothing, or the wheel is switched off."""
+        if not found.code:
+            self._end_self_test(now_us)
+            return
+        code = f"{SELF_TEST}_{found.code}"
+        known = code if code in TROUBLES_OF_WHEEL else SELF_TEST
+        self._stands(now_us, Fault(known, f"self-test: {found.meaning}"))
+
+    def _end_self_test(self, now_us: int) -> None:
+        codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
+        if codes:
+            self._end(now_us, *codes, seen="its self-test finds nothing any more")
 
     def _answered(self, now_us: int, answer: StatusAnswer) -> None:
         if answer.name == "void":
@@ -311,7 +341,7 @@ class Ss2Wheel:
             self._end(now_us, "unchecked", "configuration")
         elif self._approval.differences and self._requests.idle:
             says = "; ".join(self._approval.differences)
-            self._lose(now_us, "configuration", f"{says}; correct it and read it back before opening")
+            self._lose(now_us, "configuration", says)
 
     # --- settings ---
 
@@ -346,14 +376,20 @@ class Ss2Wheel:
         """Note a trouble that keeps the wheel down; it is reported again when what is seen changes."""
         self._tell(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
-    def _end(self, now_us: int, *codes: str) -> None:
-        self._tell(now_us, self._health.over(now_us, *codes, seen="it reports its state"))
+    def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
+        self._tell(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
+        """Report what is over as soon as it was seen."""
         self._tell(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
+    def _stands(self, now_us: int, fault: Fault) -> None:
+        """Report what stands until it is ended, each time that it is seen."""
+        self._tell(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
+
     def _tell(self, now_us: int, changes: list[Change]) -> None:
-        self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
+        told = readings_of(changes, [self.name], now_us, causes=TROUBLES_OF_WHEEL, stamp=self._stamp)
+        self._readings += told
 
     def _stamp(self, now_us: int) -> int:
         """Return the time of the next reading: no two share one, so that a burst keeps its order."""
@@ -373,31 +409,6 @@ def _speaks(name: str, _settings: Ss2Settings) -> Iterator[Speaks]:
     yield Speaks((), name, ("wheel_status",))
 
 
-_READ_BACK = "when its settings are read back"
-_TROUBLES: dict[str, Cause] = {
-    **TROUBLES,
-    "unchecked": Cause(
-        "the wheel has just started, or its rotor still turns",
-        "wait until the rotor has run down",
-        _READ_BACK,
-    ),
-    "configuration": Cause(
-        "somebody changed a parameter, or the wheel was replaced",
-        "set the parameter that it names to the approved value, then power-cycle the wheel",
-        _READ_BACK,
-    ),
-    "component": Cause(
-        "a sensor that is stuck, the motor or the encoder",
-        "run the wheel's self-test when it is idle; replace the part that it names; then approve the device",
-        "when the wheel restarts, or a person approves it",
-    ),
-    "rotor_speed": Cause(
-        "its parameter m was changed, or its encoder fails",
-        "compare its parameter m with the approved one, then look at its encoder",
-        "when the speed is right again",
-    ),
-}
-"""With what its own codes are; docs/devices/ss2.md has them all."""
 TYPE = DeviceType(
     name="ss2",
     title="SS2 wheel reader on a serial port",
@@ -405,6 +416,6 @@ TYPE = DeviceType(
     make=Ss2Wheel,
     address=_address,
     speaks=_speaks,
-    causes=_TROUBLES,
+    causes=TROUBLES_OF_WHEEL,
 )
 """What the registry knows of this type."""

@@ -1,7 +1,8 @@
 """The self-test waits for the devices that the table's file names, and says which is missing, and why."""
 
+from controller.app.buttons import FREE_AFTER_US, STICKS_AFTER
 from controller.app.running import DEVICES_WITHIN_US
-from controller.model.readings import DeviceDown, DeviceFault, DeviceUp
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
 
 NAMES = ("cam", "wall-left", "wall-right", "console")
@@ -66,3 +67,83 @@ def test_a_failed_part_locks_until_a_person_has_looked(house: HouseMaker) -> Non
     assert live_of(daemon).core.view.state.lock == "locked"
     daemon.approve_devices()
     assert daemon.faults.locking == ()
+
+
+def test_a_wheel_with_a_failed_part_stays_locked_when_another_of_its_troubles_ends(house: HouseMaker) -> None:
+    one = house(table="roulette-ss2")
+    daemon = one.open()
+    play(daemon, [DeviceUp(t=1_000, dev="wheel")])
+    unlocked(daemon)
+    t = daemon.clock.now_us()
+    play(daemon, [DeviceFault(t=t, dev="wheel", code="self_test_11", reason="self-test: sensor 1 stuck on")])
+    (fault,) = daemon.faults.locking
+    assert (fault.code, fault.kind.next_step.partition(" and ")[0]) == (
+        "device_component",
+        "clean ball sensor 1",
+    )
+    play(daemon, [DeviceFault(t=t + 1, dev="wheel", code="rotor_speed", reason="rotor at 95.3 rpm in play")])
+    assert [fault.code for fault in daemon.faults.present] == ["device_component", "device_doubtful"]
+    play(daemon, [DeviceUp(t=t + 2, dev="wheel")])
+    assert [fault.code for fault in daemon.faults.present] == ["device_component"]
+    play(daemon, [DeviceDown(t=t + 3, dev="wheel", code="silent"), DeviceUp(t=t + 4, dev="wheel")])
+    assert daemon.faults.present == ()
+
+
+def test_a_wheel_that_waits_for_its_settings_is_told_with_what_it_waits_for(house: HouseMaker) -> None:
+    one = house(table="roulette-ss2")
+    daemon = one.open()
+    play(daemon, [DeviceDown(t=1_000, dev="wheel", code="unchecked", reason="not read back yet")])
+    (fault,) = [fault for fault in daemon.faults.present if fault.code == "device_down"]
+    assert "rotor has run down" in fault.kind.next_step
+    t = daemon.clock.now_us()
+    play(daemon, [DeviceDown(t=t, dev="wheel", code="configuration", reason="m is 20000, approved is 1.5")])
+    assert [fault.code for fault in daemon.faults.present if fault.where == "wheel"] == [
+        "device_configuration"
+    ]
+
+
+def test_late_readings_are_told_with_the_newest_figures(house: HouseMaker) -> None:
+    daemon = house().open()
+    devices = live_of(daemon).core.devices
+    for count in range(8):
+        devices.came_late(DieAt(t=0, dev="cam", die=1, x=0.0, y=0.0), 1_000 * (count + 1), count)
+    (fault,) = [fault for fault in daemon.faults.present if fault.code == "readings_late"]
+    assert fault.found == "8 readings, the last 8 ms after it could still count"
+
+
+def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker) -> None:
+    """Its No Roll is nobody's word: it must void no throw after the other."""
+    daemon = house().open()
+    unlocked(daemon)
+    start = daemon.clock.now_us()
+    says: list[AnyReading] = [
+        Input(t=start + press * 200_000, dev="console", name="no_roll", by="boxperson")
+        for press in range(STICKS_AFTER)
+    ]
+    play(daemon, says)
+    (fault,) = daemon.faults.locking
+    assert (fault.code, fault.where, fault.found) == (
+        "button_stuck",
+        "console",
+        f"no_roll said {STICKS_AFTER} times without a pause",
+    )
+    assert live_of(daemon).core.view.state.lock == "locked"
+    daemon.clock.reach(says[-1].t + FREE_AFTER_US + 1_000_000)
+    drain(daemon)
+    assert daemon.faults.present == ()
+    live_of(daemon).test()
+    unlocked(daemon)
+
+
+def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    start = daemon.clock.now_us()
+    play(
+        daemon,
+        [
+            Input(t=start + press * 700_000, dev="console", name="no_roll", by="boxperson")
+            for press in range(2 * STICKS_AFTER)
+        ],
+    )
+    assert daemon.faults.present == ()

@@ -9,7 +9,7 @@ import pytest
 
 import controller.app
 from controller.app.faults import CATALOGUE, ActiveFaults, Change, Fault, manual
-from controller.app.hardware import Devices
+from controller.app.hardware import AMOUNTS_TO, DEVICE_DOWN, Devices
 from controller.cli.main import COMMANDS, parser_for
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import WHAT
@@ -25,7 +25,7 @@ DOCS = APP.parents[1] / "docs"
 
 def test_every_fault_that_the_daemon_raises_is_in_the_catalogue() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in APP.glob("*.py"))
-    by_constant = {"inlet_overflow", "self_test_waits", "test_failed"}
+    by_constant = {"inlet_overflow", "self_test_waits", "test_failed", DEVICE_DOWN, *AMOUNTS_TO.values()}
     raised = set(re.findall(r'\bFault\(\s*"(\w+)"', source)) | by_constant
     assert raised == set(CATALOGUE) - set(JOURNAL_FAULTS) - set(PUBLISH_FAULTS)
 

@@ -351,7 +351,7 @@ def test_lamps_are_lit_only_for_who_typed_the_word_and_says_what_is_seen(craps_f
     nobody.see("type the word LAMP to go on")
     nobody.type("lamp")
     code, out = nobody.over()
-    assert (code, "skipped: nobody typed LAMP" in out) == (0, True)
+    assert (code, "nobody typed LAMP" in out) == (0, True)
 
     somebody = Terminal(*words)
     somebody.see("type the word LAMP to go on")

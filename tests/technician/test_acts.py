@@ -9,6 +9,7 @@ from controller.model.readings import (
     AnyReading,
     BallBeam,
     Card,
+    DieAt,
     DieRest,
     Input,
     RotorIndex,
@@ -141,6 +142,24 @@ def test_an_impact_without_a_die_at_the_wall_fails() -> None:
     found = heard("wall_impact", "wall-left", knock)
     assert found.status == "fail"
     assert "impact of peak 400 at 300 mm; no die within 80 mm of the wall then" in found.says
+
+
+def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() -> None:
+    """The rest of the throw before, and the camera's lag, must not fail a sensor that is well."""
+    (act,) = [one for one in acts_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
+    act.hear(
+        DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")
+    )
+    act.hear(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
+    assert not act.enough(60.0)
+    act.hear(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
+    assert not act.enough(0.0)
+    act.hear(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
+    act.hear(
+        DieRest(t=3_000_000, dev="cam", die=1, x=200, y=350, up=3, confidence=0.9, tilt_deg=0, on="felt")
+    )
+    assert act.enough(0.0)
+    assert [found.status for found in act.findings()] == ["pass"]
 
 
 def test_a_rotor_that_turns_both_ways_at_once_fails() -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
 from drivers.device import Device
 from drivers.ss2.device import TYPE, Ss2Settings, Ss2Wheel
+from drivers.ss2.protocol import SELF_TEST
 from tests.wheels import frame, heard, words
 
 SECOND_US = 1_000_000
@@ -127,10 +128,51 @@ def test_faults_are_told_by_their_code(lines: list[str], code: str) -> None:
     assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == [("fault", code)]
 
 
+def test_a_rotor_speed_that_can_not_be_stands_until_the_speed_is_right_again_in_play() -> None:
+    wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
+    assert kinds(heard([frame(4, 9, "31", rpm=953)], wheel=wheel))[-1] == ("fault", "rotor_speed")
+    assert wheel.status()["troubles"] == ["rotor_speed"]
+    assert kinds(heard([frame(5, 9, "31", rpm=953), frame(2, 10, "31", rpm=0)], wheel=wheel)) == []
+    assert kinds(heard([frame(3, 10, "31", rpm=160)], wheel=wheel)) == [("up", "up")]
+    assert wheel.status()["troubles"] == []
+
+
+def test_what_the_self_test_found_stands_until_the_next_one_finds_nothing() -> None:
+    wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
+    told = heard([frame(6, 9, "31", rpm=0), "*F 11", "*F 22"], wheel=wheel)
+    assert kinds(told)[1:] == [("fault", "self_test_11"), ("fault", "self_test_22")]
+    assert wheel.status()["troubles"] == ["self_test_11", "self_test_22"]
+    assert kinds(heard(["*F 0"], wheel=wheel)) == [("up", "up")]
+
+
+def test_each_code_of_the_self_test_has_a_remedy_of_its_own_and_an_unknown_one_is_looked_up() -> None:
+    remedies = [TYPE.causes[f"self_test_{code}"].do for code in SELF_TEST if code]
+    assert len(set(remedies)) == len(remedies)
+    assert all(remedy.endswith("then: tablectl approve device") for remedy in remedies)
+    (told,) = [reading for reading in heard(["*F 77"]) if isinstance(reading, DeviceFault)]
+    assert (told.code, told.reason.partition(";")[0]) == ("self_test", "self-test: unknown code 77")
+
+
+def test_every_fault_of_a_wheel_says_what_to_do_about_it() -> None:
+    lines = [
+        frame(4, 9, "31", rpm=953),
+        frame(5, 9, "31"),
+        frame(2, 3, "28", flags="4"),
+        "*Y;1;123;29",
+        "*F 21",
+    ]
+    told = [reading for reading in heard(lines) if isinstance(reading, DeviceFault)]
+    codes = [reading.code for reading in told]
+    assert codes == ["rotor_speed", "component", "power_cycle", "licence", "self_test_21"]
+    for reading in told:
+        assert reading.reason.endswith(f"; {TYPE.causes[str(reading.code)].do}")
+
+
 def test_a_fault_that_lasts_is_told_once_a_game() -> None:
     game = [frame(4, 9, "31", flags="4")] * 5
     again = [frame(5, 9, "31"), frame(4, 10, "31", flags="4")]
-    assert kinds(heard([*game, *again])) == [("up", "up"), ("fault", "component"), ("fault", "component")]
+    fault, up = ("fault", "component"), ("up", "up")
+    assert kinds(heard([*game, *again])) == [up, fault, up, fault]
 
 
 @pytest.mark.parametrize(
