@@ -14,7 +14,7 @@ import msgspec
 from controller.evidence.container import About, Closed, Writer
 from controller.model.readings import DieLost, DieReleased, DieRest, Reading, kind_of
 from drivers.vision.arrays import Array
-from drivers.vision.following import Look
+from drivers.vision.stills import Look
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000

@@ -70,6 +70,14 @@ class Filming:
         ]
         self._count = 0
 
+    def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
+        """Lay a chip on the felt: it is in each frame from now on."""
+        turns = np.linspace(0.0, 2 * np.pi, 48)
+        x, y = place_mm
+        rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]
+        outline = np.round(self.rigging.lens.seen(np.array(rim))).astype(np.int32)
+        cv2.fillPoly(self._empty, [outline], colour, cv2.LINE_AA)
+
     def empty(self) -> Array:
         """Return the table without dice."""
         return self._noisy(self._empty.copy())

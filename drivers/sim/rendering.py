@@ -140,6 +140,16 @@ def standing(
     return Die(np.array([*place_mm, edge_mm / 2]), spun @ frame, edge_mm, look)
 
 
+def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
+    """Return a die that leans that way from where it lay, its lowest corner on the felt."""
+    turn, tilt = np.radians(towards_deg), np.radians(tilt_deg)
+    about = np.array([-np.sin(turn), np.cos(turn), 0.0]) * tilt
+    axes = cv2.Rodrigues(about)[0] @ die.axes
+    lean = replace(die, axes=axes)
+    middle = die.centre_mm - np.array([0.0, 0.0, float(_corners(lean)[:, 2].min())])
+    return replace(lean, centre_mm=middle)
+
+
 def felt(lens: Lens, colour: tuple[int, int, int], rng: np.random.Generator, marks: bool = False) -> Array:
     """Return the empty table as this camera sees it: cloth with its grain, and a printed line and ring."""
     grain = rng.normal(0.0, 5.0, (lens.height, lens.width, 1))

@@ -4,11 +4,20 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from drivers.vision.arrays import Array
 
 DIFFERS = 38
 """Grey levels in the channel that differs most; sensor noise and flicker stay under 20."""
+STILL_DIFFERS, SOFT_PX = 18, 1.0
+"""In a still the noise is smoothed away first: a dark flank differs little from a dark cloth."""
+TABLE, OTHER, UNSURE = 0, 1, 2
+"""What a place of a still shows: the empty table, something else, or a print of unsure place."""
+PRINTED = 36
+"""Grey levels from one place of the cloth to the next at which it is printed there."""
+SHADE = (0.1, 1.25)
+"""Light on a still's cloth, as a share of the empty table's: a die may take it away, or throw some on it."""
 SHADOW_RATIO = (0.35, 0.97)
 """How dark a shadow leaves the cloth; all channels lose alike, within SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
@@ -85,6 +94,32 @@ class Background:
             )
         return found
 
+    def beyond(self, part: Array, low: Array, zoom: float) -> Array:
+        """Return (height, width) where a part of a still `zoom` times as fine is not the empty table.
+
+        It is TABLE, OTHER or UNSURE; `low` is the part's left upper corner in that still.
+        """
+        step = 1 / (zoom * HALF)
+        start = ((np.asarray(low, float) + 0.5) / zoom) / HALF - 0.5
+        to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
+        size = (part.shape[1], part.shape[0])
+        how = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        # A print is coarser in what was learnt: between the lightest and the darkest beside it is no die.
+        beside = np.ones((3, 3), np.uint8)
+        darkest, empty, lightest = (
+            cv2.warpAffine(plane, to_now, size, flags=how, borderMode=cv2.BORDER_REPLICATE)
+            for plane in (cv2.erode(self._now, beside), self._now, cv2.dilate(self._now, beside))
+        )
+        soft = cv2.GaussianBlur(part, (0, 0), SOFT_PX)
+        apart = cv2.max(cv2.subtract(soft, lightest), cv2.subtract(darkest, soft))
+        printed = cv2.subtract(lightest, darkest).max(axis=2) > PRINTED
+        shaded = _tinted(soft, empty)
+        other = ((apart.max(axis=2) > STILL_DIFFERS) & ~shaded).astype(np.uint8)
+        other = cv2.morphologyEx(other, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+        other = cv2.morphologyEx(other, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+        told: Array = np.where(other != 0, OTHER, np.where(printed, UNSURE, TABLE)).astype(np.uint8)
+        return told
+
     def _learn(self, small: Array, mask: Array) -> None:
         """Follow the light where nothing is; a spot's surroundings wait too."""
         free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
@@ -95,6 +130,18 @@ class Background:
 def half(picture: Array) -> Array:
     """Return a picture at half its size."""
     return cv2.resize(picture, None, fx=1 / HALF, fy=1 / HALF, interpolation=cv2.INTER_AREA)
+
+
+def _tinted(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
+    """Return where a picture is the empty table in more or less light: as in the shadow right beside a die.
+
+    Deep in a shadow the channels are not darkened alike; what is left of the cloth's tint still tells it.
+    """
+    now, cloth = picture.astype(np.float32), empty.astype(np.float32)
+    light = (now * cloth).sum(axis=2) / np.maximum((cloth * cloth).sum(axis=2), 1.0)
+    off = np.abs(now - light[..., None] * cloth).max(axis=2)
+    told: npt.NDArray[np.bool_] = (light > SHADE[0]) & (light < SHADE[1]) & (off < STILL_DIFFERS)
+    return told
 
 
 def _differs(small: Array, empty: Array) -> Array:

@@ -50,6 +50,8 @@ class DieSeen:
     up: int | None
     confidence: float
     doubts: tuple[str, ...] = ()
+    side: tuple[float, float] | None = None
+    """The way of one of the face's sides; a 1 tells none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
             one.face.up if not one.doubts else None,
             round(one.score, 2),
             one.doubts,
+            (float(one.body.axes[0][0]), float(one.body.axes[0][1])) if one.face.up > 1 else None,
         )
         for one in weighed
     ]

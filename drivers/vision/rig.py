@@ -4,6 +4,8 @@ A rig is written by hand or by calibration. Points alone fix the felt's plane; w
 place follows from them, and with that a die's height over the felt is no longer taken for a way along it.
 """
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Annotated
 
 import cv2
@@ -20,6 +22,8 @@ UNKNOWN_HEIGHT_MM = 60.0
 
 MIN_POINTS = 4
 """Fewer fix no plane."""
+SLOPES = 5
+"""Ways each way in which a camera of unknown place may see a die."""
 MISSES_MM = 10.0
 """A rig's own points are told to lie on the felt, and measured with a rule."""
 
@@ -93,6 +97,8 @@ class Rig:
         places = np.array([point[2:] for point in file.points], float)
         self._matrix = file.lens.matrix if file.lens else np.eye(3)
         self._camera: tuple[Array, Array] | None = None
+        self._eye_z = 0.0
+        """Its height; negative where the points are solved from below, as in a mirrored picture."""
         self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
@@ -114,6 +120,7 @@ class Rig:
             if solved:
                 rotation = cv2.Rodrigues(turn)[0]
                 self._camera = (rotation, moved.reshape(3))
+                self._eye_z = float((-rotation.T @ moved.reshape(3))[2])
 
     @property
     def height_mm(self) -> float | None:
@@ -124,7 +131,7 @@ class Rig:
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
-        return eye if eye[2] > 0 else eye * np.array([1.0, 1.0, -1.0])
+        return eye if self._eye_z > 0 else eye * np.array([1.0, 1.0, -1.0])
 
     def _straight(self, pixels: Array) -> Array:
         """Return pixels as a lens without distortion would have them (of a known lens: in focal lengths)."""
@@ -141,6 +148,32 @@ class Rig:
             eye = self._eye()
             place = place + (eye[:2] - place) * (height / eye[2])
         return float(place[0]), float(place[1])
+
+    @property
+    def knows_its_place(self) -> bool:
+        """Return whether the camera's own place is known, and with it how a height shows."""
+        return self._camera is not None
+
+    def shapes(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
+        """Yield where points (n, 3) around a place of a picture are seen, one that is so high over the felt.
+
+        Without a lens the camera may see them from any side, as far off the vertical as `slope`.
+        """
+        x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
+        if self._camera is not None:
+            rotation, moved = self._camera
+            up = np.array([1.0, 1.0, 1.0 if self._eye_z > 0 else -1.0])
+            places = (points_mm + np.array([x, y, height_mm])) * up
+            seen, _ = cv2.projectPoints(places, cv2.Rodrigues(rotation)[0], moved, self._matrix, self._bent)
+            yield seen.reshape(-1, 2)
+            return
+        to_picture = np.linalg.inv(self._plane)
+        flat = np.column_stack([points_mm[:, :2] + np.array([x, y]), np.ones(len(points_mm))]) @ to_picture.T
+        pixels = flat[:, :2] / flat[:, 2:]
+        lean_px = self.px_per_mm(float(middle[0]), float(middle[1])) * points_mm[:, 2:]
+        steps = sorted(np.linspace(-slope, slope, SLOPES), key=abs)
+        for lean in product(steps, steps):
+            yield pixels + lean_px * np.array(lean)
 
     def px_per_mm(self, x: float, y: float) -> float:
         """Return the scale on the felt near a pixel."""

@@ -9,8 +9,9 @@ from statistics import median
 import cv2
 
 from drivers.vision.arrays import Array
-from drivers.vision.following import LOOK_EDGES, Follower
+from drivers.vision.following import Follower
 from drivers.vision.reading import read_picture
+from drivers.vision.stills import LOOK_EDGES
 from tests.benchmarks.figures import Figure, tell
 from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still

@@ -15,7 +15,8 @@ from controller.evidence.container import Closed, read, taken_us
 from controller.evidence.folder import Folder
 from controller.model.readings import DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
-from drivers.vision.following import Follower, Look
+from drivers.vision.following import Follower
+from drivers.vision.stills import Look
 from tests.cli.test_camera_command import RIG, film, hear
 from tests.drivers.vision.films import filming, rig, thrown
 

@@ -10,7 +10,7 @@ from controller.cli.camera_album import Album
 from controller.evidence.container import Closed
 from controller.evidence.folder import Folder
 from controller.model.readings import DieRest, Reading
-from drivers.vision.following import Look
+from drivers.vision.stills import Look
 from tests.console.rig import Screens
 from tests.drivers.vision.scenes import pair, still
 from tests.scenes import throw

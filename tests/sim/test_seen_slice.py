@@ -19,3 +19,18 @@ def test_dice_that_come_into_sight_at_five_metres_a_second_are_not_mixed_up() ->
     assert seen is not None
     assert seen.faces == ((5, 5), (2, 2))
     assert (seen.call, sorted(seen.dice)) == ("roll.called", [2, 5])
+
+
+def test_a_die_that_turns_at_the_wall_between_two_frames_is_not_lost() -> None:
+    seen = throw(1076)
+    assert seen is not None
+    assert seen.faces == ((6, 6), (4, 4))
+    assert (seen.call, sorted(seen.dice)) == ("roll.called", [4, 6])
+
+
+def test_a_die_that_the_border_cut_is_not_two_dice() -> None:
+    # The other die stays short of the wall, in sight half a second later: it hit no wall, so it is no roll.
+    seen = throw(1014)
+    assert seen is not None
+    assert seen.faces == ((3, 3), (1, 1))
+    assert seen.call == "roll.no_roll"

@@ -180,6 +180,10 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
     (C34-PT-1).
     """
     sides = set(rest.resting_sides)
+    if rest.up is None and not sides and abs(rest.tilt_deg) > FLAT_DEG:
+        seen = f"no face of die {die} was read: it is tilted by {abs(rest.tilt_deg):.0f} degrees"
+        found.ask("low_confidence", seen, die=die)
+        return None
     if rest.confidence < rules.min_confidence:
         believed = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
         found.ask("low_confidence", f"the face of die {die} was read with {believed}", die=die)

@@ -194,7 +194,9 @@ def test_C34_PT_2_more_than_one_resting_side_is_void() -> None:
 
 
 def test_34_13_a_tilted_die_without_a_face_or_resting_side_is_a_review() -> None:
-    assert ruled(judged(rested(up=None, tilt_deg=33.0))) == (Ruling.REVIEW, [("low_confidence", 2)])
+    verdict = judged(rested(up=None, confidence=0.0, tilt_deg=33.0))
+    assert ruled(verdict) == (Ruling.REVIEW, [("low_confidence", 2)])
+    assert verdict.reasons[0].seen == "no face of die 2 was read: it is tilted by 33 degrees"
 
 
 def test_34_13_a_tilted_die_said_to_lie_flat_is_a_conflict() -> None:

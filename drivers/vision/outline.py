@@ -1,0 +1,181 @@
+"""Does a die lie flat on the felt? Its outline says so, seen beside that of a flat die in the same place.
+
+A cube that leans by 10 degrees shows a sixth of an edge more on one side than a flat one, where the camera's
+own place is known. What reaches beyond a flat die's outline is a flank, a chip under it, the other die or a
+finger: which of them is not told, but a die that does not lie as a flat one lies is never told as flat.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import cv2
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.vision.moving import OTHER, TABLE, UNSURE
+from drivers.vision.reading import DieSeen
+from drivers.vision.rig import Rig
+
+SOFT_EDGES = 0.07
+"""An outline is blurred, and measured, by so much of an edge; a lean of 6 degrees shows no more."""
+OFF_FACES = 0.05
+"""More of a die's face than this beyond a flat die's outline, or missing in it, is no blur."""
+TURNS_DEG = 4.0
+"""A face's pips tell its turn within two of these; a 1 tells none."""
+SLOPE = 0.58
+"""Where the lens is not known, a flank may show as at 30 degrees off the vertical: the mounting's limit."""
+TILTS_DEG = range(8, 45, 4)
+TILT_FIT = 0.88
+"""A leaning cube's outline and what is seen agree in so much of both together, or no tilt is told."""
+
+_CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A die's face as a still shows it, and what is seen around it, in the still's pixels."""
+
+    middle: Array
+    side: tuple[float, float] | None
+    """The way of one of the face's sides; None: not known, as of a 1."""
+    own: Array
+    """TABLE, OTHER or UNSURE, of this die and what touches it."""
+
+
+class Outlines:
+    """Outlines of dice as one rig sees them in a part of a still."""
+
+    def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
+        """Take the still's zoom, the part's left upper corner in it, and a die's edge in its pixels."""
+        self._rig = rig
+        self._zoom = zoom
+        self._low = np.asarray(low, float)
+        self._die_px = die_px
+
+    def shape(self, differs: Array, seen: DieSeen, beside: Sequence[DieSeen]) -> Shape:
+        """Return a die that was read in a part of which `differs` is what a still shows where.
+
+        Where the dice `beside` it lie, which were read too, nothing is told of this one.
+        """
+        left = differs.copy()
+        for other in beside:
+            middle = self._in_still(other)
+            near = min(self._flat(middle, other.side), key=lambda outline: self._beyond(differs, outline))
+            self._fill(left, near, UNSURE)
+        middle = self._in_still(seen)
+        return Shape(middle, seen.side, _around(left, middle))
+
+    def off(self, shape: Shape) -> float:
+        """Return by how much of a face's area a shape is not a flat die's; 0 where it is but blur.
+
+        What is seen beyond the outline counts, and what should be seen within it: a die that leans towards
+        the camera hides the flank that a flat one shows there.
+        """
+        least = float("inf")
+        for outline in self._flat(shape.middle, shape.side):
+            away = max(self._beyond(shape.own, outline), self._missing(shape.own, outline))
+            least = min(least, away / self._die_px**2)
+            if least <= OFF_FACES:
+                return 0.0
+        return least
+
+    def tilt_deg(self, shape: Shape) -> float | None:
+        """Return by how much a cube must lean to have this shape; None where no leaning cube has it."""
+        if not self._rig.knows_its_place:
+            return None
+        best, tilt = 0.0, 0.0
+        some, certain = ((shape.own != TABLE).astype(np.uint8), (shape.own == OTHER).astype(np.uint8))
+        turns = self._turns(shape.middle, shape.side)
+        for turn, degrees, towards in product(turns, TILTS_DEG, (0.0, 90.0, 180.0, 270.0)):
+            for outline in self._drawn(shape.middle, turn, float(degrees), towards):
+                drawn = np.zeros_like(some)
+                cv2.fillConvexPoly(drawn, outline, 1)
+                both = cv2.countNonZero(cv2.bitwise_and(drawn, some))
+                fit = both / max(1, cv2.countNonZero(cv2.bitwise_or(drawn, certain)))
+                if fit > best:
+                    best, tilt = fit, float(degrees)
+        return tilt if best >= TILT_FIT else None
+
+    @property
+    def _soft(self) -> int:
+        return max(3, round(2 * SOFT_EDGES * self._die_px))
+
+    def _fill(self, where: Array, outline: Array, value: int) -> None:
+        """Fill an outline and its blur with a value."""
+        cv2.fillConvexPoly(where, outline, value)
+        cv2.polylines(where, [outline], isClosed=True, color=value, thickness=self._soft)
+
+    def _beyond(self, own: Array, outline: Array) -> float:
+        """Return the largest area that lies beyond an outline, in pixels."""
+        left = (own == OTHER).astype(np.uint8)
+        self._fill(left, outline, 0)
+        return _largest(left)
+
+    def _missing(self, own: Array, outline: Array) -> float:
+        """Return the largest area within an outline in which the table is seen, in pixels."""
+        bare = np.zeros_like(own)
+        cv2.fillConvexPoly(bare, outline, 1)
+        cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._soft)
+        bare[own != TABLE] = 0
+        return _largest(bare)
+
+    def _flat(self, middle: Array, side: tuple[float, float] | None) -> Iterator[Array]:
+        """Yield the outlines that a flat die with this face up may have."""
+        for turn in self._turns(middle, side):
+            yield from self._drawn(middle, turn, 0.0, 0.0)
+
+    def _turns(self, middle: Array, side: tuple[float, float] | None) -> Sequence[float]:
+        """Return the turns on the table that a face's sides may have, the likeliest first."""
+        if side is None:
+            return [float(turn) for turn in np.arange(0.0, 90.0, TURNS_DEG)]
+        here, there = (self._place(middle + np.array(side) * at) for at in (0.0, self._die_px / 2))
+        turn = float(np.degrees(np.arctan2(*(there - here)[::-1])))
+        return [turn, turn - TURNS_DEG, turn + TURNS_DEG, turn - 2 * TURNS_DEG, turn + 2 * TURNS_DEG]
+
+    def _in_still(self, seen: DieSeen) -> Array:
+        middle: Array = (np.array([seen.x, seen.y]) + 0.5) * self._zoom - 0.5 - self._low
+        return middle
+
+    def _place(self, pixel: Array) -> Array:
+        frame = self._in_frame(pixel)
+        return np.array(self._rig.to_table(float(frame[0]), float(frame[1]), self._rig.die_mm))
+
+    def _in_frame(self, pixel: Array) -> Array:
+        frame: Array = (pixel + self._low + 0.5) / self._zoom - 0.5
+        return frame
+
+    def _drawn(self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float) -> Iterator[Array]:
+        """Yield the outline of a cube whose upper face has its middle there, as the camera may see it."""
+        axes = _turned(turn_deg + towards_deg) @ _leaning(tilt_deg)
+        cube = (_CUBE - np.array([0.0, 0.0, 0.5])) @ axes.T
+        cube_mm = cube * self._rig.die_mm
+        top_mm = -float(cube_mm[:, 2].min())
+        """The upper face's middle lies so high where the lowest corner touches the felt."""
+        for seen in self._rig.shapes(self._in_frame(middle), cube_mm, top_mm, SLOPE):
+            pixels = (seen + 0.5) * self._zoom - 0.5 - self._low
+            hull = cv2.convexHull(np.round(pixels).astype(np.int32))
+            yield hull.reshape(-1, 2)
+
+
+def _turned(turn_deg: float) -> Array:
+    cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
+    return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _leaning(tilt_deg: float) -> Array:
+    cos, sin = np.cos(np.radians(tilt_deg)), np.sin(np.radians(tilt_deg))
+    return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
+
+
+def _largest(mask: Array) -> float:
+    count, _, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+    return float(stats[1:, cv2.CC_STAT_AREA].max()) if count > 1 else 0.0
+
+
+def _around(differs: Array, middle: Array) -> Array:
+    """Return the connected part that a place lies in, bare of what lies elsewhere."""
+    _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
+    x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
+    own: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs
+    return own

@@ -1,0 +1,76 @@
+"""Stills: the fine pictures around dice at rest from which faces are read, and the face in one."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.vision.reading import MIN_PX, DieSeen, read_picture
+
+NEAR_SHARE = 0.6
+"""Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
+spot."""
+LOOK_EDGES = 1.25
+"""So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its
+farthest corner within 0.71 more. All that is looked at costs time."""
+
+
+class Still(Protocol):
+    """The picture that faces are read from: `zoom` times the frame's resolution."""
+
+    zoom: float
+
+    def around(self, place: Array, margin: float) -> tuple[Array, Array]:
+        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        ...
+
+
+@dataclass(slots=True)
+class WholeStill:
+    """A still that is one whole picture: the frame itself, or a larger one."""
+
+    picture: Array
+    zoom: float = 1.0
+
+    def around(self, place: Array, margin: float) -> tuple[Array, Array]:
+        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        low = np.maximum((place - margin) * self.zoom, 0).astype(int)
+        limit = (self.picture.shape[1], self.picture.shape[0])
+        high = np.minimum((place + margin) * self.zoom, limit).astype(int)
+        return np.ascontiguousarray(self.picture[low[1] : high[1], low[0] : high[0]]), low
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a face was read from, or not: the part of a still around a die that lies."""
+
+    t_us: int
+    part: Array
+
+
+LOOKS = 2
+"""A face rests on two still frames that agree."""
+
+
+def face_in(part: Array, low: Array, zoom: float, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
+    """Return the die at a place of the frame, or None and why: one must lie there, its face certain.
+
+    `part` is what a still `zoom` times as fine shows around it, `low` its left upper corner in that still.
+    """
+    fine_px = die_px * zoom
+    middle = (place + 0.5) * zoom - 0.5 - low
+    reading = read_picture(part, fine_px)
+    near = [
+        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < NEAR_SHARE * fine_px
+    ]
+    if len(near) != 1:
+        return (
+            None,
+            f"{len(near)} dice found where one lies" if fine_px >= MIN_PX else reading.refused or "",
+        )
+    die = near[0]
+    if die.up is None:
+        return None, die.doubts[0]
+    x, y = (np.array([die.x, die.y]) + low + 0.5) / zoom - 0.5
+    return replace(die, x=float(x), y=float(y)), ""

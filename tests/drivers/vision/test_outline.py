@@ -1,0 +1,87 @@
+"""What a die lies on: flat on the felt, or not as a flat die lies, with its tilt where it can be measured."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from controller.model.readings import DieRest
+from drivers.sim.filming import Filming
+from drivers.sim.rendering import Die, leaning, standing
+from drivers.vision.following import Follower
+from drivers.vision.rig import Rig
+from tests.drivers.vision.films import LENS, RIGGING, filming, rig, sliding
+
+PATIENT_US = 2_400_000
+"""A face that is not clear is waited for; then it is told as not read."""
+
+
+def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -> tuple[DieRest, str]:
+    """Let a die slide into sight; return its rest, and why its face was not read."""
+    follower = Follower(seen_by, camera.empty())
+    for t_us, picture, still in camera.frames(sliding([(die, 0.2)]), until_us):
+        for reading in follower.frame(t_us, picture, still):
+            if isinstance(reading, DieRest):
+                return reading, follower.why
+    raise AssertionError("no die came to rest")
+
+
+@pytest.mark.parametrize("up", [1, 6])
+def test_a_die_flat_on_the_felt_is_told_there(up: int) -> None:
+    rest, _ = lying(standing(up, 25.0, (175.0, 120.0)), filming(), rig())
+    assert (rest.up, rest.on, rest.tilt_deg) == (up, "felt", 0.0)
+
+
+@pytest.mark.parametrize(("up", "towards"), [(5, 30.0), (3, 120.0), (4, 210.0), (6, 300.0)])
+def test_C34_PT_2_a_die_that_leans_is_never_told_as_flat(up: int, towards: float) -> None:
+    rest, why = lying(leaning(standing(up, 30.0, (165.0, 115.0)), 20.0, towards), filming(), rig())
+    assert (rest.up, rest.on, rest.confidence) == (None, "unknown", 0.0)
+    assert rest.tilt_deg == pytest.approx(20.0, abs=4.0)
+    assert "its outline is not that of a die flat on the felt" in why
+
+
+def test_C34_PT_1_a_flank_that_reads_as_a_face_is_no_face() -> None:
+    """Leaning by 40 degrees a die shows two faces alike: whichever is read, it is not a flat die's."""
+    for towards in (0.0, 90.0, 180.0, 270.0):
+        rest, _ = lying(leaning(standing(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
+        assert (rest.up, rest.on) == (None, "unknown")
+
+
+def test_H_LEGAL_3_a_die_on_a_chip_is_not_told_as_one_on_the_felt() -> None:
+    camera = filming()
+    seen_by = rig()
+    follower = Follower(seen_by, camera.empty())
+    rests = []
+    for t_us, picture, still in camera.frames(
+        sliding([(standing(4, 10.0, (170.0, 110.0)), 0.2)]), PATIENT_US
+    ):
+        if t_us == 0:
+            camera.lay_chip((176.0, 104.0), (40, 40, 200), 39.0)
+        else:
+            rests += [r for r in follower.frame(t_us, picture, still) if isinstance(r, DieRest)]
+    assert [(rest.up, rest.on) for rest in rests if rest.x > 140.0] in ([], [(None, "unknown")])
+
+
+def test_two_flat_dice_that_touch_are_both_flat() -> None:
+    beside = (170.0 + 19.2 * np.cos(np.radians(30.0)), 100.0 + 19.2 * np.sin(np.radians(30.0)))
+    dice = [(standing(4, 30.0, (170.0, 100.0)), 0.2), (standing(5, 30.0, beside), 0.3)]
+    camera = filming()
+    follower = Follower(rig(), camera.empty())
+    rests = [
+        (reading.up, reading.on)
+        for t_us, picture, still in camera.frames(sliding(dice), 1_000_000)
+        for reading in follower.frame(t_us, picture, still)
+        if isinstance(reading, DieRest)
+    ]
+    assert sorted(rests, key=str) == [(4, "felt"), (5, "felt")]
+
+
+def test_without_a_lens_no_camera_can_tell_whether_a_die_is_flat() -> None:
+    plain = Rig(msgspec.structs.replace(rig().file, lens=None))
+    rest, _ = lying(standing(6, 25.0, (175.0, 120.0)), filming(), plain)
+    assert (rest.up, rest.on) == (6, "unknown")
+
+
+def test_a_printed_line_is_not_a_part_of_the_die_on_it() -> None:
+    below = LENS.looks_at_mm[1] - RIGGING.lens.height * 0.25 / LENS.focal_px * LENS.place_mm[2]
+    rest, _ = lying(standing(3, 40.0, (160.0, below)), filming(), rig())
+    assert (rest.up, rest.on) == (3, "felt")

@@ -1,0 +1,45 @@
+"""One die's trail: how far its motion may take it, and whose a lone spot is."""
+
+import numpy as np
+import pytest
+
+from drivers.vision.arrivals import Sighting
+from drivers.vision.moving import Spot
+from drivers.vision.trails import Trail
+
+FRAME_US = 16_667
+DIE_PX = 16.0
+
+
+def trail(*xs: float) -> Trail:
+    places = [np.array([x, 100.0]) for x in xs]
+    times = [at * FRAME_US for at in range(len(xs))]
+    return Trail(1, 0, places[0], t_us=times, places=places)
+
+
+def spot(x: float, y: float = 100.0) -> Spot:
+    return Spot(x, y, x - 8, y - 8, x + 8, y + 8, DIE_PX**2, False, np.ones((8, 8), np.uint8))
+
+
+def test_a_die_that_turned_at_a_wall_between_two_frames_is_looked_for_as_far_as_it_flew() -> None:
+    """It was 60 px a frame fast; turned between two frames it is seen 2 px on, and then 26 px back."""
+    seen = trail(40.0, 100.0, 160.0, 162.0)
+    next_us = 4 * FRAME_US
+    assert abs(136.0 - float(seen.led_to(next_us)[0])) < seen.reach(next_us, DIE_PX)
+
+
+def test_a_die_that_lies_is_not_looked_for_across_the_table() -> None:
+    assert trail(*[160.0] * 8).reach(8 * FRAME_US, DIE_PX) < 2 * DIE_PX
+
+
+def test_a_die_seen_once_may_be_as_far_as_a_throw_takes_it() -> None:
+    seen = trail(40.0)
+    assert seen.reach(FRAME_US, DIE_PX) == pytest.approx(1.2 * DIE_PX + 5.3 * DIE_PX, rel=0.05)
+    assert seen.reach(4 * FRAME_US, DIE_PX) > 3 * seen.reach(FRAME_US, DIE_PX)
+
+
+def test_a_lone_sighting_where_a_die_came_from_is_that_die_not_another() -> None:
+    came = Trail(1, 0, np.array([100.0, 100.0]))
+    came.t_us, came.places = [FRAME_US, 2 * FRAME_US], [np.array([100.0, 100.0]), np.array([140.0, 100.0])]
+    assert came.came_by(Sighting(0, spot(40.0)), DIE_PX)
+    assert not came.came_by(Sighting(0, spot(60.0, 220.0)), DIE_PX)
