@@ -218,7 +218,7 @@ class RunningTable:
         resumed = self._resume(game_of(settings.rules.game))
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
-        faults.began(Fault(WAITS, "self-test", "it has not passed yet"))
+        faults.began(Fault(WAITS, "self-test", "it looks at journal, devices and switches now"))
         for fault in self._lasting_faults():
             if fault.code != TEST_FAILED:
                 faults.began(fault, "before the restart")

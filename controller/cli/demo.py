@@ -158,8 +158,9 @@ class _Show:
         """Print a summary of the evening."""
         agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
         style: Style = "green" if agreed == attempts else "red"
-        line = f"{agreed} of {attempts} calls agree with what happened on the tables"
-        self._screen.line(self._screen.styled(line, style) + f" — from {self._readings:,} sensor readings")
+        agree = f"{agreed} of {attempts} calls agree with what happened on the tables"
+        line = f"{agree} ({self._readings:,} readings)"
+        self._screen.lines(self._screen.broken(line, 0, style))
         for each in wrong:
             self._screen.line(f"  #{each.attempt} {each.scene.kind}: {each.fault}, {each.told}")
         for difference in self.differences:
@@ -194,7 +195,10 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
     steps = [
         *([("fetch the journal, the links and the screens, once", f"{there}make tools")] if checkout else []),
         ("stand at a virtual table yourself", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
-        ("show its players' display meanwhile", f"{tablectl} console --socket {_VIRTUAL}/control.sock"),
+        (
+            f"show its players' display meanwhile, at {_PAGE}",
+            f"{tablectl} console --socket {_VIRTUAL}/control.sock",
+        ),
         ("how it stands, live", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
     ]
     if checkout:
@@ -204,7 +208,6 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
     for what, command in steps:
         yield f"  {what}:"
         yield f"    {command}"
-    yield f"  The page to open: {screen.styled(_PAGE, 'bold')}"
 
 
 _VIRTUAL = "/tmp/table"  # noqa: S108 - the user's own to choose; the virtual table refuses one in use

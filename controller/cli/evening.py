@@ -150,10 +150,15 @@ class Evening:
         folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))
         devices = ", ".join(self._table.cables)
         tablectl = own_name()
-        print(f"Virtual hardware behind {folder}: {devices}.")
-        print(f"The table's file with these ports is {name}.")
+        screen = Screen(sys.stdout)
+        told = [
+            f"Virtual hardware behind {folder}: {devices}.",
+            f"The table's file with these ports is {name}.",
+        ]
         if self._calls == "confirm":
-            print("It says calls: automatic, since no virtual person confirms what is proposed.")
+            told.append("It says calls: automatic, since no virtual person confirms what is proposed.")
+        for sentence in told:
+            screen.lines(screen.broken(sentence, 0))
         print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock")
         print(f"  {tablectl} watch --socket {folder}/control.sock")
         first = next(iter(self._table.cables))
@@ -161,8 +166,13 @@ class Evening:
         print(f"  echo {order} > {folder}/{ORDERS}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
-            print("Nobody plays: a technician stands at the table and does what test and calibrate ask for.")
-        print(f"\nThe truth is written to {folder}/truth.jsonl. Ctrl-C ends.\n")
+            nobody = (
+                "Nobody plays: a technician stands at the table and does what test and calibrate ask for."
+            )
+            screen.lines(screen.broken(nobody, 0))
+        screen.lines(
+            ("", *screen.broken(f"The truth is written to {folder}/truth.jsonl. Ctrl-C ends.", 0), "")
+        )
         if self._arguments.speed != 1:
             say(
                 f"the clock runs {self._arguments.speed:g} x as fast as life:"

@@ -303,7 +303,7 @@ def _show_recalled(recalled: Recalled) -> None:
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
     if again is None:
-        print("not judged again: no evidence that a judge takes")
+        print("nothing to judge again: it rests on no reading of a throw, spin or deal")
     elif again.differences:
         print("judged again, DIFFERENT:", *again.differences, sep="\n  ")
     else:

@@ -79,7 +79,7 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(
         prog="tablectl",
-        description="Work with an electronic dice or roulette table's controller.",
+        description="Work with the controller of an electronic dice, roulette or card table.",
         epilog=shell.IN_WORDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -134,7 +134,7 @@ def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
 
 _ANGLES = (60, 120, 300, 240, 0, 180, 90, 270)
 _AWAY = (12.0, 20.0, 32.0, 46.0, 64.0, 88.0)
-_LEADER = Stroke("#595959", 0.8)
+LEADER = Stroke("#595959", 0.8)
 
 
 class _Box(NamedTuple):
@@ -168,6 +168,8 @@ class Labels:
         self._drawing = drawing
         self._area = _Box(*upper_left, *lower_right)
         self._taken: list[_Box] = []
+        self._written: list[_Box] = []
+        self._first: TextMark | None = None
 
     def keep_free(self, at: Spot, radius: float) -> None:
         """Keep labels off this area."""
@@ -182,6 +184,10 @@ class Labels:
                 share = step / steps
                 self.keep_free((x + share * (x_next - x), y + share * (y_next - y)), radius)
 
+    def keep_words_free(self, words: TextMark) -> None:
+        """Keep labels off words that were written otherwise."""
+        self._taken.append(_box_of(words))
+
     def put(self, at: Spot, text: str, size: float = 12.0, *, colour: str = INK, must: bool = True) -> None:
         """Write a label near a spot; one that must be there takes the least crowded place."""
         tried: list[tuple[int, TextMark]] = []
@@ -192,6 +198,10 @@ class Labels:
                 if not self._area.holds(box):
                     continue
                 crowd = sum(box.meets(other) for other in self._taken)
+                if away > _AWAY[1]:
+                    crowd += sum(
+                        other.meets(part) for part in _parts(at, _end(at, box)) for other in self._written
+                    )
                 if crowd == 0:
                     self._write(words, box, at, away)
                     return
@@ -202,11 +212,29 @@ class Labels:
 
     def _write(self, words: TextMark, box: _Box, at: Spot, away: float) -> None:
         self._taken.append(box)
+        self._written.append(box)
         if away > _AWAY[1]:
-            x = min(max(at[0], box.left), box.right)
-            y = min(max(at[1], box.top), box.bottom)
-            self._drawing.line(at, (x, y), stroke=_LEADER)
+            end = _end(at, box)
+            # Beneath all labels, whose white edge keeps them readable.
+            marks = self._drawing.marks
+            beneath = next((i for i, mark in enumerate(marks) if mark is self._first), len(marks))
+            marks.insert(beneath, Line((at, end), LEADER))
+            self._taken += _parts(at, end)
+        self._first = self._first or words
         self._drawing.marks.append(words)
+
+
+def _end(at: Spot, box: _Box) -> Spot:
+    """Return where a leader from this spot to a label ends."""
+    return min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
+
+
+def _parts(at: Spot, end: Spot) -> list[_Box]:
+    """Return a leader as a row of small boxes, but for its beginning, which is what the label is about."""
+    (x, y), (x_end, y_end) = at, end
+    steps = max(int(max(abs(x_end - x), abs(y_end - y)) / 4), 1)
+    spots = [(x + (x_end - x) * i / steps, y + (y_end - y) * i / steps) for i in range(1, steps)]
+    return [_Box(left - 1, top - 1, left + 1, top + 1) for left, top in spots]
 
 
 def _placed(at: Spot, words: TextMark, angle: int, away: float) -> TextMark:

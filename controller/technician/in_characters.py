@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import wrap
 
 from controller.rules.dice.encounter import Hit
 from controller.technician.drawing import Spot
@@ -125,7 +126,7 @@ def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
         for i, row in enumerate(grid.lines())
     ]
     legend = "1, 2 let go and track; [n] at rest; H hit, X short, ? unclear; A, B impacts heard"
-    return [f" {edge}", *body, f" {edge}", legend]
+    return [f" {edge}", *body, f" {edge}", *wrap(legend, columns)]
 
 
 def _shown(die: DieShown) -> list[Touch]:

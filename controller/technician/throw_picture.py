@@ -15,7 +15,17 @@ from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene, sort_out
 from controller.rules.dice.stories import rings
 from controller.rules.dice.telling import Told, tell_stories
-from controller.technician.drawing import DIE_COLOURS, INK, PALE, SOFT, Drawing, Labels, Spot, Stroke
+from controller.technician.drawing import (
+    DIE_COLOURS,
+    INK,
+    PALE,
+    SOFT,
+    Drawing,
+    Labels,
+    Spot,
+    Stroke,
+    TextMark,
+)
 from controller.technician.sheet import HEIGHT, MARGIN, WIDTH, Exhibit, column, titled
 
 KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -294,7 +304,9 @@ def _table(drawing: Drawing, seen: ThrowSeen, scale: _Scale, labels: Labels) -> 
         drawing.line(*corners, stroke=_ZONE, fill=_ZONE_FILL)
         x = sum(x for x, _ in corners[:-1]) / len(zone.polygon)
         y = sum(y for _, y in corners[:-1]) / len(zone.polygon)
-        drawing.words((x, y + 4), zone.name or zone.kind, 12, anchor="middle", colour=SOFT)
+        words = TextMark((x, y + 4), zone.name or zone.kind, 12, "middle", SOFT)
+        drawing.marks.append(words)
+        labels.keep_words_free(words)
     x0, y0 = scale.spot((0.0, table.width_mm))
     x1, y1 = scale.spot((table.length_mm, 0.0))
     drawing.box((x0, y0), (x1 - x0, y1 - y0), _WALL)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from controller.technician.drawing import PAPER, Drawing, Labels, Line, Stroke, TextMark
+from controller.technician.drawing import LEADER, PAPER, Drawing, Labels, Line, Spot, Stroke, TextMark
 from controller.technician.pictures import as_svg, draw, see
 from controller.technician.png import as_png
 from tests.technician.recorded import attempt
@@ -58,6 +58,28 @@ def test_svg_is_well_formed_the_same_every_time_and_needs_nothing_else(log: str,
         "text",
     }
     assert "href" not in text
+
+
+@pytest.mark.parametrize(("log", "number"), [(log, number) for log, number in SHOWN if "craps" in log])
+def test_no_leader_crosses_words_on_top_of_them(log: str, number: int) -> None:
+    marks = drawing(log, number).marks
+    leaders = [(i, mark) for i, mark in enumerate(marks) if isinstance(mark, Line) and mark.stroke == LEADER]
+    for at, leader in leaders:
+        for words in marks[:at]:
+            if isinstance(words, TextMark):
+                assert not any(holds(words, spot) for spot in spots_of(leader)), words.text
+
+
+def spots_of(line: Line) -> list[Spot]:
+    """Give a straight line's spots, a twentieth of it apart, but for its ends."""
+    (x, y), (x_end, y_end) = line.spots
+    return [(x + (x_end - x) * i / 20, y + (y_end - y) * i / 20) for i in range(1, 20)]
+
+
+def holds(words: TextMark, spot: Spot) -> bool:
+    """Tell whether a spot lies in the words."""
+    x, y = spot
+    return words.left < x < words.left + words.width and words.at[1] - 0.7 * words.size < y < words.at[1]
 
 
 def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
