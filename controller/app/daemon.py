@@ -54,6 +54,12 @@ from controller.model.tables import TableSettings
 from controller.publish.events import TableStatus
 from controller.publish.sink import Chance
 
+_NAMES_OF_PARTS = {
+    "ruleset": "rule set",
+    "paytable": "pay table",
+    "table": "the table's file",
+    "approval": "there is no approval under this table's key",
+}
 TURN_S = 0.5
 """How often the daemon looks after its parts."""
 REOPEN_S = 5.0
@@ -369,7 +375,8 @@ class Daemon:
         parts = ("approval",) if before is None else changed(before.digests, self.digests)
         if parts:
             where = str(self.options.approved)
-            self.faults.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
+            named = ", ".join(_NAMES_OF_PARTS.get(part, part) for part in parts)
+            self.faults.began(Fault("identity_changed", where, f"not as approved: {named}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_clock_against_journal(self, live: RunningTable) -> None:

@@ -181,6 +181,8 @@ class _Clerk:
         self.shift = shift
         shift.faults.extend(standing)
         self._standing = {f"{span.cause} {span.what}": span for span in shift.faults}
+        self._before: dict[str, Span] = {}
+        """The faults that stood when the controller stopped last."""
         self._open_reviews: dict[int, Review] = {}
         self._lock: dict[str, Span] = {}
         self._away: dict[str, Span] = {}
@@ -189,14 +191,33 @@ class _Clerk:
 
     def enter(self, row: Row) -> None:
         """Enter a row, whatever it tells."""
+        if row.name == SESSION_STARTED:
+            self._restart(self.shift.last_us or row.wall.us)
         self.shift.last_n, self.shift.last_us = row.n, row.wall.us
         self.shift.synced = self.shift.synced and row.wall.synced
         if row.name in (FAULT_BEGAN, FAULT_OVER):
             began = _follow_fault(self._standing, row)
-            if began is not None:
+            if began is not None and not self._goes_on(began):
                 self.shift.faults.append(began)
         elif row.seq is not None and row.body is not None:
             self._outcome(outcome_of(row.body), row.wall.us)
+
+    def _restart(self, stopped_us: int) -> None:
+        """End the faults of a controller that has stopped, with its last row."""
+        for key, span in self._standing.items():
+            span.ended_us = stopped_us
+            self._before[key] = span
+        self._standing.clear()
+
+    def _goes_on(self, began: Span) -> bool:
+        """Go on with a fault that stood when the controller stopped, where the next one finds it again."""
+        key = f"{began.cause} {began.what}"
+        before = self._before.pop(key, None)
+        if before is None:
+            return False
+        before.ended_us = None
+        self._standing[key] = before
+        return True
 
     def _outcome(self, outcome: Outcome, wall_us: int) -> None:
         if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:

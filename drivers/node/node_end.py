@@ -50,6 +50,8 @@ class NodeEnd:
         self._seq = 0
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
+        self.pings = 0
+        """How often the table has asked for the clock in this session; before it knows no reading counts."""
 
     @property
     def in_session(self) -> bool:
@@ -130,6 +132,7 @@ class NodeEnd:
         self._reorder.losses(now_us, at_once=True)
         match sentence.verb:
             case "ping":
+                self.pings += 1
                 got = {"id": sentence.fields.get("id", ""), "got": str(now_us % (1 << 32))}
                 self._say(now_us, "pong", got)
             case "resend":
@@ -155,6 +158,7 @@ class NodeEnd:
             self._said.clear()
             self._answers.clear()
             self._seq = 0
+            self.pings = 0
         if self._reorder.place(sentence.seq, now_us) != "next":
             return
         self._say(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})

@@ -13,6 +13,7 @@ from controller.model.homography import Homography
 from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieRest, Switch, kind_of
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import CLOCK_US, Hello
+from drivers.node.times import FIRST_PINGS
 from drivers.readings import COMMON, texts_of
 from drivers.shoe.device import LID_SWITCH, ShoeSettings
 from drivers.shoe.protocol import ShoeSpeaker
@@ -118,6 +119,9 @@ class Board:
         self.hung = False
         self.deaf = False
         self.lamps: dict[str, str] = {}
+        self._switches: dict[tuple[str, str], Switch] = {}
+        """How each stands that has changed."""
+        self._greeted = False
         self._sensors = sensors or {0: Sensor(name, reads)}
         self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
         """The table's devices that it speaks for."""
@@ -145,9 +149,20 @@ class Board:
                 self.lamps[command.fields.get("name", "")] = command.fields.get("shows", "")
             says = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
             self._end.acknowledge(clock_us, command.number, ok=known, says=says)
+        self._tell_switches(now_us)
+
+    def _tell_switches(self, now_us: int) -> None:
+        """Tell a table that has begun to listen how the switches stand, as a real board does."""
+        listens = self._end.pings >= FIRST_PINGS
+        if listens and not self._greeted:
+            for switch in tuple(self._switches.values()):
+                self.sense(now_us, msgspec.structs.replace(switch, t=now_us))
+        self._greeted = listens
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Report what was seen, stamped with the board's clock of that moment."""
+        if isinstance(reading, Switch):
+            self._switches[reading.dev, reading.name] = reading
         if self.hung:
             return
         kind, fields = texts_of(reading)

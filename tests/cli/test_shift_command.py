@@ -89,6 +89,23 @@ def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     assert "cam: unplugged, lasts" in text
 
 
+def test_a_fault_that_stood_at_a_restart_is_told_once_and_ends_where_it_was_not_found_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = rig_in(tmp_path)
+    failed, late = (
+        {"code": code, "where": "cam", "found": "as found"} for code in ("test_failed", "readings_late")
+    )
+    for found in ([failed, late], [failed]):
+        with rig.open() as journal:
+            begin(journal)
+            for fault in found:
+                durable(journal.note("fault.began", fault))
+    told = json.loads(shift(capsys, "--journal", str(rig.place.journal), "--json"))
+    lasting = [(fault["cause"], fault["ended_us"] is None) for fault in told["faults"]]
+    assert lasting == [("test_failed", True), ("readings_late", False)]
+
+
 def test_a_page_holds_every_result_and_nothing_that_a_browser_would_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

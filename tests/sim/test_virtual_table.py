@@ -14,6 +14,7 @@ from controller.model.readings import (
     DeviceUp,
     DieAt,
     Input,
+    Switch,
     WallImpact,
     WheelStatus,
 )
@@ -206,6 +207,22 @@ def test_a_stuck_button_is_heard_as_often_as_it_is_pressed() -> None:
     assert len(pressed) == 10
     refused = [outcome.type for outcome in house.outcomes if not outcome.type.startswith("device.")]
     assert refused == ["input.refused"] * 10
+
+
+def test_a_door_that_was_opened_while_nobody_listened_is_told_when_the_table_is_back() -> None:
+    house = House("craps", attempts=1)
+    house.after(2)
+    cable = house.table.cables["console"]
+    cable.pull()
+    house.after(1)
+    house.fault("open_door", "console", seconds=30)
+    house.after(1)
+    assert [reading for reading in house.readings if isinstance(reading, Switch)] == []
+    cable.plug("console")
+    house.after(8)
+    (door,) = [reading for reading in house.readings if isinstance(reading, Switch)]
+    assert (door.dev, door.name, door.open) == ("console", "door", True)
+    assert "table.locked" in [outcome.type for outcome in house.outcomes]
 
 
 def test_a_wheels_setting_that_somebody_changed_keeps_it_down_until_it_is_right() -> None:
