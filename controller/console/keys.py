@@ -3,11 +3,11 @@
 A key is a word to the table with its arguments. What the controller does not list for this role is no key.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from controller.console.seen import Floor
+from controller.console.seen import Data, Floor
 
 Say = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
@@ -16,6 +16,17 @@ SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "thre
 """Seats to touch, as many as such a table has at most."""
 _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
+_HEADINGS: tuple[tuple[str, str], ...] = (
+    ("run_out", "run-out"),
+    ("closing", "closing time"),
+    ("void", "abandon"),
+    ("dice_set", "dice set"),
+    ("open_table", "open"),
+    ("lock", "lock"),
+    ("close_table", "close"),
+    ("test_mode", "test"),
+)
+"""What a heading says of the words below it."""
 _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
@@ -37,6 +48,8 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
 """Words without arguments that change no result: one touch."""
+_PLAYS = frozenset({"no_more_bets", "open_bets", "start_roll"})
+"""Of these, what means nothing while the table is locked: no bet is taken and nothing is thrown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,9 @@ class Key:
     confirm_label: str = "Yes"
 
 
+UNLOCK = Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """A word with something to choose first: rows of keys, then the key that says it."""
@@ -58,13 +74,16 @@ class Form:
     word: str
     title: str
     fields: tuple[str, ...]
-    """Of dice, number, seat, seats, card, to, count, chips: each a row to choose from."""
+    """Of dice, number, seat, seats, card, to, wrong, count, chips: each a row to choose from."""
     submit: str
     what: str = ""
     """The attempt that it is bound to."""
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
+    """What is chosen from the beginning."""
+    cards: tuple[tuple[str, str], ...] = ()
+    """The cards of a deal that is called, each with its position: one of them was read wrong."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
@@ -84,6 +103,8 @@ class Ruling:
 class Group:
     """Keys of the table itself under one heading."""
 
+    name: str
+    """Stays the same while the heading changes: an open group stays open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -99,6 +120,8 @@ class Keys:
     forms: tuple[Form, ...] = ()
     """What is chosen at this moment of play: who acts, who buys, who throws."""
     table: tuple[Group, ...] = field(default=())
+    unlock: Key | None = None
+    """Stands beside what locked the table."""
     approvals: Mapping[str, Key] = field(default_factory=dict)
     """What clears a fault that only a person clears, by what is approved."""
 
@@ -113,6 +136,7 @@ def keys_for(floor: Floor, role: str) -> Keys:
         now=tuple(_now(floor, may - ruled)),
         forms=tuple(_forms(floor, may - ruled)),
         table=tuple(_table(floor, may)),
+        unlock=UNLOCK if "unlock" in may else None,
         approvals={
             what: Key(label, {"approve": what}, "go", question, label)
             for what, (label, question) in APPROVALS.items()
@@ -156,16 +180,16 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             say = {"name": void, "what": str(number), "reason": code}
             shown = label if code == "called" else f"{label}: {words}"
             yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
-    if kind == "correction" and "settled" in may:
-        done = f"All of {named} is paid?"
+    if kind == "correction" and "settled" in may and "paid" not in may:
+        label, done = "All is paid", f"All of {named} is paid?"
         if _void(floor, number):
-            done = (
-                f"All stakes of {named} are back?"
+            label, done = (
+                ("Stakes are back", f"All stakes of {named} are back?")
                 if attempt == "deal"
-                else f"{named.capitalize()} stays void?"
+                else (f"It stays {_VOID_LABELS[attempt]}", f"{named.capitalize()} stays void?")
             )
         question = f"{done} After this nothing changes it."
-        yield Key("Settled", {"name": "settled", "what": str(number)}, "quiet", question, "Settled")
+        yield Key(label, {"name": "settled", "what": str(number)}, "quiet", question, label)
 
 
 def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], floor: Floor) -> Iterator[Form]:
@@ -175,19 +199,40 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
     if "set_number" in may:
         yield Form("set_number", "The ball lies in", ("number",), f"Rule {{}} for {named}", str(number))
     if attempt == "deal" and "set_card" in may:
-        seats = (*_seated(floor), "dealer")
-        yield Form(
-            "set_card", "A card that was not read", ("to", "card"), f"Enter {{}} in {named}", str(number),
-            seats=seats,
-        )  # fmt: skip
+        yield from _card_forms(floor, number, kind)
     if attempt == "deal" and kind != "proposed":
         yield from _acts(floor, may, str(number))
 
 
+def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
+    """Yield what enters a card: the missing ones of a review, one for another of a deal that is called."""
+    submit = f"Enter {{}} in deal {number}"
+    if kind != "correction":
+        lacks = () if floor.awaited is None else floor.awaited.lacks
+        if lacks:
+            yield Form(
+                "set_card", "A card that was not read", ("card", "to"), submit, str(number), seats=lacks,
+                chosen=lacks[:1],
+            )  # fmt: skip
+        return
+    data = _last_told(floor, number)
+    if data is None or data.hands is None or data.dealer is None:
+        seats = (*_seated(floor), "dealer")
+        yield Form("set_card", "A card that was not read", ("card", "to"), submit, str(number), seats=seats)
+        return
+    hands = {**data.hands, "dealer": data.dealer}
+    cards = tuple((position, card) for position, hand in hands.items() for card in hand)
+    yield Form("set_card", "A card that was read wrong", ("wrong", "card"), submit, str(number), cards=cards)
+
+
+def _last_told(floor: Floor, number: int | None) -> Data | None:
+    told = next((result.told for result in floor.results if result.number == number), ())
+    return told[-1].data if told else None
+
+
 def _void(floor: Floor, number: int | None) -> bool:
     """Return whether an attempt holds as one that does not count: its wagers are not paid (!T-14)."""
-    told = next((result.told for result in floor.results if result.number == number), ())
-    data = told[-1].data if told else None
+    data = _last_told(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
 
@@ -211,21 +256,25 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
         if attempt.under_way:
             say["what"] = str(attempt.number)
             yield Key(named, say, "stop")
+            if attempt.word == "deal":  # cards lie still: there is time for the cause
+                for code, words in _VOID_CAUSES[1:]:
+                    label = f"{named}: {words}"
+                    question = f"{label} for deal {attempt.number}?"
+                    yield Key(label, {**say, "reason": code}, "stop", question, label)
         elif attempt.word == "spin":  # before the ball is seen: for the launch of this second
             yield Key(named, say, "stop", "Stop the spin that is launched now?", named)
     if "confirm_late" in may:
         for late in floor.late:
             yield Key(f"It stands: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
     for word, (label, look) in _PLAIN.items():
-        if word in may:
+        if word in may and not (floor.lock == "locked" and word in _PLAYS):
             returned = word == "paid" and floor.game == "three_card" and _void(floor, floor.standing)
             yield Key("Stakes are back" if returned else label, {"name": word}, look)
     for what in floor.state.inspect if "inspected" in may else ():
         yield Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what}, "go")
-    if "settled" in may:
-        yield Key(
-            "Settled", {"name": "settled"}, "quiet", "The winner is paid? After this nothing changes it."
-        )
+    if "settled" in may and "paid" not in may:
+        question = "The winner is paid? After this nothing changes it."
+        yield Key("The winner is paid", {"name": "settled"}, "quiet", question, "The winner is paid")
 
 
 def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
@@ -294,13 +343,17 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     dice_set = Form("dice_set", "Set of dice in play", ("set",), "", seats=DICE_SETS)
     forms = (dice_set,) if "dice_set" in may else ()
     if play or forms:
-        yield Group("Game", tuple(play), forms)
-    yield Group("Table", tuple(_doors(may)))
+        yield Group("play", _heading(play, forms), tuple(play), forms)
+    if doors := tuple(_doors(may)):
+        yield Group("table", _heading(doors), doors)
+
+
+def _heading(keys: Iterable[Key], forms: Iterable[Form] = ()) -> str:
+    words = {str(key.say["name"]) for key in keys} | {form.word for form in forms}
+    return ", ".join(says for word, says in _HEADINGS if word in words).capitalize()
 
 
 def _doors(may: frozenset[str]) -> Iterator[Key]:
-    if "unlock" in may:
-        yield Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
     if "lock" in may:
         for reason in _LOCK_REASONS:
             yield Key(f"Lock: {reason}", {"name": "lock", "reason": reason}, "quiet")

@@ -30,6 +30,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     seen: str = ""
     proposes: str = ""
     may: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    """Positions of a deal with a card that is still to be entered."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

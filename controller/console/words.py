@@ -186,6 +186,9 @@ _PROMPTS: Mapping[str, str] = {
 """What a key waits for, by field."""
 
 
-def prompt(fields: Sequence[str]) -> str:
-    """Describe what is to be touched before a key can be."""
-    return f"Touch {' and '.join(_PROMPTS[field] for field in fields)}"
+def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
+    """Describe what is to be touched before a key can be; whose card it is may be chosen already."""
+    if "wrong" in fields:
+        return "Touch the wrong card, then what it is"
+    open_ = [field for field in fields if not (field == "to" and chosen)]
+    return f"Touch {' and '.join(_PROMPTS[field] for field in open_)}"

@@ -432,6 +432,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     proposes: str = ""
     may: tuple[str, ...] = ()
     """The rulings that are taken now."""
+    lacks: tuple[str, ...] = ()
+    """The positions of a deal with a card that was not read or not counted, for staff to enter."""
 
     @property
     def headline(self) -> str:

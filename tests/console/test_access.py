@@ -45,7 +45,7 @@ def test_a_review_and_what_follows_is_readable_and_large_enough(
     ann.page.locator("#yes").tap()
     ann.reads("Call back roll")
     ann.open("Call back roll")
-    ann.open("Table")
+    ann.open("Lock, close")
     is_accessible(ann.page)
     assert ann.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -132,11 +132,9 @@ def test_a_shooter_is_named_by_touching_a_seat(screens: Screens, sign_in: SignIn
 
 def test_a_lock_says_who_and_why_and_what_unlocks_it(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
-    ann.open("Table")
+    ann.open("Lock, close")
     ann.touch("Lock: Dealer's break")
-    ann.reads(
-        "Locked by boxperson (ann)", "Unlocks when a member of staff unlocks it: touch Table, then Unlock."
-    )
+    ann.reads("Locked by boxperson (ann)", "Unlocks when a member of staff unlocks it.")
     expect(ann.page.locator("#trouble")).not_to_contain_text("tablectl")
     ann.touch("Unlock")
     ann.page.locator("#yes").tap()
@@ -177,6 +175,21 @@ def test_a_killed_table_is_said_at_once_and_its_state_is_there_when_it_is_back(
     ann.touch("No Roll")
     ann.page.locator("#yes").tap()
     ann.is_told(f"Roll {roll}: No Roll")
+    display.close()
+
+
+def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
+    screens: Screens, display: Page, browser: Browser
+) -> None:
+    screens.play(throw(0, (2, 2)))
+    expect(display.locator(".big .total")).to_have_text("4")
+    # Without its program the page shows what came with it, and nothing that is told to it later.
+    late = browser.new_context(viewport={"width": 1280, "height": 800}, java_script_enabled=False).new_page()
+    late.goto(f"{screens.url}/display")
+    for part in (".puck", ".phase", ".big .total", ".verdict", ".bets", ".past li"):
+        assert late.locator(part).all_inner_texts() == display.locator(part).all_inner_texts(), part
+    assert late.locator(".past .die").count() == display.locator(".past .die").count() > 0
+    late.context.close()
     display.close()
 
 

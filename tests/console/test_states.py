@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 
+import msgspec
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from controller.console.feed import Now
 from controller.console.seen import (
@@ -24,6 +25,7 @@ from controller.console.seen import (
     ThreeCard,
 )
 from controller.model.geometry import STANDARD_POCKETS
+from controller.technician.drawing import DIE_COLOURS
 from tests.console.drawn import PAGES, SMALL_SCREEN, board_of, display_drawn, drawn, opened
 from tests.console.test_access import is_accessible
 
@@ -44,10 +46,14 @@ def table(game: str = "craps", *may: str, **told: object) -> Floor:
     return Floor(table=game, ruleset=game, game=game, may=words, **told)  # type: ignore[arg-type]  # each its own type
 
 
-def review(attempt: str, *may: str, reason: str = "power_lost", **told: object) -> dict[str, object]:
+def review(
+    attempt: str, *may: str, reason: str = "power_lost", lacks: tuple[str, ...] = (), **told: object
+) -> dict[str, object]:
     """Return what a table tells of an attempt under review."""
     why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
-    waits = Awaited(attempt=attempt, number=7, state="review", reasons=(why,), missing=(why,), may=may)
+    waits = Awaited(
+        attempt=attempt, number=7, state="review", reasons=(why,), missing=(why,), may=may, lacks=lacks
+    )
     word = AttemptOutcome(type=f"{attempt}.review", sequence=7, data=Data(reasons=(why,)))
     return {
         "awaited": waits,
@@ -128,6 +134,47 @@ STATES: Mapping[str, Floor] = {
         state=State(three_card=ThreeCard(seats=("2", "5"))),
         **review("deal", "misdeal", "set_card", reason="missing_reading"),
     ),
+    "a card of a deal is missing": table(
+        "three_card",
+        "misdeal",
+        "set_card",
+        "fold",
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        acted={"2": "play", "5": "play"},
+        **review("deal", "misdeal", "set_card", reason="unread_card", lacks=("dealer",)),
+    ),
+    "cards of two positions are missing": table(
+        "three_card",
+        "misdeal",
+        "set_card",
+        "fold",
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        acted={"2": "play", "5": "play"},
+        **review("deal", "misdeal", "set_card", reason="unread_card", lacks=("5", "dealer")),
+    ),
+    "cards are out": table(
+        "three_card",
+        "misdeal",
+        "play",
+        "fold",
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        attempt=Attempt(word="deal", number=7, under_way=True, open=True),
+    ),
+    "a locked wheel": table(
+        "roulette",
+        "no_more_bets",
+        "open_bets",
+        "unlock",
+        "close_table",
+        lock="locked",
+        pockets=POCKETS,
+        locked=Lock(
+            by="dealer",
+            who="bob",
+            says="Dispute at the table",
+            clears="when a member of staff unlocks it",
+        ),
+    ),
     "a spin that can be called back": table(
         "roulette",
         "no_spin",
@@ -142,6 +189,7 @@ STATES: Mapping[str, Floor] = {
     "a deal that can be called back": table(
         "three_card",
         "misdeal",
+        "set_card",
         "settled",
         "seats",
         standing=7,
@@ -157,6 +205,15 @@ STATES: Mapping[str, Floor] = {
         "leave",
         "void",
         "closing",
+        state=State(high_roller=HIGH_ROLLER),
+        attempt=Attempt(number=7),
+    ),
+    "cards are sold, all have bought": table(
+        "high_roller",
+        "start_roll",
+        "buy",
+        "leave",
+        "lock",
         state=State(high_roller=HIGH_ROLLER),
         attempt=Attempt(number=7),
     ),
@@ -266,7 +323,17 @@ def test_the_drawing_below_the_keys_is_one_touch_away(browser: Browser, state: s
     page.close()
 
 
-@pytest.mark.parametrize("state", ["dice under review", "a spin under review", "proposed"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        "dice under review",
+        "a spin under review",
+        "a spin read twice, each time otherwise",
+        "a card of a deal is missing",
+        "cards of two positions are missing",
+        "proposed",
+    ],
+)
 def test_what_rules_an_attempt_is_wholly_in_view(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
     expect(page.locator(".rulings .submit")).to_be_in_viewport(ratio=1)
@@ -316,8 +383,8 @@ def test_wherever_the_page_is_scrolled_to_the_head_says_what_waits(browser: Brow
 
 def test_locking_is_in_view_however_many_results_there_are(browser: Browser) -> None:
     page = drawn(browser, STATES["bets may be closed, after twelve spins"])
-    expect(page.locator("summary", has_text="Table")).to_be_in_viewport(ratio=1)
-    page.locator("summary", has_text="Table").tap()
+    expect(page.locator("summary", has_text="Lock, close")).to_be_in_viewport(ratio=1)
+    page.locator("summary", has_text="Lock, close").tap()
     expect(page.get_by_role("button", name="Lock").first).to_be_in_viewport(ratio=1)
     page.close()
 
@@ -336,7 +403,6 @@ def test_the_second_half_of_a_double_tap_says_nothing(browser: Browser) -> None:
 
 def test_the_second_half_of_a_double_tap_answers_no_question(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
-    page.locator("summary", has_text="Table").tap()
     page.get_by_role("button", name="Unlock", exact=True).evaluate(
         "one => { one.click(); document.getElementById('yes').click(); }"
     )
@@ -347,12 +413,110 @@ def test_the_second_half_of_a_double_tap_answers_no_question(browser: Browser) -
 
 def test_a_question_is_taken_back_once_its_key_is_gone(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
-    page.locator("summary", has_text="Table").tap()
     page.get_by_role("button", name="Unlock", exact=True).tap()
     expect(page.locator("#question")).to_have_text("Unlock the table?")
-    page.evaluate("""() => { document.querySelector('[data-panel="table"]').innerHTML = "";
-        document.dispatchEvent(new CustomEvent("panel", {detail: "table"})) }""")
+    page.evaluate("""() => { document.querySelector('[data-panel="trouble"]').innerHTML = "";
+        document.dispatchEvent(new CustomEvent("panel", {detail: "trouble"})) }""")
     expect(page.locator("#confirm")).not_to_be_visible()
+    page.close()
+
+
+def said_by(page: Page) -> list[str]:
+    """Return what the page says to the table from now on, as it says it."""
+    said: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method == "POST":
+            said.append(request.post_data or "")
+
+    page.on("request", note)
+    return said
+
+
+def test_a_missing_card_is_entered_in_three_touches(browser: Browser) -> None:
+    page = drawn(browser, STATES["a card of a deal is missing"])
+    key = page.locator(".rulings .submit")
+    expect(key).to_have_text("Touch the card")
+    page.get_by_label("Q", exact=True).tap()
+    page.get_by_label("clubs", exact=True).tap()
+    expect(key).to_have_text("Enter dealer, Q♣ in deal 7")
+    said = said_by(page)
+    with page.expect_request("**/say"):
+        key.tap()
+    assert msgspec.json.decode(said[0]) == {
+        "name": "set_card", "what": "7", "card": "Qc", "seat": "dealer", "of_review": True,
+    }  # fmt: skip
+    page.close()
+
+
+def test_of_two_missing_cards_only_their_positions_can_be_chosen(browser: Browser) -> None:
+    page = drawn(browser, STATES["cards of two positions are missing"])
+    assert page.locator('.rulings input[name="seat"]').evaluate_all("all => all.map(one => one.value)") == [
+        "5",
+        "dealer",
+    ]
+    expect(page.locator('.rulings input[name="seat"][value="5"]')).to_be_checked()
+    page.close()
+
+
+def test_a_card_read_wrong_is_replaced_by_touching_it_and_what_it_is(browser: Browser) -> None:
+    page = drawn(browser, STATES["a deal that can be called back"])
+    page.locator("summary", has_text="Call back").tap()
+    page.get_by_label("seat 2: 7♣").tap()
+    page.locator(".callback").get_by_label("2", exact=True).tap()
+    page.get_by_label("hearts").tap()
+    key = page.locator(".callback .submit")
+    expect(key).to_have_text("Enter seat 2: 7♣ is 2♥ in deal 7")
+    said = said_by(page)
+    with page.expect_request("**/say"):
+        key.tap()
+    assert msgspec.json.decode(said[0]) == {
+        "name": "set_card", "what": "7 7c", "card": "2h", "seat": "2",
+    }  # fmt: skip
+    page.close()
+
+
+def test_a_misdeal_has_its_cause_while_the_cards_are_out(browser: Browser) -> None:
+    page = drawn(browser, STATES["cards are out"])
+    page.get_by_role("button", name="Misdeal: Cheating suspected").tap()
+    expect(page.locator("#question")).to_have_text("Misdeal: Cheating suspected for deal 7?")
+    page.close()
+
+
+def test_a_locked_wheel_has_no_keys_for_bets_and_its_unlock_beside_the_reason(browser: Browser) -> None:
+    page = drawn(browser, STATES["a locked wheel"])
+    for key in ("No More Bets", "Open bets"):
+        expect(page.get_by_role("button", name=key, exact=True)).to_have_count(0)
+    expect(page.locator("#trouble").get_by_role("button", name="Unlock")).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_the_dice_of_a_review_are_named_as_they_are_drawn(browser: Browser) -> None:
+    page = drawn(browser, STATES["dice under review"])
+    for place, colour in enumerate(DIE_COLOURS):
+        row = page.locator(".rulings .faces legend").nth(place)
+        expect(row).to_contain_text(("Die 1: the blue dot", "Die 2: the orange square")[place])
+        assert colour in row.inner_html()
+    page.close()
+    page = drawn(browser, STATES["proposed"])
+    assert page.locator(".rulings .faces legend").all_inner_texts() == ["One die", "The other"]
+    page.close()
+
+
+@pytest.mark.parametrize("word", ["Settled", "Table", "Game"])
+@pytest.mark.parametrize("state", ["a shooter is to be named", "a spin that can be called back"])
+def test_no_key_bears_a_word_that_does_not_tell(browser: Browser, state: str, word: str) -> None:
+    page = drawn(browser, STATES[state])
+    open_all(page)
+    expect(page.locator("button, summary", has_text=re.compile(f"^{word}$"))).to_have_count(0)
+    page.close()
+
+
+def test_what_sells_a_card_is_in_view_with_twelve_seats(browser: Browser) -> None:
+    page = drawn(browser, STATES["cards are sold, all have bought"])
+    expect(page.locator("form[data-word=buy] .submit")).to_be_in_viewport(ratio=1)
+    page.locator("summary", has_text="Leaves the table").tap()
+    expect(page.get_by_role("button", name="Leaves the table: seat 3")).to_be_in_viewport(ratio=1)
     page.close()
 
 

@@ -31,11 +31,12 @@
     said.scrollIntoView({ block: "nearest" });
   }
 
-  async function say({ word, touched, once }) {
+  async function say({ word, touched, once, form }) {
     show("…", true);
     try {
       const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
+      if (told.ok && form?.isConnected) { form.reset(); refresh(form); } // what was said is not said again
       if (told.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
@@ -46,7 +47,7 @@
   // A ruling on a review is for that alone: where somebody else has ruled meanwhile it is refused.
   function bound(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
-    return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep };
+    return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
   }
 
   // A word that named no attempt stands though its key names one by now.
@@ -94,14 +95,22 @@
       else if (first.name === "seats") word.seats = chosen;
       else if (first.name === "count") word.count = Number(value);
       else if (first.name === "chips") { if (value) word.what = value; }
-      else word[first.name] = value;
-      if (first.name === "seat") shown.push(/^\d+$/.test(value) ? `seat ${value}` : value);
+      else if (first.name === "wrong") {
+        const [seat, card] = value.split(" ");
+        word.seat = seat;
+        word.what = `${word.what} ${card}`;
+      } else word[first.name] = value;
+      if (first.name === "wrong") shown.push(fields.querySelector(":checked").ariaLabel);
+      else if (first.name === "seat") shown.push(/^\d+$/.test(value) ? `seat ${value}` : value);
       else if (first.name === "count") shown.push(value === "0" ? "pass" : value);
       else if (first.name !== "suit") shown.push(chosen.join(", "));
     }
     if (word.name === "set_card" && form.querySelector('[name="suit"]')) {
       const sign = { s: "♠", h: "♥", d: "♦", c: "♣" }[word.card.slice(-1)];
-      shown[shown.length - 1] += sign ?? "";
+      const card = `${word.card.slice(0, -1).replace("T", "10")}${sign ?? ""}`;
+      const wrong = shown.find((one) => one.includes(": "));
+      const whose = /^\d+$/.test(word.seat) ? `seat ${word.seat}` : word.seat;
+      return { word, shown: wrong ? `${wrong} is ${card}` : `${whose}, ${card}` };
     }
     return { word, shown: word.dice ? word.dice.join("-") : shown.join(", ") };
   }
@@ -110,7 +119,7 @@
     const submit = form.querySelector(".submit");
     const made = wordOf(form);
     submit.disabled = made === null;
-    if (made) submit.textContent = form.dataset.label.replace("{}", made.shown);
+    submit.textContent = made ? form.dataset.label.replace("{}", made.shown) : submit.dataset.prompt;
   }
 
   document.addEventListener("change", (event) => {
@@ -139,6 +148,10 @@
       else say(entry);
     }
   });
+  // What was opened among the keys of play is in view too, as far as there is room.
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
+  }, true);
   // What was opened to call a result back is wholly in view, on a small screen too.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();

@@ -16,6 +16,7 @@ from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
 from controller.machines.results import Decided, Results, StandingCall
 from controller.model.effects import Basis
+from controller.model.outcomes import Awaited
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
@@ -66,6 +67,8 @@ class Deals:
         self._health = health
         self._readings: list[Reading] = []
         self._basis = Basis(decided_at_us=0)
+        self._found_first: tuple[Reason, ...] = ()
+        self._found: tuple[Reason, ...] = ()
         self._seats: tuple[str, ...] = ()
         self._runs_on_from_us: int | None = None
         self._late = ""
@@ -235,11 +238,13 @@ class Deals:
             self._agenda.set_timer("deal", t + round(wait_s * SECOND_US))
 
     def _decide(self, t: int, verdict: DealVerdict) -> None:
+        self._found_first = self._found = verdict.reasons
         self._agenda.stop_timer("deal")
         self._note_basis(t)
         self.attempts.judged(t, verdict)
 
     def _reconsider(self, t: int, verdict: DealVerdict) -> None:
+        self._found = verdict.reasons
         self._note_basis(t)
         self.attempts.reconsider(verdict)
 
@@ -323,6 +328,16 @@ class Deals:
             )
         self._readings = readings
         return dealt
+
+    def awaited(self) -> Awaited | None:
+        """Return what is still open of a deal under review: what people entered meanwhile is no longer."""
+        awaited = self.attempts.awaited()
+        if awaited is None:
+            return None
+        kept = [one for one in awaited.reasons if one in self._found or one not in self._found_first]
+        new = [one for one in self._found if one not in kept]
+        lacks = self._layout().lacking if awaited.state == "review" else ()
+        return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
         """Judge the present deal on what was seen so far."""

@@ -14,6 +14,7 @@ from controller.machines.results import Result, StandingCall
 from controller.machines.setup import written
 from controller.model.conversion import converter_of
 from controller.model.outcomes import (
+    Awaited,
     Bets,
     Data,
     DealCalled,
@@ -171,6 +172,10 @@ class ThreeCard(PlaysAttempts):
     def next_numbers(self) -> Mapping[str, int]:
         """Return the numbers of the next deal and of the present round of bets."""
         return {"deal": self.attempts.number + 1, "round": self._round}
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now, and which cards are still to be entered."""
+        return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
         """Return what the positions of the present deal did so far."""

@@ -75,6 +75,15 @@ class Layout:
         """The positions with a card that could not be read."""
         return tuple(p for p in self.positions if any(held.face is None for held in self.hands[p]))
 
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The positions where a card can be entered that replaces none: unread, or never counted.
+
+        Where the shoe does not say whom it deals to, a card that was not counted moved all that followed it.
+        """
+        short = {position for position, count in self.wrong.items() if count < CARDS_EACH and self.directed}
+        return tuple(p for p in self.positions if p in short or p in self.unread)
+
     def repeats(self, *, entered: bool) -> bool:
         """Return whether a card came twice: among those of the shoe, or (`entered`) among all."""
         faces = [

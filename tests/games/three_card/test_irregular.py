@@ -4,7 +4,7 @@ import pytest
 
 from controller.machines.setup import State
 from controller.model.effects import Proposed
-from controller.model.outcomes import Bets, DealCorrected, DealReview, DealVoid
+from controller.model.outcomes import Awaited, Bets, DealCorrected, DealReview, DealVoid
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp
 from controller.model.verdicts import DealVerdict, Ruling
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, codes, seated
@@ -109,6 +109,25 @@ def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -
     assert (called(played).hands["2"], called(played).grade, called(played).by) == (
         ("7s", "7d", "9h"), "person", "dealer",
     )  # fmt: skip
+
+
+def still_open(table: Table) -> Awaited:
+    """Return what the deal under review waits for once time has run on."""
+    table.played.session.advance(table.now + SECOND_US)
+    awaited = table.played.session.awaited()
+    assert awaited is not None
+    return awaited
+
+
+def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_for_no_others() -> None:
+    table = seated().deals(HANDS | {"2": "7s 7d ?", "dealer": "? Kc 8d"}).act(p1="play", p2="play")
+    assert still_open(table).lacks == ("2", "dealer")
+    awaited = still_open(table.says("set_card", card="9h", seat="2"))
+    assert awaited.lacks == ("dealer",)
+    assert [one.seen for one in awaited.reasons] == ["a card of the dealer could not be read"]
+    awaited = still_open(table.says("set_card", card="9h", seat="dealer"))
+    assert awaited.lacks == ()
+    assert [one.seen for one in awaited.reasons] == ["a card is in two hands as read and entered"]
 
 
 def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it() -> None:
