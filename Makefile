@@ -119,6 +119,7 @@ pictures: .venv/.dev
 	draw craps-12-034-voids 9 roll; \
 	draw roulette-american 1 spin; \
 	draw roulette-american 2 too-few-revolutions
+	@$(BIN)/python -m tests.benchmarks.reading_time docs/pictures/reading-time.svg >/dev/null
 	@$(BIN)/python -m tests.console.pictures docs/pictures/screens
 	@$(BIN)/python -m tests.cli.pictures docs/pictures/terminal
 

@@ -23,7 +23,7 @@ KEPT = HERE / "releases.json"
 NAMES = sorted(
     file.stem
     for file in HERE.glob("*.py")
-    if not file.stem.startswith(("_", "test_")) and file.stem != "figures"
+    if not file.stem.startswith(("_", "test_")) and file.stem not in ("figures", "reading_time")
 )
 MAX_RUNS = 3
 """A benchmark that misses something is run so often."""
