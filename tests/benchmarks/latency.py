@@ -16,12 +16,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Self
 
 import apsw
 
 from controller.app.clock import MonotonicClock
 from controller.app.daemon import Daemon
 from controller.app.options import Options
+from controller.cli.run import SWITCH_S
 from controller.model.readings import AnyReading
 from controller.rules.dice.judge import judge_throw
 from controller.settings.tables import load_table
@@ -31,6 +33,7 @@ from tests.benchmarks.figures import Figure, tell
 from tests.scenes import TABLE, rest_of, throw
 
 GOAL = 2.0
+PROBE_S, ALONE_S = 0.002, 5.0
 CALLED = b'"type":"roll.called"'
 
 
@@ -76,6 +79,38 @@ def play(daemon: Daemon, readings: list[AnyReading]) -> None:
         daemon.inlet.post(reading)
 
 
+class LockProbe:
+    """A thread that wakes every 2 ms and needs the interpreter's lock: how much later it has it."""
+
+    def __init__(self) -> None:
+        self.waits_s: list[float] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start to probe."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._over.is_set():
+            start = time.perf_counter()
+            time.sleep(PROBE_S)
+            self.waits_s.append(time.perf_counter() - start - PROBE_S)
+
+
+def alone_s(seconds: float) -> list[float]:
+    """Probe while this process does nothing else: what the kernel's timer and scheduler cost."""
+    with LockProbe() as probe:
+        time.sleep(seconds)
+    return probe.waits_s
+
+
 def latencies_s(folder: Path, throws: int) -> list[float]:
     """Throw so often; give how long after each call might be made it was told."""
     options = Options(
@@ -115,8 +150,10 @@ def busy_cores(count: int) -> Iterator[None]:
 
 def measure(throws: int, beside: str) -> bool:
     """Print a row and return whether the goal is met; `beside` says what else the machine does."""
+    bare = alone_s(ALONE_S)
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        told = latencies_s(Path(folder), throws)
+        with LockProbe() as probe:
+            told = latencies_s(Path(folder), throws)
         commits = commits_s(Path(folder), 10 * throws)
     judged = judgements_s(throw(0), throws)
     floor = p99(commits) + p99(judged)
@@ -135,6 +172,18 @@ def measure(throws: int, beside: str) -> bool:
             "ms",
             "commit p99 + judge p99",
         ),
+        Figure(
+            f"wait for the interpreter's lock, p99{beside}",
+            p99(probe.waits_s) * 1e3,
+            p99(bare) * 1e3,
+            "ms",
+            "a process that does nothing else",
+        ),
+    )
+    sys.stdout.write(
+        f"wait for the interpreter's lock{beside}: p99 {p99(probe.waits_s) * 1e3:.2f} ms, longest "
+        f"{max(probe.waits_s) * 1e3:.2f} ms of {len(probe.waits_s):,}; a process that does nothing else: "
+        f"p99 {p99(bare) * 1e3:.2f} ms, longest {max(bare) * 1e3:.2f} ms\n"
     )
     sys.stdout.write(
         f"call to durable and told{beside}: median {statistics.median(told) * 1e3:.2f} ms,"
@@ -150,6 +199,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--throws", type=int, default=30)
     throws = parser.parse_args().throws
+    sys.setswitchinterval(SWITCH_S)  # as `tablectl run` sets it
     met = measure(throws, "")
     with busy_cores(1):
         met &= measure(throws, ", beside a busy core")
