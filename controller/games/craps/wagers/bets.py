@@ -123,8 +123,11 @@ class Bets:
 
     def on_spot(self, bet: Bet) -> int:
         """Return the cents that a bet's player has on its spot beside it."""
+        spot, wager = bet.spot, bet.wager
         return sum(
-            other.stake_cents for other in self.bets.values() if other.spot == bet.spot and other.id != bet.id
+            other.stake_cents
+            for other in self.bets.values()
+            if other.wager == wager and other.spot == spot and other.id != bet.id
         )
 
     def behind(self, base: str) -> list[Bet]:

@@ -27,10 +27,11 @@ class Gates:
         self._limits = Limits(table, book)
         self._book = book
         self._dice = dice
+        self._gates = (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
         """Return a bet as it will stand in the book, or why it is not taken."""
-        for gate in (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported):
+        for gate in self._gates:
             if refusal := gate(request):
                 return refusal
         number = self._book.bets[request.base].number if request.base else request.number
