@@ -12,10 +12,11 @@ from typing import cast
 
 import numpy as np
 
-from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading
+from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading, Surface
 from drivers.vision.arrays import Array
 from drivers.vision.arrivals import Arrivals, Sighting
 from drivers.vision.moving import Background, Spot
+from drivers.vision.objects import Objects, stays
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
@@ -68,6 +69,7 @@ class Follower:
         self._background = Background(empty)
         self._trails: list[Trail] = []
         self._arrivals = Arrivals()
+        self._objects = Objects()
         self.why = ""
         """The last reason why a face could not be read."""
 
@@ -80,6 +82,8 @@ class Follower:
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
         spots = self._background.spots(picture, LEAST_SHARE * die_px**2)
+        self._objects.see(t_us, spots, die_px)
+        spots = [spot for spot in spots if not self._objects.has(spot, die_px)]
         self._forget_collected(t_us, spots)
         told = self._follow(t_us, spots, die_px)
         told += self._begin(t_us, spots, die_px)
@@ -171,6 +175,9 @@ class Follower:
             else:
                 free.append(spot)
         for way in self._arrivals.add(t_us, free, die_px):
+            if not self._under_way(t_us) and stays(way, die_px):
+                self._objects.add(way[-1])
+                continue
             if len(way) == 1 and any(trail.came_by(way[0], die_px) for trail in self._trails):
                 continue
             if len(self._trails) >= self.rig.file.dice:
@@ -179,6 +186,13 @@ class Follower:
                 self._trails = []
             told += self._released(way, t_us, die_px)
         return told
+
+    def _under_way(self, t_us: int) -> bool:
+        """Return whether a die of a throw moves, or is missing: what lies still now may be the other one."""
+        return any(
+            not trail.told_rest and not (trail.lost and t_us - trail.seen_us > BACK_US)
+            for trail in self._trails
+        )
 
     def _released(self, way: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
         """Follow one more die, and return its release and where it was seen until now."""
@@ -272,7 +286,10 @@ class Follower:
                 continue
             trail.told_rest = True
             tilt_deg = outlines.tilt_deg(shape) if seen is None and shape is not None else None
-            told.append(self._at_rest(trail, t_us, seen if agreed else None, tilt_deg or 0.0))
+            on: Surface = "unknown"
+            if agreed and shape is not None and self.rig.knows_its_place and outlines.clear(shape):
+                on = "felt"
+            told.append(self._at_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
         return told
 
     def _lies(self, trail: Trail, t_us: int) -> bool:
@@ -284,7 +301,9 @@ class Follower:
             return False
         return True
 
-    def _at_rest(self, trail: Trail, t_us: int, seen: DieSeen | None, tilt_deg: float) -> DieRest:
+    def _at_rest(
+        self, trail: Trail, t_us: int, seen: DieSeen | None, on: Surface, tilt_deg: float
+    ) -> DieRest:
         place = trail.places[-1] if seen is None else np.array([seen.x, seen.y])
         height = self.rig.die_mm * (0.5 if seen is None else 1.0)
         x, y = self.rig.to_table(float(place[0]), float(place[1]), height)
@@ -297,7 +316,7 @@ class Follower:
             up=None if seen is None else cast("Face | None", seen.up),
             confidence=0.0 if seen is None else seen.confidence,
             tilt_deg=tilt_deg,
-            on="felt" if seen is not None and self.rig.knows_its_place else "unknown",
+            on=on,
         )
 
 

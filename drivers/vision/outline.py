@@ -21,6 +21,8 @@ SOFT_EDGES = 0.07
 """An outline is blurred, and measured, by so much of an edge; a lean of 6 degrees shows no more."""
 OFF_FACES = 0.05
 """More of a die's face than this beyond a flat die's outline, or missing in it, is no blur."""
+AROUND_EDGES, UNSURE_SHARE = 0.3, 0.2
+"""If a fifth of the felt so far around a die is printed, a flank of that breadth may be hidden on a print."""
 TURNS_DEG = 4.0
 """A face's pips tell its turn within two of these; a 1 tells none."""
 SLOPE = 0.58
@@ -28,6 +30,9 @@ SLOPE = 0.58
 TILTS_DEG = range(8, 45, 4)
 TILT_FIT = 0.88
 """A leaning cube's outline and what is seen agree in so much of both together, or no tilt is told."""
+
+BESIDE = 3
+"""What another die covers; beside TABLE, OTHER and UNSURE."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
@@ -40,7 +45,7 @@ class Shape:
     side: tuple[float, float] | None
     """The way of one of the face's sides; None: not known, as of a 1."""
     own: Array
-    """TABLE, OTHER or UNSURE, of this die and what touches it."""
+    """TABLE, OTHER, UNSURE or BESIDE, of this die and what touches it."""
 
 
 class Outlines:
@@ -62,7 +67,7 @@ class Outlines:
         for other in beside:
             middle = self._in_still(other)
             near = min(self._flat(middle, other.side), key=lambda outline: self._beyond(differs, outline))
-            self._fill(left, near, UNSURE)
+            self._fill(left, near, BESIDE)
         middle = self._in_still(seen)
         return Shape(middle, seen.side, _around(left, middle))
 
@@ -79,6 +84,17 @@ class Outlines:
             if least <= OFF_FACES:
                 return 0.0
         return least
+
+    def clear(self, shape: Shape) -> bool:
+        """Return whether the felt around a flat die is plain enough for a flank to show on it."""
+        around = np.zeros_like(shape.own)
+        outline = next(self._flat(shape.middle, shape.side))
+        cv2.polylines(
+            around, [outline], isClosed=True, color=1, thickness=round(2 * AROUND_EDGES * self._die_px)
+        )
+        self._fill(around, outline, 0)
+        unsure = cv2.countNonZero(cv2.bitwise_and(around, (shape.own == UNSURE).astype(np.uint8)))
+        return unsure <= UNSURE_SHARE * cv2.countNonZero(around)
 
     def tilt_deg(self, shape: Shape) -> float | None:
         """Return by how much a cube must lean to have this shape; None where no leaning cube has it."""

@@ -81,7 +81,7 @@ def test_without_a_lens_no_camera_can_tell_whether_a_die_is_flat() -> None:
     assert (rest.up, rest.on) == (6, "unknown")
 
 
-def test_a_printed_line_is_not_a_part_of_the_die_on_it() -> None:
+def test_a_printed_line_is_no_part_of_the_die_on_it() -> None:
     below = LENS.looks_at_mm[1] - RIGGING.lens.height * 0.25 / LENS.focal_px * LENS.place_mm[2]
     rest, _ = lying(standing(3, 40.0, (160.0, below)), filming(), rig())
     assert (rest.up, rest.on) == (3, "felt")
