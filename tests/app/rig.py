@@ -21,6 +21,7 @@ from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.model.readings import AnyReading
 from controller.settings.places import config_home
+from tests.processes import Forked
 
 PATIENCE_S = 300.0
 """How long a test waits for a fact before it calls the daemon hung."""
@@ -90,7 +91,9 @@ class Table:
     """The control socket, where it is not in the folder."""
     told: list[Json] = field(default_factory=list)
     """Every line of outcomes that a watcher heard, in all lives."""
-    process: subprocess.Popen[bytes] | None = None
+    anew: bool = False
+    """Each life is an interpreter of its own, with its own seed of hashes, and no fork of another."""
+    process: subprocess.Popen[bytes] | Forked | None = None
     _fifo: int | None = None
     """Both ways open, so that the daemon's readings have no end while nobody writes."""
     _watcher: threading.Thread | None = None
@@ -123,6 +126,13 @@ class Table:
         table = self._file()
         return [sys.executable, "-m", "controller.cli.main", "run", table, *paths, *self.arguments]
 
+    def _process(self, environ: Mapping[str, str]) -> subprocess.Popen[bytes] | Forked:
+        command = self.command()
+        if not self.anew:
+            return Forked(command[3:], log=self.folder / "log", environ=environ)
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
     def _file(self) -> str:
         """Give the shipped file of this name with where it publishes, or the name where it is none's."""
         shipped = config_home() / "tables" / f"{self.name}.yaml"
@@ -140,15 +150,9 @@ class Table:
         self._fifo = os.open(self.folder / "in", os.O_RDWR)
         notify = self.folder / "notify"
         notify.unlink(missing_ok=True)
-        with (
-            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said,
-            (self.folder / "log").open("ab") as log,
-        ):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
             said.bind(str(notify))
-            environ = {**os.environ, "NOTIFY_SOCKET": str(notify), **self.environ}
-            self.process = subprocess.Popen(
-                self.command(), env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+            self.process = self._process({**os.environ, "NOTIFY_SOCKET": str(notify), **self.environ})
             if ready:
                 until(lambda: self._lives() and _says_ready(said), "the daemon to be ready")
         if watch and ready:

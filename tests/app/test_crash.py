@@ -13,19 +13,19 @@ from tests.app.rig import Table
 def craps(folder: Path, seed: int) -> Lives:
     """A craps table whose shooters get warnings."""
     _, feed, _ = dice.evening(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
-    return Lives(Table(folder, name="craps-v1"), feed, seed)
+    return Lives(Table(folder, name="craps-v1", anew=True), feed, seed)
 
 
 def roulette(folder: Path, seed: int) -> Lives:
     """A roulette table that learns its wheel."""
     _, feed, _ = wheel.evening(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
-    return Lives(Table(folder, name="roulette"), feed, seed)
+    return Lives(Table(folder, name="roulette", anew=True), feed, seed)
 
 
 def three_card_poker(folder: Path, seed: int) -> Lives:
     """A Three Card Poker table."""
     _, feed, _ = three_card.evening(seed)
-    return Lives(Table(folder, name="three-card"), feed, seed)
+    return Lives(Table(folder, name="three-card", anew=True), feed, seed)
 
 
 def high_roller_12_005(folder: Path, seed: int) -> Lives:
@@ -35,7 +35,7 @@ def high_roller_12_005(folder: Path, seed: int) -> Lives:
     table = folder / "high-roller.yaml"
     length = f"length_mm: {dice.TABLE.length_mm:g}"
     table.write_text(shipped.read_text(encoding="utf-8").replace("length_mm: 2400", length), encoding="utf-8")
-    return Lives(Table(folder, name=str(table)), feed, seed)
+    return Lives(Table(folder, name=str(table), anew=True), feed, seed)
 
 
 @pytest.mark.parametrize(

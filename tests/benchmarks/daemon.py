@@ -97,7 +97,7 @@ def daemon_rows(folder: Path, outcomes: int, idle_s: float) -> list[bool]:
     sys.stdout.write(
         f"journal of {outcomes:,} outcomes, {size:.0f} MB, in {time.perf_counter() - start:.0f} s\n"
     )
-    table = Table(folder, arguments=("--no-self-test-devices", "--unlock", "person"))
+    table = Table(folder, arguments=("--no-self-test-devices", "--unlock", "person"), anew=True)
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()

@@ -24,6 +24,7 @@ from controller.model.readings import AnyReading, BallBeam, RotorIndex
 from controller.settings.tables import load_table
 from drivers.sim.scenes import Header, in_order_of_arrival, write_log
 from drivers.sim.wheel import evening
+from tests.processes import Forked
 
 PATIENCE_S = 300.0
 HEARD = re.compile(r"(dice|noise) +\d+ heard: weakest (\d+), median \d+, loudest (\d+)")
@@ -47,30 +48,23 @@ class Live:
         self.folder = folder
         self.socket = str(folder / "control.sock")
         self.file = folder / "table.yaml"
-        self._sim = self.tablectl("simulate", table, "--dir", str(folder), "--technician")
+        self._sim = Forked(
+            ("simulate", table, "--dir", str(folder), "--technician"), log=folder / "simulate.log"
+        )
         until((folder / "faults").exists, "the virtual table")
         self._run = self.start()
         until(lambda: self.status().get("lock") == "unlocked", "the table to be unlocked")
 
-    def start(self) -> subprocess.Popen[str]:
-        journal = str(self.folder / "journal")
-        run = self.tablectl("run", str(self.file), "--journal", journal, "--socket", self.socket)
+    def start(self) -> Forked:
+        words = ("run", str(self.file), "--journal", str(self.folder / "journal"), "--socket", self.socket)
+        run = Forked(words, log=self.folder / "run.log")
         until(lambda: bool(self.status()), "the controller to answer")
         return run
 
     def restart(self) -> None:
         self._run.terminate()
-        self._run.communicate(timeout=PATIENCE_S)
+        self._run.wait(PATIENCE_S)
         self._run = self.start()
-
-    def tablectl(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "controller.cli.main", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
 
     def status(self) -> Json:
         try:
@@ -81,14 +75,15 @@ class Live:
         return status
 
     def does(self, *words: str) -> tuple[int, str]:
-        done = self.tablectl(*words, "--socket", self.socket)
-        out, _ = done.communicate(timeout=PATIENCE_S)
-        return done.returncode, out
+        output = self.folder / "output"
+        output.unlink(missing_ok=True)
+        code = Forked((*words, "--socket", self.socket), log=output).wait(PATIENCE_S)
+        return code, output.read_text(encoding="utf-8")
 
     def end(self) -> None:
         for process in (self._run, self._sim):
             process.terminate()
-            process.communicate(timeout=PATIENCE_S)
+            process.wait(PATIENCE_S)
 
 
 @pytest.fixture
@@ -188,10 +183,11 @@ def test_test_mode_ends_with_whoever_asked_for_it(craps: Live) -> None:
     until(lambda: craps.status()["testing"] is False, "the end of test mode")
 
     for ended_by in (signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
-        process = craps.tablectl("test", "cam", "--only", "die_off_table", "--socket", craps.socket)
+        words = ("test", "cam", "--only", "die_off_table", "--socket", craps.socket)
+        process = Forked(words, log=craps.folder / "test.log")
         until(lambda: craps.status()["testing"] is True, "test mode")
         process.send_signal(ended_by)
-        process.communicate(timeout=PATIENCE_S)
+        process.wait(PATIENCE_S)
         until(lambda: craps.status()["testing"] is False, f"the end of test mode after {ended_by.name}")
 
 

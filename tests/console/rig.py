@@ -1,8 +1,5 @@
 """A table, its sign-in process and its console, each a process of its own, as a table runs them."""
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +9,8 @@ from typing import Self
 from controller.model.readings import AnyReading
 from controller.people.places import PUBLIC_FILE, REGISTER_FILE
 from controller.people.register import new_register, read_register, write_register
-from tests.app.rig import PATIENCE_S, Table, lines_of, tick
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
+from tests.processes import Forked
 from tests.scenes import SECOND_US
 
 PEOPLE = {
@@ -34,7 +32,7 @@ class Screens:
     name: str = "craps"
     table: Table = field(init=False)
     url: str = ""
-    _processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    _processes: dict[str, Forked] = field(default_factory=dict)
     _t_us: int = 10 * SECOND_US
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -157,16 +155,16 @@ class Screens:
 
     def _run(self, command: str, *arguments: str) -> str:
         """Start a process and return its first line."""
-        with (self.folder / f"{command}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "controller.cli.main", command, *arguments],
-                stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True, env=os.environ,
-            )  # fmt: skip
-        self._processes[command] = process
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, (self.folder / f"{command}.log").read_text(encoding="utf-8")
-        return line
+        log, output = self.folder / f"{command}.log", self.folder / f"{command}.out"
+        output.unlink(missing_ok=True)
+        process = self._processes[command] = Forked((command, *arguments), log=log, output=output)
+
+        def has_said() -> bool:
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+            return output.exists() and "\n" in output.read_text(encoding="utf-8")
+
+        until(has_said, f"the first line of {command}")
+        return output.read_text(encoding="utf-8").splitlines()[0]
 
     def _end(self, name: str) -> None:
         process = self._processes.pop(name)
@@ -175,5 +173,3 @@ class Screens:
             process.wait(PATIENCE_S)
         finally:
             process.kill()
-            if process.stdout is not None:
-                process.stdout.close()

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.processes import Forked
 from tests.publish.broker import free_port
 
 PATIENCE_S = 300.0
@@ -27,7 +28,9 @@ class Service:
     signs: bool = True
     """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
-    process: "subprocess.Popen[bytes] | None" = None
+    anew: bool = False
+    """Each life is an interpreter of its own, of whatever release it finds first."""
+    process: "subprocess.Popen[bytes] | Forked | None" = None
     systemd: socket.socket | None = None
 
     def start(self, *, ready: bool = True) -> None:
@@ -41,15 +44,17 @@ class Service:
         key = ("--key-file", str(self.folder / "settlement.key")) if self.signs else ()
         words = ["settlement", "--database", self.url, *key, "run", "--listen", f"127.0.0.1:{self.port}"]
         words += [] if self.broker is None else ["--broker", f"127.0.0.1:{self.broker}"]
-        with (self.folder / "settlement.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "controller.cli.main", *words, *self.arguments],
-                env={**os.environ, "NOTIFY_SOCKET": str(address)},
-                stdout=log,
-                stderr=log,
-            )
+        self.process = self._process([*words, *self.arguments], {**os.environ, "NOTIFY_SOCKET": str(address)})
         if ready:
             self.hear("READY=1")
+
+    def _process(self, words: list[str], environ: dict[str, str]) -> "subprocess.Popen[bytes] | Forked":
+        path = self.folder / "settlement.log"
+        if not self.anew:
+            return Forked(words, log=path, environ=environ)
+        with path.open("ab") as log:
+            command = [sys.executable, "-m", "controller.cli.main", *words]
+            return subprocess.Popen(command, env=environ, stdout=log, stderr=log)
 
     def hear(self, word: str) -> str:
         """Wait until it tells systemd this word; give all that it told with it."""

@@ -72,8 +72,8 @@ class Pair:
         self._broker = broker
         self._patch = monkeypatch
         self.url = f"sqlite:///{folder}/settlement.db"
-        self.table = Table(folder)
-        self.engine = Service(folder, self.url, broker=broker.port)
+        self.table = Table(folder, anew=True)
+        self.engine = Service(folder, self.url, broker=broker.port, anew=True)
 
     def lay_table(self, release: Path) -> None:
         """Write the table's file as that release has it."""
