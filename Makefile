@@ -36,8 +36,10 @@ CODE := controller drivers tests
 WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
 	"$$@"; ended=$$?; kill $$dots 2>/dev/null; echo; return $$ended; }; with_dots
 
-# Tests that run beside each other: on two cores a third of them wait for a process, a clock or a disk.
-WORKERS := 3
+# Tests that run beside each other: on two cores half of them wait for a process, a clock or a disk.
+WORKERS := 4
+# Neighbours stay in one worker, which starts their browser, tables and databases once; who is done takes from the others.
+PYTEST := $(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal
 TESTS :=
 SECONDS := 600
 KILLS := 300
@@ -71,10 +73,10 @@ check: .venv/.dev
 	@$(MAKE) -j 2 sound everything
 
 only-python: .venv/.dev
-	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow and not live" $(TESTS)
+	@$(PYTEST) -m "not slow and not live" $(TESTS)
 
 everything: .venv/.dev
-	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow" --durations=15 $(TESTS)
+	@$(PYTEST) -m "not slow" --durations=15 $(TESTS)
 
 sound: .venv/.dev
 	@$(BIN)/ruff check $(CODE)
