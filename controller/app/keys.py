@@ -8,7 +8,8 @@ alone, each step signed by the key that it ends.
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,8 +20,18 @@ import msgspec
 from controller.app.identity import read_approved, write_approved
 from controller.app.options import APPROVED_FILE, ENGINE_PIN_FILE
 from controller.journal.chain import WallTime
+from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
-from controller.journal.keys import CREDENTIAL, Key, PublicKey, load_key, new_pem, read_key, write_key
+from controller.journal.keys import (
+    CREDENTIAL,
+    Key,
+    PublicKey,
+    alone_in,
+    load_key,
+    new_pem,
+    read_key,
+    write_key,
+)
 from controller.journal.opening import Authorization, KeyReplacement, check_replaceable, replace_key
 from controller.publish.identity import read_pin, write_pin
 
@@ -57,8 +68,9 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 
 def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public half or fingerprint."""
-    write_key(path, _fresh(kind))
-    return shown(kind, path)
+    with alone_with(path):
+        write_key(path, _fresh(kind))
+        return shown(kind, path)
 
 
 def shown(kind: Kind, path: Path) -> str:
@@ -77,30 +89,88 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
     Raises:
         KeyFault: there is no such key, or one although it is said to be lost.
     """
-    old = None if lost else _held(kind, path)
+    with alone_with(path):
+        return _rotate(kind, path, who, reason, lost=lost)
+
+
+def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
         raise KeyFault(f"{path}: found a key, expected it to be lost; move it away, or rotate it")
-    _last(kind, path)  # A history that is not this key's is found before anything is made.
+    old = None if lost else _held(kind, path)
+    steps = history(kind, path)  # One that is not this key's is found before anything is made.
+    before = (steps[-1].new if steps else "") if lost else shown(kind, path)
     made = path.with_name(path.name + ".new")
+    if (begun := _begun(kind, made, before, steps)) is not None:
+        _take_place(made, path)
+        return begun
+    _must_be_last(path, before, steps)
     made.unlink(missing_ok=True)
     write_key(made, _fresh(kind))
-    before = _last(kind, path) if lost else shown(kind, path)
     step = KeyStep(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
     if kind != "node":
         proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    made.replace(path)
+    _take_place(made, path)
     return step
+
+
+def _begun(kind: Kind, made: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
+    """Return the step of a rotation that was cut off before its new key took the old one's place."""
+    if not steps or steps[-1].old != before or not steps[-1].new or not made.exists():
+        return None
+    return steps[-1] if shown(kind, made) == steps[-1].new else None
+
+
+def _must_be_last(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
+    """Make sure that a history goes on from this key, so that its next step can follow."""
+    if not steps or steps[-1].new == key or not key:
+        return
+    if not steps[-1].new:
+        raise KeyFault(
+            f"{path}: found key {key[:16]}, which was revoked: {steps[-1].who}, {steps[-1].reason}; move it"
+            " away, then: tablectl keys replace"
+        )
+    raise KeyFault(
+        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which took over from it; put that one"
+        " back, or move this one away, then: tablectl keys replace"
+    )
+
+
+def _take_place(made: Path, path: Path) -> None:
+    made.replace(path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """Be the only command that changes keys beside this one; raises KeyFault where another is at work."""
+    try:
+        with alone_in(path.parent):
+            yield
+    except BlockingIOError as error:
+        raise KeyFault(
+            f"{path.parent}: found another command that changes keys there, expected none; nothing was"
+            " changed: try again when it is done"
+        ) from error
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
     """End a key without another: it is gone, and its history says so under its own signature."""
-    step = KeyStep(kind=kind, old=shown(kind, path), who=who, reason=reason)
-    _last(kind, path)
-    _append(path, step, _held(kind, path))
-    path.unlink()
-    return step
+    with alone_with(path):
+        step = KeyStep(kind=kind, old=shown(kind, path), who=who, reason=reason)
+        steps = history(kind, path)
+        if steps and steps[-1].old == step.old and not steps[-1].new:
+            step = steps[-1]  # It was cut off before the key was gone.
+        else:
+            _must_be_last(path, step.old, steps)
+            _append(path, step, _held(kind, path))
+        path.unlink()
+        return step
 
 
 def history(kind: Kind, path: Path) -> list[KeyStep]:
@@ -174,6 +244,10 @@ def _append(path: Path, step: KeyStep, old: Key | None) -> None:
         signature = old.sign_history(_encode(step)).hex()
         step = msgspec.structs.replace(step, signature=signature)
     with open(_history_of(path), "ab", opener=_not_for_others_to_write) as file:
+        file.truncate(len(_whole_lines(path)))
+        if os.geteuid() == 0:
+            owner = path.parent.stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
         file.write(_encode(step) + b"\n")
         file.flush()
         os.fsync(file.fileno())
@@ -201,9 +275,7 @@ def _signed(step: KeyStep) -> bool:
 
 def _read(path: Path) -> Iterator[KeyStep]:
     file = _history_of(path)
-    if not file.exists():
-        return
-    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+    for number, line in enumerate(_whole_lines(path).splitlines(), 1):
         try:
             yield _decode(line)
         except msgspec.MsgspecError as error:
@@ -212,9 +284,11 @@ def _read(path: Path) -> Iterator[KeyStep]:
             ) from None
 
 
-def _last(kind: Kind, path: Path) -> str:
-    steps = history(kind, path)
-    return steps[-1].new if steps else ""
+def _whole_lines(path: Path) -> bytes:
+    """Return a history without the end of a line that the power cut off: of that nothing was told."""
+    file = _history_of(path)
+    written = file.read_bytes() if file.exists() else b""
+    return written[: written.rfind(b"\n") + 1]
 
 
 def _history_of(path: Path) -> Path:
@@ -252,13 +326,21 @@ def replace_table_key(
         JournalFault: a controller runs, the journal can't be continued, or the old key is not its own.
         KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
     """
+    with alone_with(where.file):
+        return _replace_table_key(place, where, word, lost=lost, wall=wall)
+
+
+def _replace_table_key(
+    place: JournalLocation, where: KeyPlace, word: Authorization, *, lost: bool, wall: Callable[[], WallTime]
+) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
         raise KeyFault(f"{where.file}: found a key, expected it to be lost; move it away, or rotate it")
     old = None if lost else where.read()
     made = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
-    begun = made.read() if made.file.exists() else None
+    begun = _readable(made)
     check_replaceable(place, old, begun)
     if begun is None:
+        made.file.unlink(missing_ok=True)  # Half a key, of which the journal knows nothing.
         made.write(new_pem())
     new = begun or made.read()
     replaced = replace_key(place, old, new, word, wall())
@@ -266,6 +348,16 @@ def replace_table_key(
         _sign_anew(place.journal.parent, old, new)
     made.file.replace(where.file)
     return replaced, new.public.raw.hex()
+
+
+def _readable(made: KeyPlace) -> Key | None:
+    """Return the key that a rotation which was cut off has made; None where there is none, or half of one."""
+    try:
+        return made.read() if made.file.exists() else None
+    except JournalFault as fault:
+        if fault.code != "journal_key_unreadable":
+            raise
+        return None
 
 
 def _sign_anew(folder: Path, old: Key, new: Key) -> None:

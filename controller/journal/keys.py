@@ -1,9 +1,12 @@
 """The table's signing key: Ed25519, in a file that nobody else can read or in systemd's credentials."""
 
+import errno
+import fcntl
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -116,19 +119,53 @@ def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
 
 
 def write_key(path: Path, pem: bytes) -> None:
-    """Write a key into a new file that only its owner can read; FileExistsError where there is one.
+    """Write a key whole into a new file that only its owner can read; FileExistsError where there is one.
 
     What a full disk did not take whole is removed: part of a key would be taken for a key that was damaged.
+    Where root writes it, it belongs to the owner of its folder: the service whose key it is.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError:
-        path.unlink()
-        raise
+        descriptor, has_name = _new_file(path)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if os.geteuid() == 0:
+                    owner = os.fstat(folder)
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                file.write(pem)
+                file.flush()
+                os.fsync(descriptor)
+                if not has_name:
+                    # With a folder's descriptor this is linkat, which alone follows the link in /proc.
+                    os.link(f"/proc/self/fd/{descriptor}", path, dst_dir_fd=folder, follow_symlinks=True)
+        except OSError:
+            if has_name:
+                path.unlink()
+            raise
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _new_file(path: Path) -> tuple[int, bool]:
+    """Open a new file, and tell whether it has its name yet: without one nothing is left of half a key."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    try:
+        return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), False
+    except OSError:  # A file system without such files: FAT, some over a network.
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Be the only command that changes keys in a folder; raises BlockingIOError where another does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:

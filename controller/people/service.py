@@ -6,7 +6,9 @@ socket's group lets in: the process that serves the screens.
 
 import asyncio
 import os
+import re
 import socket
+import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -84,15 +86,24 @@ def load_or_make_key(folder: Path) -> Ed25519PrivateKey:
 
     Raises:
         OSError: the folder can't be written.
-        ValueError: the key's file holds none.
+        ValueError: the key's file holds none, or others can read it.
     """
     file = folder / KEY_FILE
     if not file.exists():
         write_private(file, Ed25519PrivateKey.generate().private_bytes_raw().hex().encode())
-    raw = bytes.fromhex(file.read_text(encoding="ascii"))
-    if len(raw) != KEY_BYTES:
-        raise ValueError(f"{file}: found {len(raw)} bytes, expected a key of {KEY_BYTES}")
-    key = Ed25519PrivateKey.from_private_bytes(raw)
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ValueError(
+            f"{file}: found mode {mode:04o}, expected 0600: who has it signs words in anybody's name. If"
+            " others could have read it delete it, and another is made at the next start; else: chmod 600"
+        )
+    text = file.read_bytes().strip()
+    if not re.fullmatch(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES), text):
+        raise ValueError(
+            f"{file}: found {len(text)} bytes that are no key, expected {2 * KEY_BYTES} hexadecimal digits;"
+            " delete it, and another is made at the next start"
+        )
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text.decode()))
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     write_private(folder / PUBLIC_FILE, public.hex().encode(), mode=0o644)
     return key

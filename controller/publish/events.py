@@ -350,9 +350,12 @@ def endorse(public: str, before: Signer) -> str:
 
 def endorsed(meeting: Meeting, before: Verifier) -> bool:
     """Return whether the key before signed the key that the engine shows."""
-    if meeting.endorsed is None:
-        return False
-    return before.signed(_endorsement(meeting.key), bytes.fromhex(meeting.endorsed))
+    return meeting.endorsed is not None and is_endorsed(meeting.key, meeting.endorsed, before)
+
+
+def is_endorsed(public: str, signature: str, before: Verifier) -> bool:
+    """Return whether this is the signature of the key before over a new public key, both in hex."""
+    return before.signed(_endorsement(public), bytes.fromhex(signature))
 
 
 def _endorsement(public: str) -> bytes:

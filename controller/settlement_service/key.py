@@ -12,8 +12,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from controller.journal.faults import JournalFault
-from controller.journal.keys import Key, load_key, new_key
-from controller.publish.events import endorse
+from controller.journal.keys import Key, PublicKey, alone_in, load_key, new_key
+from controller.publish.events import endorse, is_endorsed
 from controller.settlement_service.faults import SettlementFault
 
 CREDENTIAL = "settlement-key"
@@ -55,10 +55,12 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
     credential = None if directory is None else Path(directory) / CREDENTIAL
     try:
         if credential is not None and credential.exists():
-            return EngineKey(load_key(credential, "engine", by_acl=True), _endorsed(path))
-        if not path.exists():
+            held = load_key(credential, "engine", by_acl=True)
+            return EngineKey(held, _endorsed(path, held))
+        if not path.exists() and not _finish(path):
             new_key(path, "engine")
-        return EngineKey(load_key(path, "engine"), _endorsed(path))
+        held = load_key(path, "engine")
+        return EngineKey(held, _endorsed(path, held))
     except JournalFault as fault:
         raise SettlementFault(
             "key_unusable", str(path), fault.found, "the settlement engine's key"
@@ -71,32 +73,86 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 def rotate(path: Path) -> EngineKey:
     """Put a new key in the place of this one, signed by it; the old one is kept beside it as `.before`.
 
+    Cut off at any moment, done again it goes on where it was, and an engine that starts meanwhile has one of
+    the two keys.
+
     Raises:
-        SettlementFault: there is no key to rotate, or the disk does not take another.
+        SettlementFault: there is no key to rotate, another command rotates it, or the disk takes no other.
     """
-    before = engine_key(path, {})
-    made = path.with_suffix(".new")
     try:
-        made.unlink(missing_ok=True)
-        public = new_key(made, "engine")
-        signature = endorse(public.raw.hex(), before.key)
-        _endorsement_of(path).write_text(signature, encoding="ascii")
-        path.replace(path.with_suffix(".before"))
-        made.replace(path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with alone_in(path.parent):
+            return _rotate(path)
+    except BlockingIOError as error:
+        found, expected = "another command that changes keys there", "none; try again when it is done"
+        raise SettlementFault("key_unusable", str(path), found, expected) from error
+    except JournalFault as fault:
+        raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault
     except OSError as error:
         found = error.strerror or str(error)
         raise SettlementFault("key_unusable", str(path), found, "a folder that can be written") from error
-    return EngineKey(load_key(path, "engine"), signature)
 
 
-def _endorsed(path: Path) -> str | None:
+def _rotate(path: Path) -> EngineKey:
+    before = engine_key(path, {})
+    made, kept = path.with_suffix(".new"), path.with_suffix(".before")
+    if not (_names_its_key(path) and _finish(path)):
+        made.unlink(missing_ok=True)
+        kept.unlink(missing_ok=True)
+        os.link(path, kept)
+        public = new_key(made, "engine")
+        _write_endorsement(path, f"{endorse(public.raw.hex(), before.key)} {before.public}")
+        made.replace(path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    held = load_key(path, "engine")
+    return EngineKey(held, _endorsed(path, held))
+
+
+def _finish(path: Path) -> bool:
+    """Let the key of a rotation that was cut off take its place, if it is endorsed; return whether it has."""
+    made = path.with_suffix(".new")
+    try:
+        if not made.exists() or _endorsed(path, load_key(made, "engine")) is None:
+            return False
+    except JournalFault:
+        return False
+    made.replace(path)
+    return True
+
+
+def _endorsed(path: Path, held: Key) -> str | None:
+    """Return the signature of the key before over this one; None where that was made for another.
+
+    The file holds it with that key's public half; releases before this one wrote the signature alone.
+    """
     file = _endorsement_of(path)
-    return file.read_text(encoding="ascii").strip() if file.exists() else None
+    if not file.exists():
+        return None
+    signature, _, before = file.read_text(encoding="ascii").strip().partition(" ")
+    try:
+        fits = not before or is_endorsed(held.public.raw.hex(), signature, PublicKey(bytes.fromhex(before)))
+    except ValueError:
+        return None
+    return signature if fits and signature else None
+
+
+def _names_its_key(path: Path) -> bool:
+    """Return whether the endorsement says whose it is: else it may be of a rotation before."""
+    file = _endorsement_of(path)
+    return file.exists() and b" " in file.read_bytes().strip()
+
+
+def _write_endorsement(path: Path, words: str) -> None:
+    file = _endorsement_of(path)
+    draft = file.with_name(file.name + ".new")
+    with draft.open("w", encoding="ascii") as stream:
+        stream.write(words)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(file)
 
 
 def _endorsement_of(path: Path) -> Path:

@@ -1,0 +1,68 @@
+"""Runs a command again and again, and kills it at each of its writes in turn: `python -m tests.cli.cut_off`.
+
+Words: the folder in which everything lies, the folder for its copies, and `tablectl`'s words. In copy N the
+command was killed at its Nth opening for writing, rename, link, deletion or sync. The last copy is the one
+in which it came to its end. The words name files as they lie in the copy, which is the working directory.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from controller.cli.main import main
+
+WRITES = frozenset({"os.rename", "os.link", "os.remove", "os.truncate", "os.chmod", "os.chown", "os.mkdir"})
+FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def killed_at(nth: int, folder: Path, words: list[str]) -> int:
+    """Run the command in a process of its own, and kill it at its nth write; return how it ended."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.chdir(folder)
+    left = nth
+
+    def note() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audit(event: str, given: tuple[object, ...]) -> None:
+        opens = event == "open" and isinstance(given[2], int) and bool(given[2] & FOR_WRITING)
+        if event in WRITES or (opens and not str(given[0]).startswith("/dev/")):
+            note()
+
+    def synced(sync: Callable[[int], None]) -> Callable[[int], None]:
+        def and_noted(descriptor: int) -> None:
+            note()
+            sync(descriptor)
+
+        return and_noted
+
+    os.fsync = synced(os.fsync)
+    sys.addaudithook(audit)
+    os._exit(main(words))
+
+
+def run(template: Path, copies: Path, words: list[str]) -> int:
+    """Kill it at each of its writes; return how it ended when nobody killed it."""
+    shutil.copytree(template, copies / "0")
+    os.chdir(copies / "0")
+    main(words)  # What it imports is there then, for every process that is killed.
+    for nth in count(1):
+        copy = copies / str(nth)
+        shutil.copytree(template, copy)
+        ended = killed_at(nth, copy, words)
+        if ended != -signal.SIGKILL:
+            return ended
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]))

@@ -1,0 +1,213 @@
+"""Commands that change keys: killed at every write, two at once, and on what a kill or the power left."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.app import keys
+from controller.app.keys import Kind
+from controller.cli.main import main
+from controller.journal.keys import alone_in, load_key
+from controller.publish.events import is_endorsed
+from controller.settlement_service.key import engine_key
+from tests.journal.rig import Rig, begin, durable, rig_in
+
+FILE = "a.key"
+REASON = ("--reason", "yearly", "--who", "ann")
+FILE_KINDS: tuple[Kind, ...] = ("console", "release", "node")
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["keys", *words])
+    heard = capsys.readouterr()
+    return code, heard.out.strip(), heard.err
+
+
+def killed_at_each_write(template: Path, copies: Path, *words: str) -> list[Path]:
+    """Return the folders in which the command was killed, one for each write, and last a whole one."""
+    copies.mkdir()
+    program = [sys.executable, "-m", "tests.cli.cut_off", str(template), str(copies), "keys", *words]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    folders = sorted(copies.iterdir(), key=lambda folder: int(folder.name))[1:]
+    assert len(folders) > 4, "hardly a write was found: the test would prove little"
+    return folders
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    folder = tmp_path / "template"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("kind", FILE_KINDS)
+def test_a_rotation_killed_at_any_write_goes_on_when_it_is_done_again(
+    kind: Kind, template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = keys.make(kind, template / FILE)
+    for folder in killed_at_each_write(template, tmp_path / "copies", "rotate", kind, FILE, *REASON):
+        file = folder / FILE
+        before = keys.shown(kind, file)
+        code, _, err = told(capsys, "rotate", kind, str(file), *REASON)
+        assert code == 0, err
+        steps = keys.history(kind, file)
+        assert (steps[0].old, steps[-1].new) == (first, keys.shown(kind, file))
+        assert len(steps) == (1 if before == first else 2), (
+            "what was begun went on, and nothing else was made"
+        )
+        assert sorted(path.name for path in folder.iterdir()) == [FILE, f"{FILE}.history.jsonl"]
+
+
+@pytest.mark.parametrize("kind", FILE_KINDS)
+def test_a_revocation_killed_at_any_write_is_done_again(
+    kind: Kind, template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys.make(kind, template / FILE)
+    *cut_off, whole = killed_at_each_write(template, tmp_path / "copies", "revoke", kind, FILE, *REASON)
+    for folder in cut_off:
+        file = folder / FILE
+        if file.exists():
+            code, _, err = told(capsys, "revoke", kind, str(file), *REASON)
+            assert code == 0, err
+        assert not file.exists()
+        assert [step.new for step in keys.history(kind, file)] == [""]
+    assert not (whole / FILE).exists()
+
+
+def test_an_engines_rotation_killed_at_any_write_leaves_one_of_the_two_keys_and_goes_on(
+    template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An engine that starts meanwhile must have a key that its tables believe, never a third one."""
+    first = engine_key(template / FILE, {})
+    for folder in killed_at_each_write(template, tmp_path / "copies", "rotate", "engine", FILE, *REASON):
+        file = folder / FILE
+        started = engine_key(file, {})
+        if started.public == first.public:
+            assert started.endorsed is None, "no other key's endorsement is shown with it"
+            code, second, err = told(capsys, "rotate", "engine", str(file), *REASON)
+            assert code == 0, err
+            started = engine_key(file, {})
+            assert started.public == second
+        assert started.endorsed is not None
+        assert is_endorsed(started.public, started.endorsed, first.key.public)
+        assert not file.with_suffix(".new").exists()
+
+
+def test_a_table_s_rotation_killed_at_any_write_goes_on_and_old_outcomes_verify(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = tmp_path / "template"
+    template.mkdir()
+    rig = rig_in(template)
+    rig.played(2)
+    journal, head = rig.place.journal.relative_to(template), rig.place.head.relative_to(template)
+    where = ("--journal", str(journal), "--head", str(head))
+    old = rig.key.public.raw.hex()
+    words = ("rotate", "table", "key", *where, *REASON)
+    for folder in killed_at_each_write(template, tmp_path / "copies", *words):
+        before = load_key(folder / "key").public.raw.hex()
+        of = ("--journal", str(folder / journal), "--head", str(folder / head))
+        if before == old:
+            code, _, err = told(capsys, "rotate", "table", str(folder / "key"), *of, *REASON)
+            assert code == 0, err
+        new = load_key(folder / "key")
+        assert main(["journal", "verify", *of, "--key", new.public.raw.hex()]) == 0
+        with Rig(folder, new).open() as opened:
+            durable(begin(opened))
+        assert not (folder / "key.new").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "does"),
+    [*((kind, does) for kind in FILE_KINDS for does in ("rotate", "revoke")), ("engine", "rotate")],
+)
+def test_two_commands_at_once_are_one_and_a_word(
+    kind: str, does: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / FILE
+    assert told(capsys, "make", kind, str(file))[0] == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with alone_in(tmp_path):
+        code, out, err = told(capsys, does, kind, str(file), *REASON)
+    assert (code, out) == (1, "")
+    assert "another command that changes keys there" in err
+    assert "try again when it is done" in err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert told(capsys, does, kind, str(file), *REASON)[0] == 0
+
+
+@pytest.mark.parametrize("kind", FILE_KINDS)
+def test_a_line_that_the_power_cut_off_was_never_told_and_the_history_goes_on(
+    kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / FILE
+    keys.make(kind, file)
+    keys.rotate(kind, file, who="ann", reason="yearly")
+    history = tmp_path / f"{FILE}.history.jsonl"
+    history.write_bytes(history.read_bytes() + b'{"kind":"con')
+    assert told(capsys, "rotate", kind, str(file), *REASON)[0] == 0
+    assert len(keys.history(kind, file)) == 2
+
+
+@pytest.mark.parametrize("kind", FILE_KINDS)
+def test_an_old_key_put_back_is_named_and_changes_nothing(
+    kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step that follows on no other would spoil the history for ever."""
+    file = tmp_path / FILE
+    keys.make(kind, file)
+    old = file.read_bytes()
+    second = keys.rotate(kind, file, who="ann", reason="yearly").new
+    file.write_bytes(old)
+    for does in ("rotate", "revoke"):
+        code, out, err = told(capsys, does, kind, str(file), *REASON)
+        assert (code, out) == (1, "")
+        assert f"expected {second[:16]}, which took over from it" in err
+    file.unlink()
+    assert told(capsys, "replace", kind, str(file), *REASON)[0] == 0
+    assert len(keys.history(kind, file)) == 2
+
+
+@pytest.mark.parametrize("kind", FILE_KINDS)
+def test_a_revoked_key_put_back_is_rotated_into_no_other(
+    kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / FILE
+    keys.make(kind, file)
+    stolen = file.read_bytes()
+    keys.revoke(kind, file, who="ann", reason="sold")
+    file.write_bytes(stolen)
+    file.chmod(0o600)
+    code, out, err = told(capsys, "rotate", kind, str(file), *REASON)
+    assert (code, out) == (1, "")
+    assert "which was revoked: ann, sold" in err
+
+
+def test_half_a_key_that_a_kill_left_is_no_hindrance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a file system where a file has its name before it is whole."""
+    rig = rig_in(tmp_path)
+    rig.played(1)
+    half = tmp_path / "key.new"
+    half.write_bytes(b"")
+    half.chmod(0o600)
+    where = ("--journal", str(rig.place.journal), "--head", str(rig.place.head))
+    code, _, err = told(capsys, "rotate", "table", str(tmp_path / "key"), *where, *REASON)
+    assert code == 0, err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes keys for others")
+def test_what_root_rotates_stays_its_service_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else the service can't read its own key at the next start."""
+    os.chown(tmp_path, 1234, 1235)
+    file = tmp_path / FILE
+    for does in ("make", "rotate", "rotate"):
+        reason = () if does == "make" else REASON
+        assert told(capsys, does, "console", str(file), *reason)[0] == 0
+    owners = {(path.name, path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
+    assert owners == {(FILE, 1234, 1235), (f"{FILE}.history.jsonl", 1234, 1235)}
