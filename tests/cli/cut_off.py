@@ -45,7 +45,7 @@ def killed_at(nth: int, folder: Path, words: list[str]) -> int:
 
         return and_noted
 
-    os.fsync = synced(os.fsync)
+    os.fsync = synced(os.fsync)  # type: ignore[assignment]  # only descriptors are synced here
     sys.addaudithook(audit)
     os._exit(main(words))
 
