@@ -71,6 +71,13 @@ NICENESS = 5
 _decode: Callable[[bytes], CounterAnswer] = msgspec.json.Decoder(CounterAnswer).decode
 
 
+_ENGINE_GONE = refusal(
+    503,
+    "ENGINE",
+    "the engine has ended, and nobody knows here whether it is done; ask again with the same key",
+)
+
+
 class Remote:
     """The engine's counter at the other end of the channel."""
 
@@ -81,6 +88,7 @@ class Remote:
         self._waiting: dict[int, asyncio.Future[CounterAnswer]] = {}
         self._health: asyncio.Task[CounterAnswer] | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._gone = False
 
     async def ask(self, ask: CounterRequest) -> CounterAnswer:
         """Ask the engine; all who ask for its health at once get one answer."""
@@ -91,6 +99,8 @@ class Remote:
         return await asyncio.shield(self._health)
 
     async def _asked(self, ask: CounterRequest, within_s: float) -> CounterAnswer:
+        if self._gone:
+            return _ENGINE_GONE
         number = next(self._numbers)
         answer: asyncio.Future[CounterAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
@@ -117,6 +127,10 @@ class Remote:
                     if answer is not None and not answer.done():
                         answer.set_result(_decode(payload))
         beating.cancel()
+        self._gone = True
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_result(_ENGINE_GONE)
         server.should_exit = True
 
     async def _beat(self, server: Server) -> None:

@@ -131,8 +131,8 @@ def _endorsed(path: Path, held: Key) -> str | None:
     file = _endorsement_of(path)
     if not file.exists():
         return None
-    signature, _, before = file.read_text(encoding="ascii").strip().partition(" ")
     try:
+        signature, _, before = file.read_text(encoding="ascii").strip().partition(" ")
         fits = not before or is_endorsed(held.public.raw.hex(), signature, PublicKey(bytes.fromhex(before)))
     except ValueError:
         return None

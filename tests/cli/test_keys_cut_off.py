@@ -187,6 +187,15 @@ def test_a_revoked_key_put_back_is_rotated_into_no_other(
     assert "which was revoked: ann, sold" in err
 
 
+@pytest.mark.parametrize("found", [b"", b"\xff\xfe", b"no signature", b"00 11", b"zz zz zz"])
+def test_an_endorsement_that_is_none_stops_no_engine(found: bytes, tmp_path: Path) -> None:
+    """Tables that hold its key need no endorsement; the others are told it by a person."""
+    file = tmp_path / FILE
+    public = engine_key(file, {}).public
+    file.with_suffix(".endorsed").write_bytes(found)
+    assert engine_key(file, {}).public == public
+
+
 def test_half_a_key_that_a_kill_left_is_no_hindrance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 """The channel between the engine and the process that serves HTTP: nothing is believed unread."""
 
+import asyncio
 import socket
 import subprocess
 from typing import Any
@@ -19,6 +20,7 @@ from controller.settlement_service.channel import (
     frame,
 )
 from controller.settlement_service.front import Front
+from controller.settlement_service.http_process import Remote
 from tests.app.rig import until
 from tests.publish.broker import free_port
 from tests.settlement_service.rig import House
@@ -143,3 +145,29 @@ def test_the_other_process_gets_no_credential(
     front.stop()
     assert "secret" not in str(got)
     assert {"CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET"}.isdisjoint(got["env"])
+
+
+def test_who_waits_when_the_engine_is_killed_is_told_so_and_asks_again() -> None:
+    """No bare `Internal Server Error`: a client must know that its key still says whether it was done."""
+
+    class Stopping:
+        started = False
+        should_exit = False
+
+    async def asked() -> tuple[CounterAnswer, CounterAnswer]:
+        engine, channel = socket.socketpair()
+        remote, server = Remote(channel), Stopping()
+        following = asyncio.create_task(remote.run(server))  # type: ignore[arg-type]  # all that it uses of one
+        while remote._writer is None:
+            await asyncio.sleep(0)
+        waiting = asyncio.create_task(remote.ask(CounterRequest(do="tables")))
+        await asyncio.to_thread(engine.recv, 1)
+        engine.close()
+        told = await waiting
+        await following
+        assert server.should_exit
+        return told, await remote.ask(CounterRequest(do="tables"))
+
+    for told in asyncio.run(asked()):
+        assert told.status == 503
+        assert b"ask again with the same key" in bytes(told.body)
