@@ -322,7 +322,7 @@ class DeviceActivity(NamedTuple):
 
 _NO_DEVICES = frozenset({"controller", "control", "settlement"})
 """Who enters inputs without being a device of the table."""
-NEVER = DeviceActivity(up=False, says="not heard of yet")
+NEVER = DeviceActivity(up=False, says="no data received yet")
 
 
 class Devices:

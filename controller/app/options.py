@@ -70,7 +70,7 @@ class Options:
     sign_in_key: Path | None = None
     """The public key of the sign-in process, whose tokens say who is at a screen; None: none is believed."""
     shadow: bool = False
-    """Whether it watches a table that is run by hand: it tells nobody and shows nothing."""
+    """Whether it watches a table that is run by hand: it publishes nothing and shows nothing."""
     keep_bytes: int = 2 * 1024**3
     """How much all recordings together may take."""
     rotation: Rotation = field(default_factory=Rotation)

@@ -128,7 +128,7 @@ def _shadow(options: Options) -> Iterator[Mistake]:
     if marked and not options.shadow:
         yield Mistake(
             file=f"--journal {options.journal}",
-            found="the journal of a shadow, whose calls nobody may settle",
+            found="a shadow's journal, whose calls must not be settled",
             expected="a table's own, or none yet",
             hint="start it with --shadow, or give the table another --journal",
         )

@@ -121,7 +121,7 @@ class Requests:
             case HoldPictures():
                 return self._if_may(peer, "hold pictures", request, self._hold_pictures)
             case OutboxRequest() | Settled() if self._daemon.options.shadow:
-                return refusal("shadow", "this controller is a shadow: nobody may settle what it calls")
+                return refusal("shadow", "this controller is a shadow: its calls must not be settled")
             case OutboxRequest():
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():

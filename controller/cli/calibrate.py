@@ -16,7 +16,7 @@ from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refus
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.model.geometry import DiceTable
-from controller.model.homography import CalibratedSettings, Homography, Point, plane_of
+from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, KeyPath, TableSettings
@@ -124,9 +124,9 @@ def _plane(name: str, device: Device) -> Homography | None:
     if not isinstance(settings, CalibratedSettings):
         raise AskedError(
             f"{name}: found a device of type {device.type or 'none'}, expected a jevois or a json-camera:"
-            " any other tells millimetres of the table by itself, and is calibrated in its own program"
+            " any other camera reports millimetres itself and is calibrated in its own program"
         )
-    return plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
+    return fit_rows(settings.calibration, settings.error_mm) if settings.calibration else None
 
 
 def _image(plane: Homography | None, place: Point) -> Point:

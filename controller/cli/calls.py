@@ -52,7 +52,7 @@ def call_in_words(roll: RollCalled | RollCorrected) -> str:
         case "elimination":
             return f"{word.capitalize()}: whoever holds no {word} is out"
         case "no_match":
-            return f"{word.capitalize()}: nobody holds it, everybody stays in"
+            return f"{word.capitalize()}: no player holds it, all stay in"
         case "roll_off":
             return f"{word.capitalize()} in the roll-off"
         case "tie":

@@ -1,4 +1,4 @@
-"""`tablectl cut` and `record`: a throw, spin or deal of a log, or the table's next ones, as a case."""
+"""`tablectl cut` and `record`: take a throw, spin or deal from a log, or record the next ones, as a case."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ from controller.settings.mistakes import SettingsError
 
 _CUT_EXAMPLES = (
     "tablectl cut LOG#12 tests/logs/short.jsonl.gz    # and what it must give: short.expected.jsonl",
-    "tablectl cut craps/1/18 short.jsonl              # out of the journal's recording",
+    "tablectl cut craps/1/18 short.jsonl              # from the journal's recording",
     "tablectl replay short.jsonl --check short.expected.jsonl",
 )
 
@@ -35,13 +35,13 @@ def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
         "--expect",
         type=Path,
         metavar="FILE",
-        help=f"the outcomes that it must give (default: NAME{EXPECTED} beside it)",
+        help=f"the expected outcomes (default: NAME{EXPECTED} next to it)",
     )
     add_attempt_options(parser)
 
 
 def run_cut(arguments: argparse.Namespace) -> int:
-    """Cut it; 1 where the journal has no such attempt, 2 at a bad log or name, 3 without a controller."""
+    """Cut it; 1 if the journal has no such attempt, 2 for a bad log or name, 3 without a controller."""
     out: Path = arguments.out
     expect = expectation_beside(out, arguments.expect)
     if expect is None:
@@ -53,7 +53,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
             return FAILED
         assert which.log is not None
         if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: found the log that is cut from, expected another name; nothing was written")
+            say(f"{out}: found the log to cut from, expected another file to write to; nothing was written")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
@@ -80,16 +80,16 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
-    """Turn what a person asked about into an attempt of a recording; None where that is not there.
+    """Resolve the requested attempt to a recording; return None, with a message, if there is none.
 
-    Raises LogError where its recording is gone, OutOfReachError where no controller tells it.
+    Raises LogError if its recording is missing, OutOfReachError if no controller answers.
     """
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - an extra's
-    from controller.cli.past import open_journal  # noqa: PLC0415 - an extra's
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - optional dependency
+    from controller.cli.past import open_journal  # noqa: PLC0415 - optional dependency
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     try:
         with open_journal(arguments) as reader:
@@ -103,13 +103,13 @@ def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
     """Return the file of expected outcomes; None, with a message, if the log's name has another ending."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
-        say(f"{out}: found a name of another kind, expected NAME.jsonl or NAME.jsonl.gz")
+        say(f"{out}: found a name with another ending, expected NAME.jsonl or NAME.jsonl.gz")
         return None
     return given or out.with_name(out.name.removesuffix(ending) + EXPECTED)
 
 
 def write_case(piece: Piece, out: Path, expect: Path) -> None:
-    """Write a log and its outcomes, both whole or neither; raises OSError."""
+    """Write a log and its outcomes, both or neither; raises OSError."""
     with whole_file(out) as case, whole_file(expect) as outcomes:
         with LogWriter(case, piece.header, compress=out.name.endswith(".gz")) as writer:
             for reading in piece.readings:
@@ -132,10 +132,10 @@ _ATTEMPTS = ("roll", "spin", "deal")
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `record`."""
     parser.description = (
-        "Wait for the running table's next throws, spins or deals, and write them as a log, with what they\n"
-        "gave beside it. Ends between two of them; Ctrl-C ends it after the one under way.\n"
-        "For technicians: the controller tells them what it recorded, but nothing of a wheel while bets are\n"
-        "open, nor of a hand that is not decided."
+        "Wait for the running table's next throws, spins or deals, and write them as a log, with their\n"
+        "outcomes next to it. Stops between attempts; Ctrl-C stops after the current one.\n"
+        "For technicians. Wheel readings are withheld while bets are open, card readings until the hand is\n"
+        "decided."
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
@@ -147,7 +147,7 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_record(arguments: argparse.Namespace) -> int:
-    """Record; 1 where nothing was played, 2 where it can't be read or written, 3 without a controller."""
+    """Record; 1 if nothing was played, 2 if it can't be read or written, 3 without a controller."""
     expect = expectation_beside(arguments.out)
     if expect is None:
         return BAD_INPUT
@@ -157,7 +157,7 @@ def run_record(arguments: argparse.Namespace) -> int:
     try:
         first, last = _played(arguments)
         if last < first:
-            say("nothing was played, so nothing is written")
+            say("nothing was played; nothing was written")
             return FAILED
         piece = _piece(arguments.socket, first, last)
         write_case(piece, arguments.out, expect)
@@ -167,7 +167,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         say(error)
         return FAILED
     except KeyboardInterrupt:
-        say("given up in the middle of an attempt; nothing is written")
+        say("interrupted during an attempt; nothing was written")
         return INTERRUPTED
     except (LogError, SettingsError, SetupError) as error:
         say(error)
@@ -175,17 +175,17 @@ def run_record(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(unwritable(Path(error.filename or arguments.out), error))
         return BAD_INPUT
-    say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: what they gave")
+    say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: the outcomes")
     say(f"see why with: tablectl explain {arguments.out}#{last}")
     say(f"check it with: tablectl replay {arguments.out} --check {expect}")
     return OK
 
 
 def _played(arguments: argparse.Namespace) -> tuple[int, int]:
-    """Wait, and return the numbers of the first and the last attempt that was played meanwhile."""
+    """Wait, and return the numbers of the first and the last attempt that was played."""
     begun_s = time.monotonic()
     first = _next(_status(arguments.socket))
-    say(f"records from #{first} on; Ctrl-C ends it between two attempts")
+    say(f"recording from #{first}; Ctrl-C stops after the current attempt")
     over = False
     while True:
         try:
@@ -200,7 +200,7 @@ def _played(arguments: argparse.Namespace) -> tuple[int, int]:
             if over:
                 raise
             over = True
-            say("ends after the attempt under way; Ctrl-C again gives up")
+            say("stopping after the current attempt; Ctrl-C again to abort")
 
 
 def _enough(arguments: argparse.Namespace, done: int, for_s: float) -> bool:
@@ -233,9 +233,9 @@ def _progress(done: int, status: Json) -> None:
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - an extra's
-    from controller.cli.past import ToldJournal  # noqa: PLC0415 - an extra's
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - optional dependency
+    from controller.cli.past import ToldJournal  # noqa: PLC0415 - optional dependency
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     until_s = time.monotonic() + SETTLES_S
     while True:

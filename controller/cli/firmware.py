@@ -20,12 +20,12 @@ EXAMPLES = (
     "tablectl firmware flash console.uf2 /media/RPI-RP2   # hold BOOTSEL while plugging the board in",
     "tablectl firmware verify console console             # does the device `console` run these files?",
 )
-DRIVE_SAYS = "INFO_UF2.TXT"
+UF2_INFO_FILE = "INFO_UF2.TXT"
 """Every board that waits for a UF2 shows this file."""
 
 
-class OtherFirmwareError(Exception):
-    """A board runs other files, or nothing says what it runs now; the message says which and what to do."""
+class FirmwareMismatchError(Exception):
+    """A board runs different firmware, or what it runs is unknown; the message says which and what to do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,17 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fs-kib",
         type=int,
         metavar="KIB",
-        help="its file system's size, where this program does not know it",
+        help="file system size, if unknown to this program",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 to write")
-    flash = does.add_parser("flash", help="copy a UF2 to a board that waits for one")
+    flash = does.add_parser("flash", help="copy a UF2 to a board in BOOTSEL mode")
     flash.add_argument("uf2", type=Path, metavar="UF2")
     flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
-    approved = does.add_parser("approved", help="print what a board with these files says that it runs")
+    approved = does.add_parser("approved", help="print the firmware id that a board with these files reports")
     approved.add_argument("board", choices=BOARDS)
-    verify = does.add_parser(
-        "verify", help="compare what a board told the running controller with these files"
-    )
+    verify = does.add_parser("verify", help="compare the firmware reported by a board with these files")
     verify.add_argument("board", choices=BOARDS)
     verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")
     add_socket(verify)
@@ -75,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
                 told = {"firmware": approved_as(arguments.board)}
     except OutOfReachError as error:
         return out_of_reach(error)
-    except OtherFirmwareError as error:
+    except FirmwareMismatchError as error:
         say(error)
         return FAILED
     except OSError as error:
@@ -102,7 +100,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
             f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4 from 64 up, less than the flash"
         )
     content = uf2_of(file_system(settings, fs_bytes), chip)
-    _write_privately(arguments.out, content)
+    _write_private(arguments.out, content)
     return {"uf2": str(arguments.out), "firmware": approved_as(arguments.board)}
 
 
@@ -115,11 +113,11 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
             settings = strict(arguments.settings.read_bytes())
         except ValueError as error:
             raise ValueError(
-                f"{arguments.settings}: found no JSON ({error}), expected the board's pins"
+                f"{arguments.settings}: found invalid JSON ({error}), expected the board's pins"
             ) from error
     if not isinstance(settings, dict):
         raise ValueError(  # noqa: TRY004 - what is in a file is a value
-            f"{arguments.settings}: found no object, expected the board's pins by name"
+            f"{arguments.settings}: found another value than an object, expected the board's pins by name"
         )
     settings |= {"board": arguments.board, "name": arguments.name}
     if arguments.key_file is not None:
@@ -133,14 +131,16 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def _flash(uf2: Path, drive: Path) -> dict[str, object]:
-    if not (drive / DRIVE_SAYS).is_file():
+    if not (drive / UF2_INFO_FILE).is_file():
         raise ValueError(
-            f"{drive}: found no {DRIVE_SAYS}, expected the drive of a board that waits for a UF2; "
+            f"{drive}: found no {UF2_INFO_FILE}, expected the drive of a board in BOOTSEL mode; "
             "hold BOOTSEL while plugging the board in"
         )
     content = uf2.read_bytes()
     if content[:4] != b"UF2\n" or len(content) % 512:
-        raise ValueError(f"{uf2}: found no UF2, expected one of tablectl firmware build, or MicroPython's")
+        raise ValueError(
+            f"{uf2}: found no UF2 file, expected one built by `tablectl firmware build`, or MicroPython's"
+        )
     target = drive / uf2.name
     with target.open("wb") as file:
         file.write(content)
@@ -158,30 +158,30 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if kind != "node":
         raise ValueError(
             f"{device}: found a device of type {kind or 'unknown'}, expected a node;"
-            " only a board of tablectl firmware says which files it runs"
+            " only a board with firmware of `tablectl firmware` reports its id"
         )
     runs, expected = figures.get("firmware"), approved_as(board)
     if not runs:
-        raise OtherFirmwareError(
-            f"{device}: found no hello since the controller started, expected {expected};"
+        raise FirmwareMismatchError(
+            f"{device}: no hello received since the controller started, expected {expected};"
             f" see tablectl devices {device}, and power-cycle the board"
         )
     if runs != expected:
-        raise OtherFirmwareError(
+        raise FirmwareMismatchError(
             f"{device}: found {runs}, expected {expected};"
-            f" build and flash it again with this version's tablectl firmware build {board}, or, where the"
-            " board is newer, bring the table's own version up to date"
+            f" build and flash it again with this version's tablectl firmware build {board}, or, if the"
+            " board is newer, update the table"
         )
     if not devices[device]["up"]:
-        raise OtherFirmwareError(
-            f"{device}: found the device down, expected it up: {runs} is what it said before;"
+        raise FirmwareMismatchError(
+            f"{device}: found the device down, expected it up: {runs} is what it last reported;"
             f" see tablectl devices {device}, and verify it again when it is up"
         )
     return {"device": device, "firmware": runs}
 
 
-def _write_privately(file: Path, content: bytes) -> None:
-    """Write a file that may hold a key: its owner alone can read it."""
+def _write_private(file: Path, content: bytes) -> None:
+    """Write a file that may hold a key: only its owner can read it."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as opened:
         os.fchmod(descriptor, 0o600)

@@ -56,7 +56,7 @@ def add_kept(parser: argparse.ArgumentParser) -> None:
 
 
 def ask(path: str, request: Json) -> Json:
-    """Ask once; raises OutOfReachError where nobody answers."""
+    """Ask once; raises OutOfReachError if nothing answers."""
     return next(conversation(path, request))
 
 

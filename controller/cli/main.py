@@ -221,7 +221,7 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""What a command as a whole wants, where one package alone would only lead to the next message."""
+"""What a command as a whole requires: to name one package would only lead to the next message."""
 
 
 def advice(error: ImportError, command: str) -> str | None:

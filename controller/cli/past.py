@@ -32,7 +32,7 @@ class ToldJournal:
     """A running controller's journal, asked for over its control socket."""
 
     def __init__(self, socket: str) -> None:
-        """Ask whose it is; raises OutOfReachError where nobody answers, RefusedError where it is not told."""
+        """Ask whose it is; raises OutOfReachError if nothing answers, RefusedError if it is refused."""
         self.path = Path(socket)
         first, *_ = self._asked({"do": "rows", "from_n": 1, "to_n": 0})
         self._held_back = first.get("held_back") is True

@@ -105,7 +105,7 @@ class Practice:
         self._under_way = False
         for sentence in seen_at_the_table(scene, card):
             self._teller.event(f"You see: {sentence}.", "bold")
-        self._teller.event("Rule if you must; Enter goes on.", "dim")
+        self._teller.event("Rule if you must; press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
         """Play until the evening, the person or a signal ends it, and print the score."""
@@ -258,7 +258,7 @@ class Practice:
         self._heard_last = True
         self.score.ask(asked)
         self._teller.event(f"You hear: {asked.says}.", "bold")
-        self._teller.event("Enter it; then Enter goes on.", "dim")
+        self._teller.event("Enter it; then press Enter to continue.", "dim")
         return True
 
     def _status(self) -> Json:

@@ -152,7 +152,7 @@ class Score:
         if standing.decided and not standing.unruled and _same(standing.result, right.result):
             return None
         if not standing.decided or standing.unruled:
-            what = f"nobody ruled on the review; right was {_result(right.result)}"
+            what = f"the review was not ruled on; right was {_result(right.result)}"
             return Missed(standing.number, what, self._remedy(right.result, turn.card), standing.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
         what = f"{stands} stands; right was {_result(right.result)}"
@@ -167,11 +167,11 @@ class Score:
 
 
 def score_lines(screen: Screen, score: Score) -> list[str]:
-    """Return the score: how many attempts stand as they should, and what was missed, with its rule."""
+    """Return the score: how many attempts are correct, and what was missed, with its rule."""
     count, missed = len(score.counted()) + len(score.heard), score.missed()
     if not count:
-        return ["no attempt was played to its end: no score"]
-    told = f"Score: {count - len(missed)} of {count} stand as they should"
+        return ["no attempt was completed: no score"]
+    told = f"Score: {count - len(missed)} of {count} correct"
     lines = ["", screen.styled(told, "green" if not missed else "yellow")]
     for one in missed:
         rule = f" ({one.rule})" if one.rule else ""

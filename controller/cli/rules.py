@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
     verify = what.add_parser(
         "check",
-        help="compare the pay table's exact edges with the document's; exit 1 on findings nobody accepted",
+        help="compare the pay table's exact edges with the document's; exit 1 on unaccepted findings",
     )
     verify.set_defaults(of_rules=_check)
     accept = what.add_parser("accept", help="take findings of `check` as they are, by name and with a reason")
@@ -152,7 +152,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if rows:
             print(f"\n{heading}", *aligned(rows), sep="\n")
     if not open_ones:
-        print("\nno findings" if not stands else "\nno finding that nobody has accepted")
+        print("\nno findings" if not stands else "\nno finding that is not accepted")
     return FAILED if open_ones else OK
 
 

@@ -150,7 +150,7 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
 
 
 def in_the_shadow(settings: TableSettings) -> TableSettings:
-    """Return a table's settings for a shadow: it calls by itself, and tells nobody."""
+    """Return a table's settings for a shadow: it calls by itself and publishes nothing."""
     unheard = PublishSettings(to="socket", max_silence_s=math.inf)
     return dataclasses.replace(settings, calls="automatic", publish=unheard)
 

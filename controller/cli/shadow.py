@@ -88,7 +88,7 @@ def _row(attempt: Compared) -> Entry:
     causes = ", ".join(code.replace("_", " ") for code in attempt.why)
     called = "review" if attempt.called is None else f"called {attempt.called}"
     because = f" ({causes})" if causes else ""
-    entered = f"entered {attempt.entered} by {attempt.by}" if attempt.entered else "nobody entered anything"
+    entered = f"entered {attempt.entered} by {attempt.by}" if attempt.entered else "nothing was entered"
     when = wall_clock(attempt.wall_us)
     style: Style = "red" if attempt.agreement == "differs" else "yellow"
     return Entry(f"{when}  #{attempt.attempt}", f"{called}{because}; {entered}", style)

@@ -149,7 +149,7 @@ def run_people(arguments: argparse.Namespace) -> int:
         match arguments.do:
             case "list":
                 if not register.people:
-                    say(f"{file}: nobody is in the register; `tablectl people add NAME --role ROLE` adds one")
+                    say(f"{file}: the register is empty; `tablectl people add NAME --role ROLE` adds one")
                 for one in register.people:
                     print(f"{one.name:<20} {', '.join(one.roles)}{'  (card)' if one.card else ''}")
                 return OK

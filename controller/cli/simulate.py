@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--technician",
         action="store_true",
-        help="nobody plays; a technician does what `tablectl test` and `tablectl calibrate` ask for",
+        help="without players; a technician does what `tablectl test` and `tablectl calibrate` ask for",
     )
     parser.add_argument(
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
         help="who is the staff; `me`: dice, ball and cards wait for your word, the controller runs beside"
-        " them, and a score tells at the end what was missed (default: virtual)",
+        " them, and a score at the end shows what was missed (default: virtual)",
     )
     parser.add_argument(
         "--camera",

@@ -163,16 +163,16 @@ def _style_of(device: Mapping[str, object]) -> Style:
 
 
 def health(device: Mapping[str, object]) -> str:
-    """Return a device's health in words: well, away, or what is wrong and what to do."""
+    """Return a device's health in words: OK, offline, or what is wrong and what to do."""
     says, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
-        since = "never heard of" if seen_s is None else f"away for {seen_s:g} s"
+        since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
         why = str(says or "it sends nothing").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
     if troubled := troubles_of(device):
-        return f"troubled: {', '.join(troubled)}{f'; {do}' if do else ''}"
-    return f"well, {_rate(device)}"
+        return f"faulty: {', '.join(troubled)}{f'; {do}' if do else ''}"
+    return f"OK, {_rate(device)}"
 
 
 def _rate(device: Mapping[str, object]) -> str:

@@ -178,7 +178,7 @@ class GuidedTest:
         sure = self._arguments.yes_i_am_at_the_table
         words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
-            says = f"nobody typed {WORD} (or --yes-i-am-at-the-table)"
+            says = f"{WORD} was not typed (nor --yes-i-am-at-the-table given)"
             self._take(Finding(sensor=OUTPUTS, status="skipped", says=says))
             return
         for lamp in self._lamps:
@@ -197,7 +197,9 @@ class GuidedTest:
             return Finding(sensor=lamp, status="pass", says="seen")
         if seen.startswith("n"):
             return Finding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
-        return Finding(sensor=lamp, status="skipped", says="switched on and off; nobody said what was seen")
+        return Finding(
+            sensor=lamp, status="skipped", says="switched on and off; it was not answered what was seen"
+        )
 
 
 def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Act]:

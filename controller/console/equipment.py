@@ -13,7 +13,7 @@ _CALIBRATED_BY: tuple[tuple[str, Literal["walls", "wheel"]], ...] = (
     ("wall_impact", "walls"),
     ("ball_beam", "wheel"),
 )
-Health = Literal["well", "troubled", "away"]
+Health = Literal["ok", "faulty", "offline"]
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,11 +104,11 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0
 
     def health(self, name: str) -> Health:
-        """Return how a device is: away, troubled by what it reports or by a fault, or well."""
+        """Return how a device is: offline, faulty by what it reports or by a fault, or OK."""
         device = self.devices[name]
         if not device.up:
-            return "away"
-        return "troubled" if device.troubles or self.faults_of(name) else "well"
+            return "offline"
+        return "faulty" if device.troubles or self.faults_of(name) else "ok"
 
     def faults_of(self, name: str) -> tuple[Fault, ...]:
         """Return the faults that name this device."""

@@ -128,7 +128,7 @@ class Feed:
         try:
             told = await self._link.ask(do="table")
             if not told.get("ok"):
-                return Now(why=str(told.get("says", "the controller refused to tell how it stands")))
+                return Now(why=str(told.get("says", "the controller refused to give the table's state")))
             floor = read_floor(told.get("floor"))
             if not floor.up:
                 return Now(floor=floor)

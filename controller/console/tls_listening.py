@@ -7,7 +7,7 @@ HELLO = 0x16
 """The first byte of every TLS connection: a handshake record (RFC 8446, 5.1)."""
 FIRST_S = 5
 """The kernel hands a connection over once it has sent something, or after about this time."""
-_WORDS = b"This console speaks TLS alone: ask for https:// in place of http://.\n"
+_WORDS = b"This console accepts HTTPS only: use https:// instead of http://.\n"
 ANSWER = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
     b"connection: close\r\ncache-control: no-store\r\n\r\n%b" % (len(_WORDS), _WORDS)

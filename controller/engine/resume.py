@@ -241,7 +241,9 @@ class CutOff:
 def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
     number = cut.number
     reasons = (
-        power_lost(causes, f"{CUT_OFF}; only {_KINDS[cut.attempt].ruling} can be ruled, or play on voids it"),
+        power_lost(
+            causes, f"{CUT_OFF}; it can only be ruled {_KINDS[cut.attempt].ruling}; resuming play voids it"
+        ),
     )
     match cut.attempt:
         case "roll":

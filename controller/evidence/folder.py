@@ -211,7 +211,7 @@ class Folder:
             os.scandir(self.path).close()
         except OSError as error:
             return f"{self.path} can't be read ({error.strerror}); {_MAY_READ}"
-        return f"not in {self.path}: never written, or taken away by hand"
+        return f"not in {self.path}: never written, or deleted by hand"
 
     def _note(self, deleted: Deleted) -> None:
         path = self.path / DELETED

@@ -212,7 +212,7 @@ def check_head(
             "journal_forked", f"{place.journal}, row {head.n}", "another row", "the one in the head file"
         )
     if not head.signature:
-        found = "a record that nobody signed"
+        found = "an unsigned record"
         raise JournalFault("journal_head_unsigned", place.head, found, "one with the table's signature")
 
 

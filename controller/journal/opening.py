@@ -125,7 +125,7 @@ def _faults_at_the_end(
     """Yield what of a journal's end takes a person's word: signatures or rows that are not there."""
     if walk.layout < ALL_SIGNED and walk.n:
         unsigned = walk.n - walk.vouched_n
-        found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows signed by nobody"
+        found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows unsigned"
         yield JournalFault("journal_old_layout", place.journal, found, f"layout {ALL_SIGNED}, all signed")
     try:
         check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)

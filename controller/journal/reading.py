@@ -47,7 +47,7 @@ class Rows(Protocol):
 
 
 class Reader:
-    """A journal open for reading alone, for one thread."""
+    """A journal open for reading only, for one thread."""
 
     def __init__(self, path: Path) -> None:
         """Open it; raises JournalFault where there is none or it can't be read."""
@@ -56,7 +56,7 @@ class Reader:
         origin = origin_of(self._connection, path)
         if origin is None:
             self._connection.close()
-            raise JournalFault("journal_empty", path, "a journal that nobody began", "one with its first row")
+            raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
         self.origin: Origin = origin
 
     def __enter__(self) -> Self:
@@ -183,9 +183,9 @@ class Reader:
             except JournalFault as fault:
                 if fault.code != "journal_head_unsigned":
                     raise
-                unvouched = (*unvouched, f"where it ends: {head} is signed by nobody")
+                unvouched = (*unvouched, f"where it ends: {head} is unsigned")
         else:
-            unvouched = (*unvouched, "where it ends: without a head file nobody knows whether rows follow")
+            unvouched = (*unvouched, "where it ends: without a head file it is unknown whether rows follow")
         return found._replace(unvouched=unvouched)
 
     def export(

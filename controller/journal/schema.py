@@ -127,7 +127,7 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
         part = wrong[0]
         theirs = f"{part.kind} {part.name!r}"
         if part in found:
-            says = f"{theirs}, made by: {' '.join((part.statement or 'nobody knows').split())[:200]}"
+            says = f"{theirs}, made by: {' '.join((part.statement or 'unknown').split())[:200]}"
         else:
             says = f"no {theirs} as the layout has it"
         raise JournalFault("journal_schema_changed", where, says, f"the parts of layout {version} alone")

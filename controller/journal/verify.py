@@ -136,7 +136,7 @@ class Walk:
         """Start before the first row; raises JournalFault where the journal was never begun."""
         origin = origin_of(connection, path)
         if origin is None:
-            raise JournalFault("journal_empty", path, "a journal that nobody began", "one with its first row")
+            raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
         self.table = origin.table
         self.memory = Memory()
         self.n = 0
@@ -244,7 +244,7 @@ class Walk:
 
     def _check_dropped(self, row: Row) -> None:
         if row.n >= self.bodies_below or row.seq is None:
-            raise self._fault("journal_row_changed", row.n, "no contents", "contents: nobody pruned it")
+            raise self._fault("journal_row_changed", row.n, "no contents", "contents: it was not pruned")
         if row.after is not None:
             # Pruning drops both: with the contents gone no digest vouches for the state.
             raise self._fault("journal_row_changed", row.n, "a state without contents", "neither or both")
@@ -256,7 +256,7 @@ class Walk:
                 raise self._fault("journal_row_changed", row.n, "evidence", "none, as its digest says")
         elif row.evidence is None:
             if row.n >= self.evidence_below:
-                raise self._fault("journal_row_changed", row.n, "no evidence", "evidence: nobody pruned it")
+                raise self._fault("journal_row_changed", row.n, "no evidence", "evidence: it was not pruned")
             self._counts["dropped"] += row.body is not None
         elif sha256(row.evidence).digest() != row.evidence_digest:
             raise self._fault("journal_row_changed", row.n, "other evidence", "what its digest says")
@@ -323,7 +323,7 @@ class Walk:
                 check_in_place(self._connection, self._path, row)
                 if row.signature is None or not self.keyring.at(row.n).signed(row.link, row.signature):
                     raise self._fault(
-                        "journal_bad_signature", row.n, "a decision to prune of nobody's", "the table's own"
+                        "journal_bad_signature", row.n, "an unsigned decision to prune", "the table's own"
                     )
                 pruned = _PRUNED.decode(row.body)
                 self.evidence_below = max(self.evidence_below, pruned.evidence_below)

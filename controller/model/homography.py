@@ -14,16 +14,16 @@ MIN_PAIRS = 4
 ERROR_MM = 10.0
 """A calibration misses its own points by no more, unless its camera's settings say otherwise."""
 _SINGULAR = 1e-9
-_COUNTS_OF_PAIR = 4
+_VALUES_PER_ROW = 4
 
 
 @runtime_checkable
 class CalibratedSettings(Protocol):
-    """Settings of a camera whose places in the image the table turns into places on the felt."""
+    """Settings of a camera whose pixel positions are mapped to positions on the felt."""
 
     @property
     def calibration(self) -> tuple[tuple[float, ...], ...]:
-        """Image x and y, table x and y in millimetres, a point a row; none: it gives millimetres itself."""
+        """One row per point: image x, y and table x, y in mm. Empty if the camera reports mm itself."""
         ...
 
     @property
@@ -33,7 +33,7 @@ class CalibratedSettings(Protocol):
 
 
 class CalibrationError(ValueError):
-    """Pairs of points that fix no homography, or that contradict each other."""
+    """The pairs of points do not determine a homography, or contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     """Fit four or more pairs.
 
     Raises:
-        CalibrationError: fewer than four pairs, points on one line, or a plane seen from its edge.
+        CalibrationError: fewer than four pairs, points on one line, or a plane seen edge-on.
     """
     if len(pairs) < MIN_PAIRS:
         raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {MIN_PAIRS}")
@@ -83,21 +83,21 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     return replace(found, error_mm=max(found.misses(pairs)))
 
 
-def plane_of(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
-    """Fit a calibration as a table's file has it: image x and y, table x and y; raises ValueError."""
+def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
+    """Fit the calibration rows of a table file: image x and y, table x and y; raises ValueError."""
     for row in rows:
-        if len(row) != _COUNTS_OF_PAIR:
+        if len(row) != _VALUES_PER_ROW:
             raise ValueError(f"calibration: found {list(row)}, expected image x, y and table x, y")
     plane = fit([((u, v), (x, y)) for u, v, x, y in rows])
     if plane.error_mm > error_mm:
-        found = f"points that no camera sees so, off by {plane.error_mm:.1f} mm"
+        found = f"points that no camera could see in these positions, off by {plane.error_mm:.1f} mm"
         raise ValueError(f"calibration: found {found}, expected at most {error_mm:g} mm")
     return plane
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Moves points to lie around 0 at about unit distance, without which the equations lose their digits."""
+    """Moves points to around 0 at about unit distance, without which the equations are ill-conditioned."""
 
     x: float
     y: float
@@ -126,7 +126,7 @@ class _Scale:
 
 
 def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
-    """Solve the normal equations by Gauss's elimination with pivots; raises CalibrationError."""
+    """Solve the normal equations by Gaussian elimination with partial pivoting; raises CalibrationError."""
     n = len(rows[0])
     system = [
         [sum(row[i] * row[j] for row in rows) for j in range(n)]
@@ -151,7 +151,7 @@ def _apply(matrix: Matrix, point: Point) -> Point | None:
 
 
 def _inverse(m: Matrix) -> Matrix:
-    """Return the inverse as far as its scale, of a sign that keeps what is seen before the camera."""
+    """Return the inverse up to scale, with the sign that keeps visible points in front of the camera."""
     (a, b, c), (d, e, f), (g, h, i) = m
     adjugate: Matrix = (
         (e * i - f * h, c * h - b * i, b * f - c * e),

@@ -169,7 +169,7 @@ class SignInDesk:
 
     def _wrong(self, of: str, *, known_name: bool) -> None:
         if not known_name:  # a name that nobody has is tried by no person: nothing is kept of it
-            raise SignInRefused("wrong", "nobody of this name signs in here")
+            raise SignInRefused("wrong", "unknown name")
         tries = self._tries.setdefault(of, Tries())
         tries.wrong += 1
         if tries.wrong >= TRIES:

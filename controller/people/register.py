@@ -67,9 +67,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if typed is not None and not MIN_PIN <= len(typed) <= MAX_PIN:
                 raise RegisterError(f"{what}: found {len(typed)} characters, expected {MIN_PIN} to {MAX_PIN}")
         if not pin.isdecimal():
-            raise RegisterError(
-                "PIN: found other characters than digits, expected digits: a screen has no others"
-            )
+            raise RegisterError("PIN: found other characters than digits, expected digits only")
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
@@ -85,7 +83,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def without(self, name: str) -> "Register":
         """Return the register without this person; raises RegisterError where there is none."""
         if self.named(name) is None:
-            raise RegisterError(f"found nobody named {name!r}; tablectl people list names all")
+            raise RegisterError(f"found no person named {name!r}, expected one of `tablectl people list`")
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
 
 

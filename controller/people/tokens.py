@@ -85,7 +85,7 @@ class Verifier:
 
     def _key(self) -> Ed25519PublicKey:
         if self._file is None:
-            raise TokenError("no_sign_in", "this controller believes no screen: start it with --sign-in-key")
+            raise TokenError("no_sign_in", "this controller accepts no screens: start it with --sign-in-key")
         try:
             changed = self._file.stat().st_mtime_ns
             if self._read is None or self._read[0] != changed:

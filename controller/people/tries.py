@@ -50,7 +50,10 @@ class TriesFile:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
-            self._tells(f"{self._file}: found it unusable ({error}), expected the wrong tries; none are kept")
+            self._tells(
+                f"{self._file}: found it unreadable ({error}), expected the wrong PINs;"
+                " their counts start again at 0"
+            )
             return {}
         for of, tries in kept.items():
             tries.locked_until_us = min(tries.locked_until_us, now_us + lock_of(of))
@@ -61,12 +64,14 @@ class TriesFile:
         try:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
-            self._tells(f"{self._file}: found it closed to writing ({error}); a restart forgives wrong tries")
+            self._tells(
+                f"{self._file}: cannot be written ({error}); a restart will lose the counts of wrong PINs"
+            )
 
 
 def of_person(name: str, screen: str = "") -> str:
     """Return under what a person's wrong PINs are counted: at a screen that knows the person, by its digest,
-    or at all strange ones together.
+    or at all unknown ones together.
     """
     return f"person {name}, screen {screen}" if screen else f"person {name}"
 
@@ -148,14 +153,15 @@ class ScreensFile:
         self._tells = tells
 
     def read(self) -> Known:
-        """Return what was kept; nothing where the file can't be used: then every screen is strange."""
+        """Return what was kept; nothing where the file can't be used: then every screen is unknown."""
         try:
             return _decode_known(self._file.read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             self._tells(
-                f"{self._file}: found it unusable ({error}), expected the known screens; none are known"
+                f"{self._file}: found it unreadable ({error}), expected the known screens;"
+                " every screen counts as unknown"
             )
             return {}
 

@@ -62,7 +62,7 @@ FAULTS: Mapping[str, FaultKind] = {
         locks=True,
     ),
     "settlement_missing": FaultKind(
-        "nobody settles this table's outcomes",
+        "no settlement engine is connected to this table",
         "its file has no `publish:` section, and the controller is installed without a settlement engine",
         "install it with the extra `settlement`, or say in the file where outcomes go: `publish: to:`",
         "when the controller is started with a way to settlement",
@@ -87,7 +87,7 @@ FAULTS: Mapping[str, FaultKind] = {
         "automatically, once it opens",
     ),
     "settlement_absent": FaultKind(
-        "nobody is subscribed to this table's outcomes",
+        "no subscriber receives this table's outcomes",
         "the settlement engine never connected to this broker, or its session has expired",
         "start the engine (`systemctl start table-settlement`); see that its --broker is the table's",
         "automatically, with the next outcome that somebody receives",
@@ -119,7 +119,7 @@ FAULTS: Mapping[str, FaultKind] = {
     "identity_taken": FaultKind(
         "another client has connected with this table's identity",
         "a copy of this table's certificate at work elsewhere, or two controllers for one table",
-        "find the other one and stop it; if it is none of yours, have the authority revoke the certificate"
+        "find the other one and stop it; if it is not yours, have the authority revoke the certificate"
         " and make the table a new one",
         "automatically, after a minute in which no other client has used it",
         locks=True,

@@ -41,8 +41,8 @@ def check_name(name: str) -> None:
     """Refuse a name that is no topic level, client id and common name at once; raises ValueError."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
-            f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', as whoever"
-            " publishes over MQTT must have; rename it in its file and in its certificate"
+            f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which every"
+            " publisher over MQTT must have; rename it in its file and in its certificate"
         )
 
 

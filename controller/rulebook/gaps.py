@@ -1,4 +1,4 @@
-"""What the documents leave open or contradict, and what the product does there: ids, lines, sense."""
+"""What the documents leave open or contradict, and what the product does there: id, lines, meaning."""
 
 TEXT = """\
 !X-1|several|The documents' limits differ; they are settings of each table.
@@ -17,7 +17,7 @@ TEXT = """\
 !34-6|-|Whirl has no pay line: it is paid by its five units.
 !34-7|111|Horn High is paid by its five units, not four.
 !34-8|82|Buy bets are named and not offered.
-!34-9|78|Who places which chips is left to the house: no gate.
+!34-9|78|Who places which chips is left to the casino; it is not enforced.
 !34-10|128-139|Invalid, No Roll, void and re-thrown are one thing: nothing is decided and bets stand.
 !34-11|126, 133|Any end counts, a near one is noted; a setting asks for the far end.
 !34-12|135, 139|Dice that rest on the bank are a No Roll; touching it alone is noted.
@@ -32,25 +32,25 @@ TEXT = """\
 !34-21|-|There are no printed limits: they are settings.
 !34-22|116-120|Odds are limited by the flat bet unless a setting says otherwise.
 !34-23|-|A place or hard way bet is decided by a win, and the stake goes back.
-!34-24|-|Slips of the pen in the document.
+!34-24|-|Typing errors in the document.
 !34-25|67-73|Horn, C and E, Horn High and Whirl are refused where their units do not fit.
 !34-26|82|Odds that are off go back when their bet is decided.
 !34-27|117, 120|Lay odds are measured by what was first bet, however it is lowered.
 !V1-1|94-96|Examples above the table's own limit: the limit holds.
-!V1-2|31|Bets with times of their own keep them.
+!V1-2|31|Bets with their own times keep them.
 !V1-3|25-29|A fresh Come bet is decided by 2, 3, 11 and 12 all the same.
-!V1-4|31, 62, 88|The special rule on lowering a bet goes before the general one.
+!V1-4|31, 62, 88|The special rule on reducing a bet overrides the general one.
 !V1-5|62, 88, 96|Lay, buy and put bets are named and not offered.
 !V1-6|88|A Don't Come without action goes back.
-!V1-7|27, 88, 140|Words that were read badly in the document.
+!V1-7|27, 88, 140|Scanning errors in the document.
 !V1-8|136|The Sharp Shooter counts points until a seven-out.
 !V1-9|141-151|Its pay is to one.
 !V1-10|136|It is decided at the seven-out, or by the points made where the dice are passed.
-!V1-11|182|No greatest total win unless a setting names one.
+!V1-11|182|No maximum total win unless configured.
 !V1-12|183|No greatest inside bets.
-!V1-13|156-180|Bets that the list leaves out are offered; place to lose is off.
+!V1-13|156-180|Bets that the list leaves out are offered; place to lose is not offered.
 !V1-14|98|Place to lose is not always the better bet: nothing is claimed.
-!V1-15|66, 70|Odds are held to the minimum by their stake, not by what they win.
+!V1-15|66, 70|The minimum for odds applies to their stake, not to what they win.
 !V1-16|70|No multiple of odds unless a setting names one.
 !V1-17|157|Don't bets bar the 12.
 !V1-18|29, 106|A bet of one roll may be called off.
@@ -65,16 +65,16 @@ TEXT = """\
 !V1-27|33|Limits are per bet and roll.
 !V1-28|156-180|The printed house edges are right to their digits.
 !V1-29|-|No bet is taken once the dice left the hand.
-!V1-30|80|What is said of come odds fits together.
+!V1-30|80|The statements about Come odds are consistent.
 !R-1|41-54|The printed odds are the usual list with 11 to 1 lost: paid as printed, with a warning.
 !R-2|37|19 to 36 has no odds: paid as 1 to 18.
 !R-3|9, 11|Value chips are a setting of the house.
-!R-4|15-32|Slips of the pen in the document.
+!R-4|15-32|Typing errors in the document.
 !R-5|-|Colours and pocket order are those of the usual wheel.
 !R-6|-|0 and 00 lose all outside bets.
 !R-7|65-66|After a No Spin nothing counts, bets stand or may be taken back.
-!R-8|-|A ball that is lost or stuck is a person's No Spin.
-!R-9|59|No More Bets comes a set time before the drop that is foretold.
+!R-8|-|A lost or stuck ball is called No Spin by a person.
+!R-9|59|No More Bets comes a set time before the predicted drop.
 !R-10|58|Turns are those that the ball provably ran.
 !R-11|17|Limits are per player and spot.
 !R-12|68|The layout stands still from No More Bets on.
@@ -90,7 +90,7 @@ TEXT = """\
 !T-8|120|The side bet needs no Pair Plus.
 !T-9|124-138|The side bet keeps half of what is bet: paid as printed, with a warning.
 !T-10|92-101|The printed chances are rounded.
-!T-11|31-72|Slips of the pen in the document.
+!T-11|31-72|Typing errors in the document.
 !T-12|76, 81|Cards go out from the left, hands are reconciled from the right.
 !T-13|74|The first card closes the bets.
 !T-14|88|A wrong count voids the deal; a card that can't be read is entered by a person.
@@ -98,7 +98,7 @@ TEXT = """\
 !T-16|81|The order of reconciling changes no amount.
 !T-17|120, 138|Six suited cards are paid as that alone.
 !H-1|25-38|Where nobody matches the same player throws again.
-!H-2|46|Who alone matches has won.
+!H-2|46|A player who is the only one to match has won.
 !H-3|50|Equals roll once each.
 !H-4|40-44|Most matching cards first, among equals the button, then clockwise.
 !H-5|19|The rake is a tenth of the gross.
@@ -109,11 +109,11 @@ TEXT = """\
 !H-10|56|The first game from fifteen minutes before closing is the final one.
 !H-11|58|The Pot is rake only where no final game could be played.
 !H-12|54|A game's own share joins the Pot before it is paid.
-!H-13|-|Slips of the pen in the document.
+!H-13|-|Typing errors in the document.
 !H-14|23|Loose chips that are touched go to a person.
 !H-15|-|Stacked or cocked dice are thrown again.
 !H-16|21|A button without cards throws all the same.
 !H-17|48|A roll may be left out.
 !H-18|13, 17|The price of a card is a setting, one for all.
-!H-19|-|A leaver's cards stay in and the dealer rolls for him, or the game is void.
+!H-19|-|The cards of a player who leaves stay in and the dealer rolls for them, or the game is void.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong in a configuration file, and how it is told."""
+"""Mistakes in a configuration file, and how they are reported."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -357,7 +357,7 @@ def _bets(step: Step) -> list[Asked]:
     return [asked for asked in step.requests if asked["do"] == "bet"]
 
 
-_TOO_LATE = "bets had closed when the table heard of it: the close was seen late"
+_TOO_LATE = "bets had already closed when the table received it: the close was detected late"
 _NOT_POSSIBLE = "what it was made after was corrected, and it could not have been made"
 
 

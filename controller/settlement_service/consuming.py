@@ -56,8 +56,8 @@ MEET_AGAIN_US = 10_000_000
 """A table that stays at the broker is met again this often at most, whenever its status changes."""
 MAX_QUESTIONS = 1000
 """Questions that may wait for this thread; one more pushes out the oldest, whose bet is refused."""
-_OUT = NoWord("TABLE-WORD", "the broker is away: no table can be heard; nothing was taken")
-_UNMET = NoWord("TABLE-WORD", "the table is not at the broker; nothing was taken")
+_OUT = NoWord("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not taken")
+_UNMET = NoWord("TABLE-WORD", "the table is not connected to the broker; the bet was not taken")
 _OLD = NoWord(
     "TABLE-WORD",
     "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was taken",

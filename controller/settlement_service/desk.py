@@ -325,7 +325,9 @@ def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitt
         raise RequestRefused(*word)
     said = word.word
     if said.sequence < table.betting_seq or (table.round is not None and said.round != table.round):
-        raise RequestRefused("TABLE-WORD", "bets have been closed or opened since; nothing was taken")
+        raise RequestRefused(
+            "TABLE-WORD", "bets have been closed or opened since; the bet was not taken, try again"
+        )
     if said.sequence >= table.next_seq:
         raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
     if said.takes != ("late" if late else "play" if closed else "wagers"):
@@ -439,7 +441,9 @@ def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool
     _check_no_dealer(seat)
     owner = _owner(work, standing.name, seat)
     if owner is None and own:
-        raise RequestRefused("SEATED", f"nobody has seated {player} at seat {seat}; a dealer does that first")
+        raise RequestRefused(
+            "SEATED", f"{player} is not seated at seat {seat}; a dealer must seat them first"
+        )
     _check_whose(seat, player, owner or standing.book.player_at(seat))
     _check_whose(seat, player, standing.book.player_at(seat))
 

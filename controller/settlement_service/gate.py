@@ -60,12 +60,14 @@ PlayLine = Callable[[str, str, PlayAt], NoWord | None]
 """Asks a table (its name, a nonce) whether it takes Play at these positions; gives why it can't be asked."""
 Line = Callable[[str, str], NoWord | None]
 """Asks a table (its name, a nonce); gives why it can't be asked, where it can't. It returns at once."""
-_NO_LINE = NoWord("TABLE-WORD", "no broker and no table in this process: nobody can say that bets are open")
+_NO_LINE = NoWord(
+    "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
+)
 _BUSY = NoWord("TABLE-WORD", "too many bets wait for the table's word; nothing was taken, try again")
 _NEVER = NoWord(
     "TABLE-WORD",
-    "the table did not say in time that bets are open: they are closed, or it can't be heard; nothing was"
-    " taken",
+    "the table did not say in time that bets are open: they are closed, or it is unreachable; the bet was"
+    " not taken",
 )
 _UNCONFIRMED = NoWord(
     "C34-MK-1b",

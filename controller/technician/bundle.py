@@ -107,7 +107,7 @@ def settings_without_secrets(text: str, words: Words) -> str:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
-        return f"{LEFT_OUT}: not readable as YAML, so secrets in it can't be told from the rest\n"
+        return f"{LEFT_OUT}: not valid YAML, so secrets in it can't be separated from the rest\n"
     known = _of_known_keys(document, words, "", known=isinstance(document, Mapping))
     return yaml.safe_dump(without_secrets(known), sort_keys=False, allow_unicode=True)
 

@@ -63,7 +63,7 @@ def _files(folder: Path) -> Iterator[Finding]:
     for says, remedy in wrong:
         yield Finding("fault", "sign-in files", says, remedy)
     if not (folder / PUBLIC_FILE).exists():
-        says = f"{folder / PUBLIC_FILE}: not there yet; the controller believes no screen without it"
+        says = f"{folder / PUBLIC_FILE}: not there yet; the controller accepts no screens without it"
         yield Finding("fault", "sign-in files", says, _START_SIGN_IN)
     elif not wrong:
         yield Finding("ok", "sign-in files", f"{folder}: register and key are closed, the public key is open")

@@ -62,7 +62,7 @@ class SpinBall:
             says = f"pulses of beam {', '.join(map(str, strangers))}, expected 0 to {self.beams - 1}"
             found.append(Finding(sensor="ball_beam", status="fail", says=says))
         if self.drop:
-            says = f"the ball was seen to leave the track {self.drops} times"
+            says = f"the ball left the track {self.drops} times"
             faults = () if self.drops == 1 else ("expected once",)
             found.append(judged("ball_drop", says, *faults, drops=self.drops))
         return found
@@ -186,7 +186,7 @@ class BallInPocket:
             self.seen += 1
             self._waiting.append(reading)
         elif isinstance(reading, RotorIndex):
-            self._rotor.see(reading)
+            self._rotor.add_pass(reading)
             placed = [(read, place_read(read, self._rotor, self.wheel)) for read in self._waiting]
             self.reads += [place for _, place in placed if place is not None and place.number is not None]
             self._waiting = [read for read, place in placed if place is None]

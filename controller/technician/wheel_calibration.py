@@ -238,7 +238,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
         if isinstance(reading, PocketBall):
             waiting.append(reading)
         elif isinstance(reading, RotorIndex):
-            rotor.see(reading)
+            rotor.add_pass(reading)
             for read in waiting:
                 place = rotor.place(read.t)
                 if place is not None:

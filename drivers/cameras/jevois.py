@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from controller.model.homography import ERROR_MM, plane_of
+from controller.model.homography import ERROR_MM, fit_rows
 from controller.model.readings import (
     AnyReading,
     DieAt,
@@ -219,7 +219,7 @@ class JevoisSettings:
         """Refuse what can't work, and say what was expected."""
         if not set(self.faces.values()) <= set(range(1, 7)):
             raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
-        plane_of(self.calibration, self.error_mm)
+        fit_rows(self.calibration, self.error_mm)
 
 
 class JevoisCamera:
@@ -236,7 +236,7 @@ class JevoisCamera:
         self.strangers = 0
         """Detections of a category that is no face of a die."""
         self._settings = settings
-        self._plane = plane_of(settings.calibration, settings.error_mm)
+        self._plane = fit_rows(settings.calibration, settings.error_mm)
         self._tracker = DiceTracker(
             TrackerRules(
                 die_mm=settings.die_mm,
@@ -306,7 +306,9 @@ class JevoisCamera:
         """Handle what is due by now."""
         due = self.next_deadline()
         if due is not None and now_us >= due:
-            seen = f"no whole frame for {self._settings.silent_s:g} s (is serout on, and sermark?)"
+            seen = (
+                f"no complete frame for {self._settings.silent_s:g} s (check that serout and sermark are on)"
+            )
             self._tell(now_us, self._health.trouble(now_us, "silent", seen, down=True))
             self._reopen = True
             self._reopen_at_us = now_us + REOPEN_US

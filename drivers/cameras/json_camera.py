@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from controller.model.conversion import StrictJsonError, strict
-from controller.model.homography import ERROR_MM, plane_of
+from controller.model.homography import ERROR_MM, fit_rows
 from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType
@@ -157,7 +157,7 @@ class JsonCameraSettings:
         if self.max_per_s < 1:
             raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
         if self.calibration:
-            plane_of(self.calibration, self.error_mm)
+            fit_rows(self.calibration, self.error_mm)
 
 
 class JsonCamera:
@@ -168,7 +168,7 @@ class JsonCamera:
         self.name = name
         self._settings = settings
         self._lines = JsonLines()
-        self._plane = plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
+        self._plane = fit_rows(settings.calibration, settings.error_mm) if settings.calibration else None
         self._clock = ScriptClock()
         self._health = Health()
         self._budget = RateLimit(settings.max_per_s)

@@ -59,9 +59,9 @@ GPIO_TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "silent": Cause(
-        "the thread that listens to the lines hangs",
-        "the lines are reopened by themselves; if that does not help restart the service",
-        "when the levels are told again",
+        "the thread that reads the lines hangs",
+        "the lines are reopened by themselves; if that does not help, restart the service",
+        "when the levels are reported again",
     ),
     "lost_edges": Cause(
         "more edges than the kernel keeps, or a table that was busy",

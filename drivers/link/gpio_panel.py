@@ -72,7 +72,7 @@ def _check_folder() -> None:
         probe.unlink()
     except OSError as error:
         raise PortError(
-            "no_folder", f"the working directory {probe.parent} takes no pipe: {error.strerror}"
+            "no_folder", f"the working directory {probe.parent} cannot hold a named pipe: {error.strerror}"
         ) from error
 
 

@@ -1,8 +1,9 @@
-"""From a node's clock to the table's: offset and drift out of questions and answers.
+"""From a node's clock to the table's: offset and drift from questions and answers.
 
-A question leaves the table at `sent`, is heard by the node at `got`, answered at `said` and heard back at
-`back`. The node's middle and the table's middle are the same moment, but for the difference of the two ways.
-A line through many such pairs, the newer and the quicker ones weighing more, gives offset and drift.
+A question leaves the table at `sent`, is received by the node at `got`, answered at `said`, and the answer is
+received at `back`. The node's middle and the table's are the same moment up to the asymmetry of the two
+directions. A line through many such pairs, the newer and the quicker ones weighing more, gives offset and
+drift.
 """
 
 from dataclasses import dataclass
@@ -13,19 +14,20 @@ from drivers.node.sentences import CLOCK_US
 MEMORY_US = 30e6
 """A pair this old weighs 1/e of a new one: short enough to follow a board that warms up."""
 MAX_DRIFT = 500e-6
-"""No crystal or resonator that a node may use is farther off (ceramic resonators keep 0.5 %, which is not
+"""No crystal that a node may use is further off (ceramic resonators keep 0.5 %, which is not
 good enough: NODE-LINK.md asks for a crystal)."""
 USUAL_DRIFT = 50e-6
 MIN_ERROR_US = 30.0
-"""What the quickest answer is trusted to."""
-BEST_AGES = 20e-6
-"""How fast the quickest round trip is forgotten: 20 us a second, so that no lucky one rules for ever."""
-PLAY_US = 1000.0
+"""The assumed error of the quickest answer."""
+BEST_ROUND_TRIP_DECAY = 20e-6
+"""How fast the quickest round trip is forgotten: 20 us a second, so that one lucky round trip does not
+dominate forever."""
+CONTRADICTION_MARGIN_US = 1000.0
 """How far outside its own round trip an answer may lie before it contradicts the line."""
 CONTRADICTIONS = 3
 """This many answers in a row off the fitted line mean that the node's clock was reset."""
-ENOUGH = 5
-SURE = 10.0
+MIN_ANSWERS = 5
+DRIFT_EVIDENCE_RATIO = 10.0
 """The evidence for a drift must outweigh the usual one this many times before it is an error."""
 
 
@@ -40,7 +42,7 @@ class ClockAnswer:
 
 
 class ClockStepError(Exception):
-    """The node's clock was reset, or runs at no speed that a clock runs at."""
+    """The node's clock was reset, or runs at an impossible rate."""
 
 
 class NodeClock:
@@ -62,7 +64,7 @@ class NodeClock:
     @property
     def ready(self) -> bool:
         """Return whether enough answers were heard to trust it."""
-        return self.answers >= ENOUGH
+        return self.answers >= MIN_ANSWERS
 
     @property
     def drift(self) -> float:
@@ -87,29 +89,31 @@ class NodeClock:
         table = (answer.sent_us + answer.back_us) / 2
         if not self.answers:
             self._node = self._newest = float(answer.got_us)
-        got = self._whole(answer.got_us, answer.sent_us + round_us / 2)
+        got = self._unwrapped(answer.got_us, answer.sent_us + round_us / 2)
         node = got + ((answer.said_us - answer.got_us) % CLOCK_US) / 2
         offset = table - node
-        if self.ready and abs(offset - self._offset_at(node)) > round_us / 2 + PLAY_US:
+        if self.ready and abs(offset - self._offset_at(node)) > round_us / 2 + CONTRADICTION_MARGIN_US:
             self._contradict()
             return
         self._contradictions = 0
-        aged = self.best_us + BEST_AGES * max(0.0, node - self._newest)
+        aged = self.best_us + BEST_ROUND_TRIP_DECAY * max(0.0, node - self._newest)
         self.best_us = float(round_us) if not self.answers else min(float(round_us), aged)
         self._weigh_in(node, offset, MIN_ERROR_US + self.best_us / 4 + (round_us - self.best_us) / 2)
         self.answers += 1
-        if abs(self.drift) > MAX_DRIFT and self._spread > SURE / USUAL_DRIFT**2:
-            raise ClockStepError(f"a clock that is {self.drift * 1e6:+.0f} ppm off")
+        if abs(self.drift) > MAX_DRIFT and self._spread > DRIFT_EVIDENCE_RATIO / USUAL_DRIFT**2:
+            raise ClockStepError(
+                f"the node's clock is {self.drift * 1e6:+.0f} ppm off, expected at most {MAX_DRIFT * 1e6:.0f}"
+            )
 
     def to_table(self, clock_us: int, now_us: int) -> int:
         """Return the table's time of a raw node clock that was read at about `now_us`."""
-        node = self._whole(clock_us, now_us)
+        node = self._unwrapped(clock_us, now_us)
         return round(node + self._offset_at(node))
 
     def _offset_at(self, node: float) -> float:
         return self._offset + (node - self._node) * self.drift
 
-    def _whole(self, clock_us: int, table_us: float) -> float:
+    def _unwrapped(self, clock_us: int, table_us: float) -> float:
         """Undo the wrap: of all node times with this clock, the one nearest to the table's time."""
         near = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         behind = (clock_us - near + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
@@ -134,4 +138,4 @@ class NodeClock:
         self.outliers += 1
         self._contradictions += 1
         if self._contradictions >= CONTRADICTIONS:
-            raise ClockStepError("a clock that was reset, or answers that are not its own")
+            raise ClockStepError("the node's clock was reset, or the answers are another node's")

@@ -209,13 +209,15 @@ class TableEnd:
         if now_us >= self._heard_us + SILENT_US:
             self.reopen = True
             seconds = (now_us - self._heard_us) / 1e6
-            return self._start_over(now_us, "silent", f"nothing heard for {seconds:.1f} s")
+            return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
         deaf_at_us = self._deaf_at_us()
         if deaf_at_us is not None and now_us >= deaf_at_us:
             self.reopen = True
-            return self._start_over(now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s though it speaks")
+            return self._start_over(
+                now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s, although it is sending"
+            )
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
-            return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers heard")
+            return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers received")
         told: list[Message] = []
         if now_us >= self._next_ping_us:
             self._ping(now_us)

@@ -327,7 +327,7 @@ class Evening:
                 told=without_numbers(self.truth[before:]),
             ),
             throws=tuple(self.thrown),
-            hangs_on_last=True,
+            depends_on_previous=True,
         )
 
     def _between_rolls(self, game: Game) -> None:

@@ -1,4 +1,4 @@
-"""Hold what a table told against what happened: the simulator's own truth of each attempt."""
+"""Compare what a table published with what happened: the simulator's own truth of each attempt."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from controller.model.outcomes import (
 )
 from drivers.sim.scenes import Scene, Truth, Verdict
 
-_FIRST_WORDS: dict[str, Verdict] = {
+_FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
     "roll.called": "valid",
     "roll.no_roll": "void",
     "roll.review": "review",
@@ -30,10 +30,10 @@ _FIRST_WORDS: dict[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The n-th attempt was told otherwise than it happened; `fault` names how, worst first in this list.
+    """What was published of attempt n differs from what happened; `fault` is one of these, worst first.
 
     `wrong`: published what did not happen. `needless_void`: a valid throw or spin was void.
-    `needless_review`: the sensors had one answer. `silent`: nothing was told.
+    `needless_review`: the sensors had one answer. `silent`: nothing was published.
     """
 
     attempt: int
@@ -69,11 +69,11 @@ def _attempt_of(outcome: Outcome) -> int | None:
 
 
 def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
-    words = [outcome for outcome in own if outcome.type in _FIRST_WORDS]
+    words = [outcome for outcome in own if outcome.type in _FIRST_OUTCOME_VERDICTS]
     if not words:
-        yield "silent", "nothing was told"
+        yield "silent", "nothing was published"
         return
-    verdict = _FIRST_WORDS[words[0].type]
+    verdict = _FIRST_OUTCOME_VERDICTS[words[0].type]
     told = _in_words(words[0])
     if len(words) == 1 and _is_ruling(truth, words[0].data):
         return
@@ -85,7 +85,7 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
     if verdict == "review":
         yield from _after_review(truth, words[1:], last=last)
     elif len(words) > 1:
-        yield "wrong", f"two words: {told}, then {_in_words(words[1])}"
+        yield "wrong", f"two results: {told}, then {_in_words(words[1])}"
     else:
         yield from _after_call(truth, [outcome for outcome in own if outcome.type.endswith(".corrected")])
 
@@ -129,11 +129,11 @@ def _wrong_content(truth: Truth, outcome: Outcome) -> str:
 def _after_review(truth: Truth, words: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
     if truth.ruled in ("called", "void"):
         if not words:
-            yield "silent", "a person ruled and nothing was told"
+            yield "silent", "a person ruled and nothing was published"
             return
         data = words[0].data
-        if _FIRST_WORDS[words[0].type] != ("valid" if truth.ruled == "called" else "void"):
-            yield "wrong", f"a person ruled otherwise than {_in_words(words[0])}"
+        if _FIRST_OUTCOME_VERDICTS[words[0].type] != ("valid" if truth.ruled == "called" else "void"):
+            yield "wrong", f"a person ruled differently from {_in_words(words[0])}"
         elif isinstance(data, RollCalled) and (data.dice != truth.ruled_dice or data.grade != "person"):
             yield "wrong", f"a person set {truth.ruled_dice}: {_in_words(words[0])}"
         elif isinstance(data, SpinCalled) and (data.number != truth.ruled_number or data.grade != "person"):
@@ -146,7 +146,7 @@ def _after_review(truth: Truth, words: list[Outcome], *, last: bool) -> Iterable
         return
     data = words[0].data
     if not isinstance(data, RollNoRoll | SpinNoSpin) or {r.code for r in data.reasons} != {"unruled"}:
-        yield "wrong", f"nobody ruled, and told was {_in_words(words[0])}"
+        yield "wrong", f"nobody ruled, but the table published {_in_words(words[0])}"
 
 
 def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, str]]:
@@ -159,13 +159,13 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
         return
     data = corrected[0].data
     if isinstance(data, RollCorrected) and data.dice != truth.ruled_dice:
-        yield "wrong", f"corrected to {data.dice}, ruled was {truth.ruled_dice}"
+        yield "wrong", f"corrected to {data.dice}, the ruling was {truth.ruled_dice}"
     if isinstance(data, SpinCorrected) and data.number != truth.ruled_number:
-        yield "wrong", f"corrected to {data.number}, ruled was {truth.ruled_number}"
+        yield "wrong", f"corrected to {data.number}, the ruling was {truth.ruled_number}"
 
 
 def _late_closes(scenes: Sequence[Scene], told: list[Outcome], first: int) -> list[Disagreement]:
-    """Find honest spins before whose drop nobody had called No More Bets."""
+    """Find fair spins whose ball dropped before No More Bets was called."""
     found: list[Disagreement] = []
     bets = [o for o in told if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):

@@ -14,15 +14,15 @@ Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their arrival in table time (us), in order of arrival."""
 Told = dict[str, object]
-"""An outcome that must be told: its type, and the keys of its data that matter."""
+"""An outcome that must be published: its type, and the keys of its data that matter."""
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What happened on the table, and what may be said about it.
+    """What happened on the table, and what may be published about it.
 
-    `verdict` is what happened; `allowed` are the first words that are right, a review beside it where the
+    `verdict` is what happened; `allowed` are the correct first outcomes, including a review if the
     sensors leave room for doubt. `reasons` are the codes that a void must give (`may_add` the further ones
-    that it may). `ruled` is what a person's ruling after the first word makes of the attempt.
+    that it may). `ruled` is what a person's ruling after the first outcome makes of the attempt.
     """
 
     verdict: Verdict
@@ -56,12 +56,12 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     truth: Truth
     throws: tuple["Scene", ...] = ()
     """The rolls of a game that has many."""
-    hangs_on_last: bool = False
-    """What it must give hangs on what the table knows of the scenes before it."""
+    depends_on_previous: bool = False
+    """The expected outcomes depend on the scenes before it."""
 
 
 def without_numbers(told: Iterable[Told]) -> tuple[Told, ...]:
-    """Leave out which roll, deal or game it was: a table that missed one counts otherwise."""
+    """Leave out which roll, deal or game it was: a table that missed one numbers them differently."""
     kept: list[Told] = []
     for outcome in told:
         data = outcome["data"]
@@ -91,7 +91,7 @@ def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:
 def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) -> None:
     """Write a log of table readings, gzipped where the name ends in `.gz`.
 
-    With `arrived` each line carries its arrival; without, only the order of the lines tells it.
+    With `arrived` each line carries its arrival; without, only the order of the lines shows it.
     """
     encode = msgspec.json.Encoder().encode
     lines = [encode(header)]
@@ -104,7 +104,7 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
     """An attempt was made: what happened, and which faults may have hidden some of it.
 
-    It is over at `ends_us`, when the next one begins. What is told of a disturbed one may be a review instead
+    It is over at `ends_us`, when the next one begins. A disturbed one may be published as a review instead
     of its call, or nothing where the table could not see it; never something that did not happen.
     """
 
@@ -116,7 +116,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
-    """A fault began: the codes that the table must tell of this device, and what a technician should see."""
+    """A fault began: the codes that the table must report of the device, and what a technician sees."""
 
     t: int
     fault: str
@@ -127,7 +127,7 @@ class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fa
 
 
 class Over(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault_over"):
-    """A fault is over; the device must be well again soon."""
+    """A fault is over; the device must recover soon."""
 
     t: int
     fault: str

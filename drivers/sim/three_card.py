@@ -196,7 +196,7 @@ class Evening:
             hands={position: tuple(cards) for position, cards in self.stands.items()},
             told=told,
         )
-        return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, hangs_on_last=True)
+        return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, depends_on_previous=True)
 
     def play(self, kind: str) -> None:
         """Play one deal of a kind."""

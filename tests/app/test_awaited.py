@@ -199,8 +199,8 @@ def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: H
 
 def test_devices_are_told_in_words() -> None:
     well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
-    assert health(well) == "well, 90 readings/s"
+    assert health(well) == "OK, 90 readings/s"
     away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}
-    assert health(away) == "away for 12 s: unplugged; plug it in"
+    assert health(away) == "offline for 12 s: unplugged; plug it in"
     troubled = {**well, "figures": {"troubles": ["noise"]}, "do": "look at its cable"}
-    assert health(troubled) == "troubled: noise; look at its cable"
+    assert health(troubled) == "faulty: noise; look at its cable"

@@ -115,7 +115,7 @@ def test_a_pulled_cable_is_named_with_what_to_do(
     assert told["do"] in WHAT_TO_DO
     assert cli.main(["devices", *socket]) == 1
     shown = unwrapped(capsys.readouterr().out)
-    assert "wall-left away for " in shown
+    assert "wall-left offline for " in shown
     assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["faults", *socket]) == 1
     shown = unwrapped(capsys.readouterr().out)

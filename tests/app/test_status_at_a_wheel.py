@@ -82,7 +82,7 @@ def test_a_device_s_own_figures_keep_to_what_tells_no_time(wheel: Daemon) -> Non
     devices = told(wheel)["devices"]
     assert isinstance(devices, dict)
     assert devices["wheel"]["figures"] == {"firmware": "7", "troubles": ["noise"]}
-    assert health({**devices["wheel"], "figures": {}}) == "well, counts wait until the bets are closed"
+    assert health({**devices["wheel"], "figures": {}}) == "OK, counts wait until the bets are closed"
 
 
 def test_all_of_it_is_told_once_the_bets_are_closed(wheel: Daemon) -> None:

@@ -108,8 +108,8 @@ def test_a_uf2_is_copied_to_a_board_that_waits_for_one_and_nowhere_else(
         (["--name", "w", "--chip", "rp2350"], "expected the size of the rp2350's file system"),
         (["--name", "w", "--fs-kib", "7"], "expected a multiple of 4"),
         (["--name", "w", "--settings", "HERE/none.json"], "No such file"),
-        (["--name", "w", "--settings", "HERE/bad.json"], "found no JSON"),
-        (["--name", "w", "--settings", "HERE/twice.json"], "found no JSON"),
+        (["--name", "w", "--settings", "HERE/bad.json"], "found invalid JSON"),
+        (["--name", "w", "--settings", "HERE/twice.json"], "found invalid JSON"),
         (["--name", "w", "--key-file", "HERE/bad.json"], "expected 32 to 128 hexadecimal digits"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_board_that_runs_these_files_is_verified(
     [
         (node("console-1.0+0000000000000000"), "found console-1.0+0000000000000000, expected console-1.0+"),
         (node(approved_as("wheel")), "found wheel-1.0+"),
-        (node(None), "found no hello since the controller started"),
+        (node(None), "no hello received since the controller started"),
         (node(approved_as("console"), up=False), "found the device down"),
     ],
     ids=["old files", "another board", "never heard", "down since"],

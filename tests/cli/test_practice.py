@@ -57,7 +57,7 @@ from drivers.sim.stage import Stage
 from drivers.sim.table import LEAD_US, Act, VirtualTable, of_single_rolls, of_three_card
 from tests.cli.controller_at import PATIENCE_S, Terminal
 
-SCORED = re.compile(r"stand as they should|no score")
+SCORED = re.compile(r"\d correct|no score")
 
 SPOKEN, READ, REVIEWED = "C34-INV-2vi", "C34-PT-3", "C34-PT-1"
 TRUE = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
@@ -121,7 +121,7 @@ def test_who_says_what_must_be_said_has_the_full_score() -> None:
         (MISREAD, [said(3, (3, 4)), corrected(3, (5, 5))]),
         (UNSURE, [review(4), said(4, (3, 4))]),
     )
-    assert "Score: 4 of 4 stand as they should" in shown(score)
+    assert "Score: 4 of 4 correct" in shown(score)
 
 
 def deal_called(number: int, hands: dict[str, tuple[str, ...]]) -> Outcome:

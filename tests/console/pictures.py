@@ -134,7 +134,7 @@ def technician(album: Album) -> None:
     down = DeviceDown(t=0, dev="wall-right", reason="found no such port", code="port_lost")
     screens.play([down])
     tom.page.goto(f"{tom.url}/technician")
-    tom.reads("Away for")
+    tom.reads("Offline for")
     album.take(tom.page, "technician-devices", whole=True)
     tom.page.goto(f"{tom.url}/technician/sensors")
     expect(tom.page.locator("body")).to_have_attribute("data-link", "up")

@@ -43,14 +43,14 @@ def test_a_device_that_falls_away_is_told_at_once_with_what_to_do(screens: Scree
     tom = technician(sign_in)
     screens.play(up("wall-left", "cam"))
     device = tom.page.locator(".device", has=tom.page.get_by_role("heading", name="wall-left", exact=True))
-    expect(device).to_contain_text("Well for")
+    expect(device).to_contain_text("OK for")
     screens.play([DeviceDown(t=0, dev="wall-left", reason="its cable is out", code="port_lost")])
-    expect(device).to_contain_text("Away for")
+    expect(device).to_contain_text("Offline for")
     expect(device).to_contain_text("its cable is out")
     expect(device.locator(".do")).to_contain_text("Do: ")
     is_accessible(tom.page)
     screens.play(up("wall-left"))
-    expect(device).to_contain_text("Well for")
+    expect(device).to_contain_text("OK for")
 
 
 def test_a_throw_is_drawn_on_the_tables_plan_as_it_is_seen(screens: Screens, sign_in: SignIn) -> None:

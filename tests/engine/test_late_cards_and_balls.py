@@ -62,7 +62,7 @@ def test_T_IRR_1_a_card_that_came_late_is_a_review_and_no_wrong_count(
     assert played.data(DealVoid) == []
     (review,) = played.data(DealReview)
     assert review.reasons[0].code == "missing_reading"
-    assert "a card of shoe was told too late" in review.reasons[0].seen
+    assert "a card from shoe was reported too late" in review.reasons[0].seen
 
 
 @pytest.mark.parametrize("held_up", [1, 4, 9])

@@ -73,7 +73,7 @@ def test_what_was_deleted_is_told_apart_from_what_never_was(folder: Folder) -> N
     assert not folder.delete(closed.sha256, NOW_S, by="ann", why="again")
     with pytest.raises(MissingError, match="deleted by ann: a guest asked"):
         folder.pictures(closed.sha256)
-    with pytest.raises(MissingError, match="never written, or taken away by hand"):
+    with pytest.raises(MissingError, match="never written, or deleted by hand"):
         folder.pictures(taken(2).sha256)
     with pytest.raises(MissingError, match="64 hexadecimal digits"):
         folder.pictures("../../etc/passwd")

@@ -152,13 +152,13 @@ def test_a_file_of_tries_that_is_broken_keeps_nobody_out(door: Door, tmp_path: P
     file = tmp_path / "tries.json"
     file.write_bytes(found)
     door.restarted(file).sign_in("pit 1", "ann", "1234")
-    assert "tries.json: found it unusable" in door.told[0]
+    assert "tries.json: found it unreadable" in door.told[0]
 
 
 def test_a_full_disk_keeps_nobody_out_and_is_told(door: Door, tmp_path: Path) -> None:
     door.restarted(tmp_path / "gone" / "tries.json")
     assert door.refused("ann", "9999").code == "wrong"
-    assert "a restart forgives wrong tries" in door.told[0]
+    assert "a restart will lose the counts" in door.told[0]
     door.desk.sign_in("pit 1", "ann", "1234")
 
 

@@ -94,7 +94,7 @@ def test_known_screens_outlive_a_restart_and_only_as_digests(
     assert tried(desk, "ann", "1234", screen) == ""
     (tmp_path / "screens.json").write_text("[", encoding="utf-8")
     assert file.read() == {}
-    assert "none are known" in capsys.readouterr().out
+    assert "counts as unknown" in capsys.readouterr().out
 
 
 def test_no_more_screens_are_remembered_than_a_house_has() -> None:

@@ -32,7 +32,7 @@ def test_an_empty_register_says_how_a_person_is_added(
     assert people("list", "--people", str(tmp_path)) == 0
     told = capsys.readouterr()
     assert not told.out
-    assert "nobody is in the register" in told.err
+    assert "the register is empty" in told.err
     assert "tablectl people add NAME --role ROLE" in told.err
 
 

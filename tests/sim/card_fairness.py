@@ -69,7 +69,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
     for story in played:
         scene = story.scene
         late = any(scene.start_us <= t < story.ends_us for t in late_us)
-        sound = (sound or not scene.hangs_on_last) and not late and not story.disturbed_by
+        sound = (sound or not scene.depends_on_previous) and not late and not story.disturbed_by
         if sound and scene.truth.told:
             own = [_seats_named(as_json(o)) for o in told if scene.start_us <= o.t < story.ends_us]
             types = {str(each["type"]) for each in scene.truth.told}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable
-from controller.model.homography import Homography, Point, plane_of
+from controller.model.homography import Homography, Point, fit_rows
 from controller.model.readings import DieAt, DieRest
 from controller.technician.calibration import (
     RMS_LIMIT_MM,
@@ -54,7 +54,7 @@ def test_a_known_camera_is_found_again(turned: float, scale: float, tilt: float,
     found = calibrate_camera(laid(lens, Random(seed), 0.1), TABLE, "cam", None)
     rows = found.values["devices", "cam", "calibration"]
     assert isinstance(rows, tuple)
-    plane = plane_of([row for row in rows if isinstance(row, tuple)], 10.0)
+    plane = fit_rows([row for row in rows if isinstance(row, tuple)], 10.0)
     for place in ((700.0, 200.0), (1800.0, 550.0), (3000.0, 900.0)):
         seen = lens.to_table(*place)
         assert seen is not None
@@ -65,14 +65,14 @@ def test_a_known_camera_is_found_again(turned: float, scale: float, tilt: float,
 
 def test_the_image_of_a_place_is_where_the_camera_saw_it() -> None:
     lens = camera(0.4, 0.3, 2.0)
-    plane = plane_of([(*one.seen, *one.place) for one in laid(lens, Random(1), 0.0)], 1.0)
+    plane = fit_rows([(*one.seen, *one.place) for one in laid(lens, Random(1), 0.0)], 1.0)
     seen = plane.to_image(1234.0, 567.0)
     assert seen == pytest.approx(lens.to_table(1234.0, 567.0), abs=1e-6)
 
 
 def test_every_point_is_told_with_its_residual_and_what_it_was_before() -> None:
     lens = camera(0.0, 0.3, 1.0)
-    found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", plane_of(ROUGH, 10.0))
+    found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", fit_rows(ROUGH, 10.0))
     assert len(found.report) == len(PLACES) + 1
     assert all("(so far " in line for line in found.report[:-1])
     assert found.report[-1].startswith("rms ")

@@ -99,7 +99,7 @@ def test_a_file_with_a_wrong_mode_is_told_with_the_command_that_corrects_it(
 def test_a_sign_in_process_that_never_ran_has_left_no_key(installed: Installed) -> None:
     (installed.folder / PUBLIC_FILE).unlink()
     found = installed.wrong()
-    assert "believes no screen" in found.says
+    assert "accepts no screens" in found.says
     assert found.remedy == "systemctl enable --now table-sign-in"
 
 

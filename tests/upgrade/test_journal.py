@@ -56,7 +56,7 @@ def test_the_old_release_can_go_on_until_a_person_has_vouched(old_table: Path) -
     with pytest.raises(JournalFault) as raised:
         opened(old_table)
     assert raised.value.code == "journal_old_layout"
-    assert "the last 2 of its 46 rows signed by nobody" in str(raised.value)
+    assert "the last 2 of its 46 rows unsigned" in str(raised.value)
     assert "tablectl approve journal" in str(raised.value)
     assert layout(old_table) == 1
     assert (rows_digest(old_table), (old_table / "journal.head").read_bytes()) == before
@@ -103,5 +103,5 @@ def test_verify_says_what_no_key_vouches_for(old_table: Path, capsys: pytest.Cap
     assert "sound" not in told
     assert "in order, not all signed" in told
     assert "not vouched for: rows 45 to 46, which no signature follows" in told
-    assert "journal.head is signed by nobody" in told
+    assert "journal.head is unsigned" in told
     assert "which the journal itself names" in told

@@ -143,7 +143,7 @@ class WheelSpins(ABC):
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
-            return "a track beam was cut and told of too late"
+            return "a cut track beam was reported too late"
         if self.attempts.away:
             return "the controller was restarted"
         for since_us, until_us, dev in self._health.absences(t):

@@ -113,7 +113,7 @@ class Deals:
             self._runs_on_from_us = max(self._runs_on_from_us or 0, reading.t)
             return
         self._game.came_late(reading.t)
-        self._late = f"a card of {reading.dev} was told too late to be known in its place"
+        self._late = f"a card from {reading.dev} was reported too late to be placed"
         self.attempts.came_late(self._late)
 
     def would_begin(self, card: Card) -> bool:

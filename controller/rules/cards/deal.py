@@ -43,7 +43,9 @@ def judge_deal(
     troubles = list(_troubles(readings, sources))
     void = [
         Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
-        for code, seen in _void(readings, layout, sure=not troubles, over=timed_out and layout.all_acted)
+        for code, seen in _void(
+            readings, layout, count_trusted=not troubles, complete=timed_out and layout.all_acted
+        )
     ]
     if called is not None:
         void.insert(0, called)
@@ -68,7 +70,7 @@ def judge_deal(
             reasons=tuple(review),
             evidence=evidence,
         )
-    sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, none twice"
+    sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, no duplicates"
     return DealVerdict(
         ruling=Ruling.VALID,
         sentence=sentence,
@@ -100,17 +102,17 @@ def _troubles(
 
 
 def _void(
-    readings: Sequence[Reading], layout: Layout, *, sure: bool, over: bool
+    readings: Sequence[Reading], layout: Layout, *, count_trusted: bool, complete: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield what voids a deal. `sure` is False if the shoe was faulty: then its count proves nothing."""
-    if sure:
-        wrong = layout.wrong if over else layout.too_many
+    """Yield what voids a deal. `count_trusted` is False if the shoe was faulty."""
+    if count_trusted:
+        wrong = layout.wrong if complete else layout.too_many
         for position, count in wrong.items():
             yield "wrong_count", f"{_named(position)} has {count} cards, not {CARDS_EACH}"
         if layout.beyond:
-            yield "wrong_count", f"{layout.beyond} more cards left the shoe than {CARDS_EACH} each"
+            yield "wrong_count", f"{layout.beyond} more cards left the shoe than {CARDS_EACH} per position"
         if layout.repeats(entered=False):
-            yield "card_twice", "one card came twice from one deck"
+            yield "card_twice", "the same card was dealt twice from one deck"
     if any(map(opens_shoe, readings)):
         yield "shoe_opened", "the shoe was opened during the deal"
 
@@ -122,14 +124,17 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
         yield "conflict", doubt
     if layout.seats and (layout.wrong or layout.beyond):
         counts = ", ".join(f"{_named(position)} {count}" for position, count in layout.wrong.items())
-        yield "wrong_count", f"not everybody has {CARDS_EACH} cards: {counts or f'{layout.beyond} too many'}"
+        yield (
+            "wrong_count",
+            f"not every position has {CARDS_EACH} cards: {counts or f'{layout.beyond} too many'}",
+        )
     for position in layout.unread:
         yield "unread_card", f"a card of {_named(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
-        yield "conflict", "a card is in two hands as read and entered"
+        yield "conflict", "the same card is in two hands, as read and as entered"
     if layout.seats and not layout.all_acted:
         waiting = ", ".join(seat for seat in layout.seats if seat not in layout.acts)
-        yield "missing_reading", f"neither play nor fold is known of position {waiting}"
+        yield "missing_reading", f"position {waiting} has neither played nor folded"
 
 
 def _dealt(layout: Layout) -> Dealt | None:

@@ -312,7 +312,7 @@ def launch_unseen(case: Case) -> Reason | None:
         seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may be among them"
     elif hidden_by.back_us >= case.began_us:
         silent_s = (case.began_us - hidden_by.since_us) / 1e6
-        seen = f"{hidden_by.dev} told nothing for {silent_s:.1f} s before the ball's first pulse"
+        seen = f"{hidden_by.dev} sent nothing for {silent_s:.1f} s before the ball's first pulse"
     else:
         before_s = (case.began_us - hidden_by.back_us) / 1e6
         seen = f"{hidden_by.dev} was down or blind until {before_s:.1f} s before the ball's first pulse"
@@ -323,7 +323,7 @@ def rotor_unknown(case: Case) -> Reason | None:
     """R-SPIN-1 needs the rotor's direction."""
     if case.trace.rotor_direction is not None:
         return None
-    return case.reason("missing_reading", "no index pass in the spin told which way the rotor turned")
+    return case.reason("missing_reading", "no index pass in the spin showed the rotor's direction")
 
 
 def ball_direction_unknown(case: Case) -> Reason | None:
@@ -392,7 +392,7 @@ def pocket_missing(case: Case) -> Reason | None:
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: where no sensor of the wheel told anything for turns, nobody knows what entered it then."""
+    """R-IRR-3: if no sensor of the wheel reported anything for turns, nobody knows what entered it then."""
     rested_us = case.rested_us
     if rested_us is None:
         return None
@@ -405,7 +405,9 @@ def sensors_silent(case: Case) -> Reason | None:
     )
     if silent_us <= longest_us:
         return None
-    return case.reason("missing_reading", f"no sensor of the wheel told anything for {silent_us / 1e6:.1f} s")
+    return case.reason(
+        "missing_reading", f"no sensor of the wheel reported anything for {silent_us / 1e6:.1f} s"
+    )
 
 
 def _longest_between(times_us: Sequence[int]) -> int:

@@ -1,9 +1,9 @@
 """Where the rotor's mark is, from its passes at the index sensor.
 
 Turns are counted along the passes: a missed one leaves a gap of two turns, a doubled or stray one fits
-nothing and counts for nothing. Where the mark was at some time is told by the passes on both sides of that
-time alone, and only in a turn about as long as a turn beside it: in one that a hand made shorter or longer
-nobody knows. How long turns to come will take is foretold by a quadratic over the last passes, since a rotor
+nothing and counts for nothing. Where the mark was at some time follows only from the passes on both sides of
+that time, and only in a turn about as long as the turn next to it: if a hand changed the length of the turn
+it is unknown. The length of coming turns is predicted by a quadratic fitted to the last passes, since a rotor
 that is left alone loses speed evenly; no pocket is placed by that.
 """
 
@@ -23,7 +23,7 @@ SLOWEST_TURN_US = 8_000_000
 _FITTED_PASSES = 6
 """Twice the unknowns of a curve that slows; over more of them a bearing's friction is no longer the same."""
 _FARTHEST_TURNS = 2.5
-"""How far the curve is believed beyond its last pass: two passes missed, and half a turn to the reader."""
+"""How far beyond its last pass the curve is used: two passes missed, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
 """One more than the curve has unknowns: with three it goes through any passes, right or wrong."""
 _WORST_FIT_TURNS = 0.02
@@ -34,17 +34,17 @@ _OFF_PHASE_TURNS = 0.06
 """How far off a whole turn a pass may come, for each turn since the last: a turn of 2 s lasts up to 2 % more
 than the one before with a worn bearing, and a first curve of two or three passes knows no slowing."""
 _PLAINLY_ON_TIME = 0.02
-"""Well within what the fit lets pass, so that it need not be made for each pass."""
+"""Well within the fit's tolerance, so that no fit is needed for each pass."""
 _SLOWER_TURN = 1.3
-"""How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
+"""Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
 FASTEST_TURN_US = 400_000
 """A turn at 2.5 rev/s: no rotor is spun so fast, so what comes sooner is the same pass."""
 _FASTER_TURN = 0.8
-"""No rotor's turn is so much shorter than the one before but by a hand."""
+"""A turn this much shorter than the one before was caused by a hand."""
 _SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
-"""A turn is so much of the one before where no hand touched the rotor: it loses 0.16 to 0.3 % a second, up to
-2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push of less than
-1.5 % puts a read off by a tenth of a pocket."""
+"""Range of a turn's length relative to the one before for an untouched rotor: it loses 0.16 to 0.3 % a
+second, up to 2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push
+of less than 1.5 % puts a read off by a tenth of a pocket."""
 _STRAY_NEAR = 0.02
 """Share of a turn within which a second pulse is the same pass: the mark is as wide as that."""
 _MARKS_KEPT = 64
@@ -94,9 +94,9 @@ class Rotor:
         self._strays: list[int] = []
 
     def place(self, t_us: int) -> Place | None:
-        """Return where the mark was at a time between two passes; None where they do not tell for certain.
+        """Return where the mark was at a time between two passes; None if they do not determine it.
 
-        `waits` says whether a pass to come may tell.
+        `waits` says whether a later pass could.
         """
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0 or at == len(self.marks):
@@ -130,7 +130,7 @@ class Rotor:
         return at >= len(self.marks) - 1 and self.marks[at - 1].run == self.run
 
     def _turn_at(self, at: int) -> float | None:
-        """Return how long the turn took that pass number `at` ended; None where it ended none."""
+        """Return the length of the turn that pass number `at` ended; None if it ended none."""
         if not 1 <= at < len(self.marks):
             return None
         before, after = self.marks[at - 1], self.marks[at]
@@ -147,7 +147,7 @@ class Rotor:
         """The last passes of this run."""
         return self._times
 
-    def see(self, mark: RotorIndex) -> bool:
+    def add_pass(self, mark: RotorIndex) -> bool:
         """Handle one pass; return whether it came in time with the passes before it, turning the same way."""
         if self._stray is None and self._plainly_next(mark):
             self._crowded = 0
@@ -174,7 +174,7 @@ class Rotor:
         return False
 
     @property
-    def made_faster(self) -> bool:
+    def was_accelerated(self) -> bool:
         """Whether its turns are so much shorter than those of the run before that a hand made them so."""
         return self._turn_before_us is not None and self.period_us() < _FASTER_TURN * self._turn_before_us
 

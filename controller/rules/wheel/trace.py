@@ -288,7 +288,7 @@ class SpinTrace:
         self.index_passes.append(mark)
         rotor = self.rotor
         run = rotor.run
-        in_time = rotor.see(mark)
+        in_time = rotor.add_pass(mark)
         if not self.pulses:
             return
         if rotor.run != run:
@@ -312,7 +312,7 @@ class SpinTrace:
         turned_over = direction is not None and direction != rotor.direction
         if direction is not None and turned_over:
             self.reversals.append(Reversal(last_us, direction, first_us, mark))
-        if (turned_over or rotor.made_faster) and self._lay_before(first_us, mark.t):
+        if (turned_over or rotor.was_accelerated) and self._lay_before(first_us, mark.t):
             self.handled_by = self.handled_by or mark
         self.odd_mark = None
 

@@ -1,4 +1,4 @@
-"""A sensor node: speaks to the table, beats, answers for its clock, says again what was lost.
+"""A sensor node's side of the link: heartbeat, clock answers, commands, retransmission.
 
 Runs on CPython and MicroPython. A board gives it a clock, a way to write, and what it does for a command.
 """
@@ -50,12 +50,12 @@ def hex_of(data: bytes) -> str:
 
 
 def escaped(value: str) -> str:
-    """A field's value with every byte that is not plain as %XX."""
+    """Percent-encode every byte that is not in PLAIN."""
     return "".join([chr(b) if chr(b) in PLAIN else f"%{b:02X}" for b in value.encode()])
 
 
 def number(text: str) -> int:
-    """A whole number, or -1 where the text is none."""
+    """A whole number, or -1 if the text is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -108,7 +108,7 @@ class Node:
         raise NotImplementedError
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Obey a request of the table once; return whether it was done, and a word on it."""
+        """Execute a command of the table once; return success and a short message."""
         raise NotImplementedError
 
     def announce(self) -> None:
@@ -238,7 +238,7 @@ class Node:
         self.write(line)
 
     def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
-        """Whether the seal is right; all of its digits are compared, so that time tells nothing."""
+        """Whether the seal is right; all of its digits are compared, so that timing reveals nothing."""
         if not self.key:
             return True
         right = hex_of(hmac_sha256(self.key, nonces + body)[:8])

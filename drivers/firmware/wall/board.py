@@ -95,7 +95,7 @@ class Wall(Board):
             return []
         place = self.line.place(arrivals)
         if place is None:
-            seen = "an impact that its sensors do not place: heard by " + str(len(arrivals))
+            seen = "an impact that could not be located: detected by " + str(len(arrivals))
             fields = [("code", "unplaced"), ("reason", seen)]
             return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
         return [("wall_impact", self.fields(place, peak), place.at_us)]

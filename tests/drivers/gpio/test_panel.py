@@ -418,7 +418,7 @@ def test_a_library_that_is_not_installed_is_named(no_lgpio: pytest.MonkeyPatch) 
 
 def test_a_working_directory_that_takes_no_pipe_is_named(no_lgpio: pytest.MonkeyPatch) -> None:
     no_lgpio.chdir("/proc")
-    with pytest.raises(PortError, match="the working directory /proc takes no pipe") as no:
+    with pytest.raises(PortError, match="the working directory /proc cannot hold a named pipe") as no:
         lgpio_pins(CHIP)
     assert no.value.code == "no_folder"
 

@@ -48,7 +48,7 @@ def test_T_DECK_1_a_card_that_comes_twice_voids_the_deal_and_is_not_named() -> N
     played = seated().deals({**HANDS, "2": "7s Qh 9h"}).end()
     void = played.data(DealVoid)[0]
     assert [(r.code, r.rule, r.seen) for r in void.reasons] == [
-        ("card_twice", "T-DECK-1", "one card came twice from one deck")
+        ("card_twice", "T-DECK-1", "the same card was dealt twice from one deck")
     ]
 
 
@@ -188,7 +188,7 @@ def test_a_forgotten_fold_is_asked_for_and_then_calls_the_deal() -> None:
     table = seated().deals().act(p1="play").quiet(310)
     review = table.played.data(DealReview)[0]
     assert [(r.code, r.seen) for r in review.reasons] == [
-        ("missing_reading", "neither play nor fold is known of position 2")
+        ("missing_reading", "position 2 has neither played nor folded")
     ]
     assert called(table.act(p2="fold").end()).folds == ("2",)
 

@@ -53,7 +53,7 @@ def test_T_IRR_1_three_cards_each_and_none_twice_is_a_deal() -> None:
     assert told(verdict) == (Ruling.VALID, [])
     assert verdict.dealt is not None
     assert verdict.dealt.dealer == ("Kc", "8d", "3s")
-    assert verdict.sentence == "2 hands and the dealer's, three cards each, none twice"
+    assert verdict.sentence == "2 hands and the dealer's, three cards each, no duplicates"
 
 
 def test_T_IRR_1_causes_are_all_listed() -> None:

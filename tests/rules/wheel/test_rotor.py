@@ -23,7 +23,7 @@ def passes(count: int, *, slower_us: int = 20_000, begin_us: int = 1_000_000) ->
 def followed(times: list[int]) -> Rotor:
     rotor = Rotor()
     for t in times:
-        rotor.see(mark(t))
+        rotor.add_pass(mark(t))
     return rotor
 
 
@@ -74,7 +74,7 @@ def test_turns_are_never_placed_at_twice_or_half_their_pace(stray_us: int) -> No
         rotor = Rotor()
         placed = []
         for t in marks:
-            rotor.see(mark(t))
+            rotor.add_pass(mark(t))
             placed.append(rotor.turns_at(t + PERIOD_US // 4))
         told = [turns % 1.0 for turns in placed if turns is not None]
         assert told
@@ -92,7 +92,7 @@ def test_a_rotor_touched_by_a_hand_is_followed_anew() -> None:
     rotor = followed(before)
     run = rotor.run
     for t in after:
-        rotor.see(mark(t, "ccw"))
+        rotor.add_pass(mark(t, "ccw"))
     assert (rotor.direction, rotor.run) == ("ccw", run + 1)
     assert rotor.turns_at(after[-1]) == pytest.approx(5, abs=0.01)
 

@@ -123,7 +123,7 @@ def test_a_board_that_was_blind_up_to_the_first_pulse_is_told_with_how_long() ->
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-2:]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading not in last])
     assert re.match(
-        r"wheel told nothing for [2-9]\.\d s before the ball's first pulse", verdict.reasons[0].seen
+        r"wheel sent nothing for [2-9]\.\d s before the ball's first pulse", verdict.reasons[0].seen
     )
 
 
@@ -209,7 +209,7 @@ def test_R_IRR_3_a_wheel_whose_sensors_were_all_silent_for_turns_proves_nothing(
     seen = [r for r in made.readings if not until_us - 9_000_000 < r.t < until_us]
     verdict = judged(made, seen)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
-    assert "no sensor of the wheel told anything for" in verdict.sentence
+    assert "no sensor of the wheel reported anything for" in verdict.sentence
 
 
 # --- a reader that is known to work ---

@@ -116,6 +116,8 @@ WAGERS = Wagers(
     asked_by=asked_by,
     closed=Refusal("H-REBUY-1", "the dice are rolling; cards are bought again before the next game"),
     settled_at=_settled_at,
-    bought_at_table=Refusal("H-BET-1", "cards are bought at the table, which tells of them itself"),
+    bought_at_table=Refusal(
+        "H-BET-1", "cards are bought at the table, which reports them; do not enter purchases here"
+    ),
     begins_anew=False,
 )
