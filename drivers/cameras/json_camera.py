@@ -129,6 +129,8 @@ class ScriptClock:
 
 ALIVE = "alive"
 """The kind of a line that says nothing but that the script runs."""
+BEGINNINGS = frozenset({"die_released", "card"})
+"""Kinds that close the bets: a time that is too late lets somebody bet on what he has seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,9 @@ class JsonCameraSettings:
     """Readings are stamped on arrival, or carry `t`: microseconds of the script's own steady clock."""
     silent_s: float = 1.5
     """Silence this long is a fault; the script sends {"kind": "alive"} when it has nothing else to say."""
+    alive_ms: int | None = None
+    """With `clock: arrival`: the script says something at least this often. A release or a card that comes
+    after a silence of more than twice that may be as old as the last line before it, and is dated so."""
     max_per_s: int = 1000
     """Lines that are read a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
@@ -154,6 +159,10 @@ class JsonCameraSettings:
         """Refuse what can't work, and say what was expected."""
         if not 0 < self.silent_s <= 60:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
+        if self.alive_ms is not None and not 1 <= self.alive_ms <= 10_000:
+            raise ValueError(f"alive_ms: found {self.alive_ms}, expected 1 to 10000")
+        if self.alive_ms is not None and self.clock == "own":
+            raise ValueError("alive_ms: found with `clock: own`, expected only where lines have no time")
         if self.max_per_s < 1:
             raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
         if self.calibration:
@@ -177,6 +186,8 @@ class JsonCamera:
         self._next_reopen_us = 0
         self._reopen = False
         self._babble = 0
+        self._held_back: tuple[int, int] = (0, 0)
+        """The last line before a silence, and until when lines may be what was held back in it."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a line was heard."""
@@ -186,6 +197,7 @@ class JsonCamera:
         """Handle that a script has connected; it is up with its first good line."""
         self._lines.connect()
         self._clock = ScriptClock()
+        self._held_back = (0, 0)
         self._open = True
         self._heard_us = now_us
         self._next_reopen_us = now_us + REOPEN_US
@@ -264,7 +276,7 @@ class JsonCamera:
         fields = dict(item)
         kind = fields.pop("kind", None)
         try:
-            t_us = self._time_of(fields, now_us)
+            t_us = self._time_of(kind, fields, now_us)
             self._place(kind, fields)
             readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
         except ReadingError as error:
@@ -275,15 +287,26 @@ class JsonCamera:
         up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines make sense")
         return self._told(now_us, up) + readings
 
-    def _time_of(self, fields: dict[str, object], now_us: int) -> int:
+    def _time_of(self, kind: object, fields: dict[str, object], now_us: int) -> int:
         t = fields.pop("t", None)
         if self._settings.clock == "arrival":
             if t is not None:
                 raise ReadingError("found `t`, expected none where readings are stamped on arrival")
-            return now_us
+            return self._not_later_than(kind, now_us)
         if not isinstance(t, int) or isinstance(t, bool):
             raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
         return self._clock.to_table(t, now_us)
+
+    def _not_later_than(self, kind: object, now_us: int) -> int:
+        """Return when this was seen, at the latest: what a cable held back comes at once when it goes on."""
+        alive_ms, heard_us = self._settings.alive_ms, self._heard_us
+        if alive_ms is None:
+            return now_us
+        silent_us = now_us - heard_us
+        if silent_us > 2 * alive_ms * 1000:
+            self._held_back = (heard_us, now_us + silent_us)
+        before_us, until_us = self._held_back
+        return before_us if kind in BEGINNINGS and now_us <= until_us else now_us
 
     def _place(self, kind: object, fields: dict[str, object]) -> None:
         """Move a die from the script's image to the table."""

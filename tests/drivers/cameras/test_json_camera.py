@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, DieRest
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, DieReleased, DieRest
 from drivers.cameras.json_camera import BadClockError, JsonCamera, JsonCameraSettings, ScriptClock
 from drivers.device import Device
 
@@ -224,3 +224,47 @@ def test_any_bytes_raise_nothing_and_make_no_reading(pieces: list[bytes]) -> Non
     made = camera(clock="own")
     told = [reading for at, piece in enumerate(pieces) for reading in made.receive(5000 + at, piece)]
     assert all(isinstance(reading, DeviceDown | DeviceUp) for reading in told)
+
+
+# --- lines that a cable held back, without a clock on them ---
+
+RELEASED = b'{"kind":"die_released","die":1,"x":1,"y":2}\n'
+ALIVE_LINE = b'{"kind":"alive"}\n'
+
+
+def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
+    """Return the times of the releases among these lines, which arrive at these milliseconds."""
+    camera = JsonCamera("cam", JsonCameraSettings(port="unix:/x", alive_ms=alive_ms), bytes)
+    camera.opened(0)
+    readings = [one for at_ms, line in lines for one in camera.receive(at_ms * 1000, line)]
+    return [one.t for one in readings if isinstance(one, DieReleased)]
+
+
+def test_C34_MK_1a_a_release_after_a_silence_is_dated_as_of_the_last_line_before_it() -> None:
+    """People at the table saw the dice leave the hand while the cable stood still, and bets were open."""
+    steady = [(at, ALIVE_LINE) for at in range(0, 1000, 50)]
+    assert released_us(50, *steady, (1400, ALIVE_LINE), (1401, RELEASED)) == [950_000]
+    assert released_us(50, *steady, (1400, RELEASED), (1402, RELEASED)) == [950_000, 950_000]
+
+
+def test_a_release_once_the_lines_come_as_they_should_has_its_own_time() -> None:
+    steady = [(at, ALIVE_LINE) for at in range(0, 1000, 50)]
+    assert released_us(50, *steady, (1000, RELEASED)) == [1_000_000]
+    after = [(at, ALIVE_LINE) for at in range(1400, 2000, 50)]
+    assert released_us(50, *steady, *after, (2000, RELEASED)) == [2_000_000]
+
+
+def test_without_a_rhythm_to_go_by_a_release_has_the_time_of_its_arrival() -> None:
+    assert released_us(None, (0, ALIVE_LINE), (1400, RELEASED)) == [1_400_000]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"alive_ms": 0}, "alive_ms: found 0"),
+        ({"alive_ms": 50, "clock": "own"}, "alive_ms: found with `clock"),
+    ],
+)
+def test_a_rhythm_that_can_not_be_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        JsonCameraSettings(port="unix:/x", **wrong)  # type: ignore[arg-type]  # each case gives what fits
