@@ -206,7 +206,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
     yield ""
     yield screen.styled("Try next", "bold")
     for what, command in steps:
-        yield f"  {what}:"
+        yield from screen.broken(f"  {what}:", 4)
         yield f"    {command}"
 
 

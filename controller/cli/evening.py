@@ -19,6 +19,7 @@ from controller.cli.words import wall_clock
 from controller.model.geometry import DiceTable
 from controller.model.homography import Pair
 from controller.model.tables import TableSettings
+from controller.people.places import PUBLIC_FILE
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
@@ -159,7 +160,8 @@ class Evening:
             told.append("It says calls: automatic, since no virtual person confirms what is proposed.")
         for sentence in told:
             screen.lines(screen.broken(sentence, 0))
-        print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock")
+        key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"
+        print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock {key}")
         print(f"  {tablectl} watch --socket {folder}/control.sock")
         first = next(iter(self._table.cables))
         order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')

@@ -327,7 +327,12 @@ def fault_lines(screen: Screen, faults: Sequence[Mapping[str, object]]) -> list[
         locks = " (play is locked)" if fault["locks"] else ""
         lines += screen.entry(Entry(f"{fault['code']}: ", f"{fault['what']}{locks}", "plain", "red"))
         lines += screen.table(
-            Entry(heading, str(fault[key]), "bold" if key == "next_step" else "plain", "dim")
+            Entry(
+                heading,
+                str(fault[key]).removeprefix(f"{heading} "),
+                "bold" if key == "next_step" else "plain",
+                "dim",
+            )
             for heading, key in _PARTS
         )
     return lines
