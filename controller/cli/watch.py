@@ -136,7 +136,7 @@ class Watcher:
             self._again += 1
             return True
         if self._again:
-            self._teller.aside(f"the same {self._again} more times")
+            self._teller.aside("the same again" if self._again == 1 else f"the same {self._again} more times")
         self._refused = refused if isinstance(refused, Happening) else None
         self._again = 0
         return False
