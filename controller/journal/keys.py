@@ -137,7 +137,8 @@ def write_key(path: Path, pem: bytes) -> None:
                 os.fsync(descriptor)
                 if not has_name:
                     # With a folder's descriptor this is linkat, which alone follows the link in /proc.
-                    os.link(f"/proc/self/fd/{descriptor}", path, dst_dir_fd=folder, follow_symlinks=True)
+                    mine = f"/proc/self/fd/{descriptor}"
+                    os.link(mine, path.name, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
             if has_name:
                 path.unlink()

@@ -24,6 +24,16 @@ def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:
     assert load_key(tmp_path / "key").public.raw == public.raw
 
 
+def test_a_key_is_made_in_a_folder_that_is_named_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal`."""
+    (tmp_path / "journal").mkdir()
+    monkeypatch.chdir(tmp_path)
+    public = new_key(Path("journal/table.key"))
+    assert load_key(tmp_path / "journal" / "table.key").public.raw == public.raw
+
+
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     new_key(tmp_path / "key")
     with pytest.raises(FileExistsError):
