@@ -10,17 +10,16 @@ from pathlib import Path
 import msgspec
 
 from controller.cli import camera_calibration, camera_evidence, camera_live
-from controller.cli.camera_album import Album, Keep
+from controller.cli.camera_album import Keep
+from controller.cli.camera_both import Cameras
 from controller.cli.camera_evidence import keeper_of
-from controller.cli.camera_input import CameraInputError, Film, Live, picture_of, rig_of
-from controller.cli.camera_watching import Watching
+from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.following import Follower
 from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.reading import read_picture
-from drivers.vision.rig import Rig
 
 ALIVE_US = 500_000
 """The daemon takes a second and a half of silence for a fault."""
@@ -35,8 +34,8 @@ def line_of(reading: Reading) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def serve(rig: Rig, live: Live, path: str, keep: Keep | None, *, again: bool) -> None:
-    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a film's end.
+def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> None:
+    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a source's end.
 
     `keep` is given the pictures that the readings name, and must not wait.
     """
@@ -44,7 +43,7 @@ def serve(rig: Rig, live: Live, path: str, keep: Keep | None, *, again: bool) ->
         try:
             with socket.socket(socket.AF_UNIX) as table:
                 table.connect(path)
-                _send(rig, live, table, keep)
+                _send(cameras, table, keep)
         except (ConnectionError, FileNotFoundError, CameraInputError):
             if not again:
                 raise
@@ -53,19 +52,19 @@ def serve(rig: Rig, live: Live, path: str, keep: Keep | None, *, again: bool) ->
         time.sleep(RETRY_S)
 
 
-def _send(rig: Rig, live: Live, table: socket.socket, keep: Keep | None) -> None:
-    watching = Watching(rig, None if keep is None else Album(rig.file.camera, keep))
+def _send(cameras: Cameras, table: socket.socket, keep: Keep | None) -> None:
+    seeing = cameras.seeing(keep)
     alive_us = 0
     t_us = 0
-    for t_us, picture in live.frames():
-        lines = [line_of(reading) for reading in watching.frame(t_us, picture)]
+    for camera, t_us, picture in cameras.frames():
+        lines = [line_of(reading) for reading in seeing.frame(camera, t_us, picture)]
         if t_us - alive_us >= ALIVE_US:
             lines.append(json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n")
             alive_us = t_us
         if lines:
             table.sendall(b"".join(lines))
-    ended = DeviceDown(t=t_us, dev=rig.file.camera, code=PULLED, reason=f"{live.source} ended")
-    table.sendall(b"".join(map(line_of, [*watching.ended(t_us), ended])))
+    ended = DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=f"{cameras.source} ended")
+    table.sendall(b"".join(map(line_of, [*seeing.ended(t_us), ended])))
 
 
 EXAMPLES = (
@@ -74,6 +73,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
     "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
+    "tablectl camera run rig.yaml --beside second.yaml",
     *camera_live.EXAMPLES,
     *camera_evidence.EXAMPLES,
 )
@@ -114,6 +114,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
+    live.add_argument(
+        "--beside",
+        metavar="RIG.yaml",
+        type=Path,
+        help="the rig file of a second camera that sees the same end: two views of a die give its height",
+    )
     live.add_argument("--once", action="store_true", help="end with the source or the connection")
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
@@ -165,10 +171,16 @@ def _run(arguments: argparse.Namespace) -> int:
     for key in ("source", "socket"):
         if not getattr(rig.file, key):
             raise CameraInputError(f"{arguments.rig}: found no `{key}`, expected one to run with")
+    rigs = [rig]
+    if arguments.beside is not None:
+        rigs.append(rig_of(arguments.beside))
+        if not rigs[1].file.source:
+            raise CameraInputError(f"{arguments.beside}: found no `source`, expected one to run with")
+    cameras = Cameras(rigs)
     keeper = keeper_of(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep
-        serve(rig, Live(rig.file.source), rig.file.socket, keep, again=not arguments.once)
+        serve(cameras, rig.file.socket, keep, again=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
         say(
             f"{rig.file.socket}: found no table's socket there ({error.strerror}), expected its daemon to run"

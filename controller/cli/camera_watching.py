@@ -17,9 +17,13 @@ BUMPED_MM = 6.0
 class Watching:
     """Turns live frames into readings: no face and no track from a view that is in doubt."""
 
-    def __init__(self, rig: Rig, album: Album | None = None) -> None:
-        """Start by learning the empty table; pictures of what happens then go into the album."""
+    def __init__(self, rig: Rig, album: Album | None = None, *, alone: bool = True) -> None:
+        """Start by learning the empty table; pictures of what happens then go into the album.
+
+        `alone` is false for one of two cameras whose readings a `Pair` makes one.
+        """
         self._rig = rig
+        self._alone = alone
         self._album = album
         self._learnt: list[Array] = []
         self._follower: Follower | None = None
@@ -36,7 +40,7 @@ class Watching:
                 self._empty = median_of(self._learnt)
                 middle = (picture.shape[1] / 2, picture.shape[0] / 2)
                 self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
-                self._follower = Follower(self._rig, self._empty)
+                self._follower = Follower(self._rig, self._empty, alone=self._alone)
                 self._learnt = []
             return []
         self._last = (t_us, picture)
@@ -47,7 +51,7 @@ class Watching:
                 told = self._pictured(t_us, picture, self._follower.abandoned(t_us))
             told.append(self._health(t_us, verdict.fault, verdict.seen))
             self._fault = verdict.fault
-            self._follower = Follower(self._rig, self._empty)
+            self._follower = Follower(self._rig, self._empty, alone=self._alone)
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:

@@ -62,9 +62,14 @@ class Track:
 class Follower:
     """Turns frames, in order of time, into readings."""
 
-    def __init__(self, rig: Rig, empty: Array) -> None:
-        """Begin with a picture of the empty table."""
+    def __init__(self, rig: Rig, empty: Array, *, alone: bool = True) -> None:
+        """Begin with a picture of the empty table.
+
+        Beside another camera that sees the same dice (not `alone`) the errors of its points leave out what a
+        die's height may shift it by: two cameras know that.
+        """
         self.rig = rig
+        self._alone = alone
         self.device = rig.file.camera
         self._background = Background(empty)
         self._trails: list[Trail] = []
@@ -145,7 +150,7 @@ class Follower:
             return []
         x, y = self.rig.to_table(*map(float, place))
         error = error_px / self.rig.px_per_mm(*map(float, place))
-        if t_us - trail.still_since_us < STILL_US:
+        if self._alone and t_us - trail.still_since_us < STILL_US:
             error = float(np.hypot(error, self.rig.height_error_mm(*map(float, place))))
         return [
             DieAt(

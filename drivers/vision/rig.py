@@ -125,9 +125,11 @@ class Rig:
     @property
     def height_mm(self) -> float | None:
         """Return how high over the felt the camera hangs; None where no lens is known."""
-        return None if self._camera is None else float(self._eye()[2])
+        return None if self._camera is None else float(self.eye[2])
 
-    def _eye(self) -> Array:
+    @property
+    def eye(self) -> Array:
+        """Return where the camera hangs, in millimetres on the table; only where its place is known."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
@@ -145,7 +147,7 @@ class Rig:
         there = self._plane @ np.array([*self._straight(np.array([[x, y]], float))[0], 1.0])
         place = there[:2] / there[2]
         if self._camera is not None:
-            eye = self._eye()
+            eye = self.eye
             place = place + (eye[:2] - place) * (height / eye[2])
         return float(place[0]), float(place[1])
 
@@ -188,10 +190,15 @@ class Rig:
             return self.file.die_px
         return self.die_mm * self.px_per_mm(x, y)
 
+    @property
+    def unknown_height_mm(self) -> float:
+        """Return the standard error of a die's height in flight, as far as one camera knows."""
+        return UNKNOWN_HEIGHT_MM / 2
+
     def height_error_mm(self, x: float, y: float) -> float:
         """Return by how much a die's place may be wrong because its height in flight is not known."""
         if self._camera is None:
             return 0.0
-        eye = self._eye()
+        eye = self.eye
         away = np.hypot(*(np.array(self.to_table(x, y)) - eye[:2]))
-        return float(away * UNKNOWN_HEIGHT_MM / 2 / eye[2])
+        return float(away * self.unknown_height_mm / eye[2])

@@ -1,0 +1,338 @@
+"""Two cameras over one end of a table: what both see of a die is one point, and its height is known.
+
+Each camera follows the dice by itself and tells of them as they lie on the felt. From where a camera hangs
+through such a place runs a ray on which the die is; two rays of one die pass each other closely, and the
+point between them is its own. A die is told under the first camera's name for it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+
+from controller.model.readings import DeviceDown, DeviceUp, Die, DieAt, DieLost, DieReleased, DieRest, Reading
+from drivers.vision.arrays import Array
+from drivers.vision.rays import Solved, solved
+from drivers.vision.rig import Rig, RigError
+
+WAIT_US = 30_000
+"""A point waits so long for the other camera's next frame; a table takes it up to 120 ms after its time."""
+REST_WAIT_US = 60_000
+"""A rest waits so long for the other camera's word on the same die."""
+LATEST_US = 100_000
+"""No reading is told that is older than this; a die that lies still lies there later too."""
+GAP_US = 60_000
+"""Between points of one camera that are farther apart a die may have turned."""
+FRESH_US = 60_000
+HEIGHT_MM_PER_US = 2.5e-3
+"""A height known a moment ago: dice fall and bounce at so much."""
+RECENT, FEWEST = 6, 3
+"""Of so many points, so many that both saw make two tracks one die, or no longer one."""
+STILL_POINTS, STILL_MM = 4, 1.0
+"""A die that so many points have in one place lies still."""
+NEAR_MM = 12.0
+"""Two cameras place a die at rest within this of each other."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """One die as one camera tells of it."""
+
+    t_us: list[int] = field(default_factory=list)
+    points: list[DieAt] = field(default_factory=list)
+    waiting: list[DieAt] = field(default_factory=list)
+    rest: DieRest | None = None
+    lost: bool = False
+    height: tuple[int, float] | None = None
+    """When it was last known, and how high its centre was."""
+
+    @property
+    def still(self) -> bool:
+        """Return whether it lies still: at its height on the felt."""
+        last = self.points[-STILL_POINTS:]
+        return len(last) == STILL_POINTS and all(
+            float(np.hypot(*(_place(one) - _place(last[-1])))) < STILL_MM for one in last
+        )
+
+    def at(self, t_us: int) -> tuple[Array, float] | None:
+        """Return its place at a time between two frames, and its error; None where it may have turned."""
+        after = bisect_left(self.t_us, t_us)
+        if after == len(self.t_us):
+            return None
+        if self.t_us[after] == t_us:
+            return _place(self.points[after]), _error(self.points[after])
+        if after == 0 or self.t_us[after] - self.t_us[after - 1] > GAP_US:
+            return None
+        one, two = self.points[after - 1], self.points[after]
+        share = (t_us - one.t) / (two.t - one.t)
+        error = max(_error(one), _error(two))
+        step = _place(two) - _place(one)
+        beside = self.points[max(0, after - 2) : after + 2]
+        for before, then in pairwise(beside):
+            if then.t == before.t or then is two:
+                continue
+            way = (_place(then) - _place(before)) * (two.t - one.t) / (then.t - before.t)
+            if float(np.hypot(*(way - step))) > 3 * error + 0.3 * float(np.hypot(*step)):
+                return None
+        return _place(one) + share * step, error
+
+
+class Pair:
+    """Two cameras' readings in, one camera's out."""
+
+    def __init__(self, first: Rig, second: Rig) -> None:
+        """Take both rigs; raises RigError where one does not know its camera's place."""
+        for rig in (first, second):
+            if not rig.knows_its_place:
+                raise RigError(
+                    f"camera {rig.file.camera}: found no `lens`, expected one for each of two cameras;"
+                    " `tablectl camera calibrate` measures it by pictures of the board held in the air"
+                )
+        self._rigs = (first, second)
+        self._device = first.file.camera
+        self._dice: tuple[dict[int, _Seen], dict[int, _Seen]] = ({}, {})
+        self._partners: dict[int, int] = {}
+        """The second camera's name of a die, by the first one's."""
+        self._rests: dict[int, tuple[int, DieRest]] = {}
+        self._told: dict[int, DieRest] = {}
+        self._down: set[int] = set()
+
+    def take(self, camera: int, t_us: int, readings: Sequence[Reading]) -> list[Reading]:
+        """Return what is told now that camera 0 or 1 has told this of its newest frame."""
+        told: list[Reading] = []
+        for reading in readings:
+            if isinstance(reading, DieReleased):
+                told += self._released(camera, reading)
+            elif isinstance(reading, DieAt):
+                self._point(camera, reading)
+            elif isinstance(reading, DieRest):
+                told += self._rested(camera, t_us, reading)
+            elif isinstance(reading, DieLost):
+                told += self._lost(camera, reading)
+            else:
+                told += self._health(camera, reading)
+        self._match()
+        told += self._points(t_us)
+        told += self._waited(t_us)
+        return told
+
+    def _health(self, camera: int, reading: Reading) -> list[Reading]:
+        """Return a fault of either view; they are over once both are."""
+        if isinstance(reading, DeviceDown):
+            self._down.add(camera)
+        elif isinstance(reading, DeviceUp):
+            self._down.discard(camera)
+            if self._down:
+                return []
+        return [msgspec.structs.replace(reading, dev=self._device)]
+
+    def _released(self, camera: int, reading: DieReleased) -> list[Reading]:
+        dice = self._dice[camera]
+        if all(seen.rest is not None or seen.lost for seen in dice.values()):
+            dice.clear()
+            self._partners.clear()
+            if camera == 0:
+                self._told.clear()
+                self._rests.clear()
+        dice[reading.die] = _Seen()
+        return [reading] if camera == 0 else []
+
+    def _point(self, camera: int, reading: DieAt) -> None:
+        seen = self._dice[camera].setdefault(reading.die, _Seen())
+        seen.t_us.append(reading.t)
+        seen.points.append(reading)
+        seen.waiting.append(reading)
+        seen.rest, seen.lost = None, False
+
+    def _match(self) -> None:
+        """Make two tracks one die where their rays meet again and again, and no other pair's do so well.
+
+        Either camera may exchange two dice that flew as one: what no longer meets is no longer one die.
+        """
+        first, second = self._dice
+        misses = {
+            (one, two): miss
+            for one, seen in first.items()
+            for two, other in second.items()
+            if (miss := self._miss(seen, other)) is not None
+        }
+        for one, two in list(self._partners.items()):
+            if misses.get((one, two), 0.0) > 1.0:
+                del self._partners[one]
+        for one, two in sorted(misses, key=lambda pair: misses[pair]):
+            if one in self._partners or two in self._partners.values():
+                continue
+            rivals = [miss for pair, miss in misses.items() if (pair[0] == one) != (pair[1] == two)]
+            if misses[one, two] < 1.0 and all(miss > 2.0 for miss in rivals):
+                self._partners[one] = two
+
+    def _miss(self, seen: _Seen, other: _Seen) -> float | None:
+        """Return how far two tracks' rays pass each other, in what one die's may; None while not known."""
+        off = [
+            found.off if found.one_die else max(found.off, 1.5)
+            for point in seen.points[-RECENT:]
+            if (found := self._solve(point, other)) is not None
+        ]
+        return float(np.median(off)) if len(off) >= FEWEST else None
+
+    def _solve(self, point: DieAt, other: _Seen) -> Solved | None:
+        there = other.at(point.t)
+        if there is None:
+            return None
+        half = self._rigs[0].die_mm / 2
+        places = (np.array([point.x, point.y, half]), np.array([*there[0], half]))
+        return solved((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), there[1]))
+
+    def _points(self, t_us: int) -> list[Reading]:
+        """Return the first camera's points that need not wait longer, each solved where the other saw it."""
+        told: list[Reading] = []
+        for die, seen in self._dice[0].items():
+            other = self._dice[1].get(self._partners.get(die, 0))
+            while seen.waiting:
+                point = seen.waiting[0]
+                later = other is not None and bool(other.t_us) and other.t_us[-1] >= point.t
+                if not later and t_us - point.t < WAIT_US:
+                    break
+                told.append(self._placed(seen, seen.waiting.pop(0), other))
+        for die, two in self._partners.items():
+            if self._dice[0][die].lost and two in self._dice[1]:
+                other = self._dice[1][two]
+                fresh = [point for point in other.waiting if t_us - point.t < LATEST_US]
+                told += [self._alone(1, point, other, die) for point in fresh]
+            if two in self._dice[1]:
+                self._dice[1][two].waiting.clear()
+        return told
+
+    def _placed(self, seen: _Seen, point: DieAt, other: _Seen | None) -> DieAt:
+        found = None if other is None else self._solve(point, other)
+        if found is None or not found.one_die:
+            return self._alone(0, point, seen, point.die)
+        seen.height = (point.t, found.height)
+        return _told(point, np.array([found.x, found.y]), found.error, self._device, point.die)
+
+    def _alone(self, camera: int, point: DieAt, seen: _Seen, die: int) -> DieAt:
+        """Return a point that one camera saw, at the height last known or with what that may shift it by."""
+        rig = self._rigs[camera]
+        if seen.still:
+            height, off = rig.die_mm / 2, 0.0
+        elif seen.height is not None and 0 <= point.t - seen.height[0] < FRESH_US:
+            height, off = seen.height[1], 3.0 + HEIGHT_MM_PER_US * (point.t - seen.height[0])
+        else:
+            height, off = rig.die_mm / 2, rig.unknown_height_mm
+        place, eye = _place(point), rig.eye
+        place = place + (eye[:2] - place) * ((height - rig.die_mm / 2) / (eye[2] - rig.die_mm / 2))
+        error = float(np.hypot(_error(point), np.hypot(*(place - eye[:2])) * off / eye[2]))
+        return _told(point, place, error, self._device, die)
+
+    def _rested(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
+        """Return a rest, once both cameras' words on it are in; the first one waits in `_rests`."""
+        self._dice[camera].setdefault(reading.die, _Seen()).rest = reading
+        self._match_by_place(camera, reading)
+        die = self._name(camera, reading.die)
+        if die is None:
+            return []
+        other = self._dice[1].get(self._partners.get(die, 0)) if camera == 0 else self._dice[0].get(die)
+        if other is None or other.lost:
+            return self._at_rest(t_us, die, reading)
+        if other.rest is None:
+            self._rests.setdefault(die, (t_us, reading))
+            return []
+        return self._at_rest(t_us, die, _agreed(reading, other.rest))
+
+    def _match_by_place(self, camera: int, reading: DieRest) -> None:
+        """Make two dice at rest one where they lie in one place, and no longer one where they do not."""
+        for number, other in self._dice[1 - camera].items():
+            if other.rest is None:
+                continue
+            one, two = (reading.die, number) if camera == 0 else (number, reading.die)
+            if _near(reading, other.rest):
+                for name in [name for name, there in self._partners.items() if name == one or there == two]:
+                    del self._partners[name]
+                self._partners[one] = two
+            elif self._partners.get(one) == two:
+                del self._partners[one]
+
+    def _waited(self, t_us: int) -> list[Reading]:
+        """Return rests for which the other camera's word has been waited for, and dice that it alone saw."""
+        told: list[Reading] = []
+        for die, (since_us, reading) in list(self._rests.items()):
+            if t_us - since_us >= REST_WAIT_US:
+                told += self._at_rest(t_us, die, reading)
+        for two, seen in self._dice[1].items():
+            free = [die for die in (1, 2) if die not in self._dice[0]]
+            if free and two not in self._partners.values() and (seen.rest is not None or seen.lost):
+                self._partners[free[0]] = two
+                self._dice[0][free[0]] = _Seen(lost=True)
+                if seen.rest is not None:
+                    told += self._at_rest(t_us, free[0], seen.rest)
+                else:
+                    told.append(DieLost(t=t_us, dev=self._device, die=_die(free[0])))
+        return told
+
+    def _at_rest(self, t_us: int, die: int, reading: DieRest) -> list[Reading]:
+        self._rests.pop(die, None)
+        before = self._told.get(die)
+        if before is not None and before.up == reading.up and _near(before, reading):
+            return []
+        if before is not None and before.up is not None and reading.up is not None and _near(before, reading):
+            reading = msgspec.structs.replace(reading, up=None, confidence=0.0, on="unknown")
+        self._told[die] = reading
+        t = max(reading.t, t_us - LATEST_US)
+        return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
+
+    def _lost(self, camera: int, reading: DieLost) -> list[Reading]:
+        """Return that a die is lost once neither camera sees it."""
+        self._dice[camera].setdefault(reading.die, _Seen()).lost = True
+        die = self._name(camera, reading.die)
+        if die is None:
+            return []
+        other = self._dice[1].get(self._partners.get(die, 0)) if camera == 0 else self._dice[0].get(die)
+        if other is not None and not other.lost:
+            return [] if other.rest is None else self._at_rest(reading.t, die, other.rest)
+        return [msgspec.structs.replace(reading, dev=self._device, die=_die(die))]
+
+    def _name(self, camera: int, die: int) -> int | None:
+        """Return under which number a camera's die is told; None while the first one knows no such die."""
+        if camera == 0:
+            return die
+        return next((one for one, two in self._partners.items() if two == die), None)
+
+
+def _agreed(one: DieRest, other: DieRest) -> DieRest:
+    """Return what two cameras agree on of one die at rest: a face that neither contradicts."""
+    leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
+    if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
+        return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")
+    if one.up is not None and other.up is not None and not _near(one, other):
+        return msgspec.structs.replace(one, up=None, confidence=0.0, on="unknown")
+    return one if one.up is not None else other
+
+
+def _near(one: DieRest, other: DieRest) -> bool:
+    return float(np.hypot(one.x - other.x, one.y - other.y)) < NEAR_MM
+
+
+def _place(point: DieAt) -> Array:
+    return np.array([point.x, point.y])
+
+
+def _error(point: DieAt) -> float:
+    return point.error_mm or 1.0
+
+
+def _die(number: int) -> Die:
+    return 1 if number == 1 else 2
+
+
+def _told(point: DieAt, place: Array, error: float, dev: str, die: int) -> DieAt:
+    return msgspec.structs.replace(
+        point,
+        x=round(float(place[0]), 1),
+        y=round(float(place[1]), 1),
+        error_mm=round(min(max(error, 0.1), 1000.0), 1),
+        dev=dev,
+        die=_die(die),
+    )

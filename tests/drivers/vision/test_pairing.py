@@ -1,0 +1,167 @@
+"""Two cameras over one end: what both see of a die in the air is told where it is, not where it seems."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from heapq import merge
+
+import msgspec
+import numpy as np
+import pytest
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieLost, DieRest, Reading
+from drivers.sim.filming import Filming, Rigging, Way
+from drivers.sim.rendering import Die, Lens, standing
+from drivers.vision.arrays import Array
+from drivers.vision.following import Follower
+from drivers.vision.pairing import Pair
+from drivers.vision.rays import solved
+from drivers.vision.rig import LensFile, Rig, RigError, RigFile
+
+TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
+LENSES = [Lens(640, 480, 900.0, (300.0, y, 600.0), (300.0, 200.0, 0.0)) for y in (120.0, 280.0)]
+"""Side by side, the line between them along the end wall: 160 mm apart, 600 mm over the felt."""
+LATER_US = 5_000
+"""The second camera's shutter opens so long after the first one's."""
+GRAVITY_MM_S2 = 9810.0
+
+
+def rig_of(lens: Lens, name: str) -> Rig:
+    places = np.array([[120, 80, 0], [480, 80, 0], [480, 320, 0], [120, 320, 0], [300, 200, 0]], float)
+    pixels = lens.seen(places)
+    points = tuple(
+        (float(x), float(y), float(place[0]), float(place[1]))
+        for (x, y), place in zip(pixels, places, strict=True)
+    )
+    solved_lens = LensFile(focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle)
+    return Rig(RigFile(camera=name, table=TABLE, points=points, lens=solved_lens))
+
+
+RIGS = [rig_of(lens, name) for lens, name in zip(LENSES, ("left", "right"), strict=True)]
+
+
+def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Way:
+    """Return dice that fly in from the left in one bow, 110 mm high, and lie from their time (s) on."""
+    times = list(range(0, int(seconds * 1e6), 4_000))
+    poses: list[tuple[Array, Array]] = []
+    for t_us in times:
+        left = [max(0.0, lands - t_us / 1e6) for _, lands in dice]
+        bow_s = (8 * 110.0 / GRAVITY_MM_S2) ** 0.5
+        high = [max(0.0, GRAVITY_MM_S2 / 2 * ahead * (bow_s - ahead)) for ahead in left]
+        centres = [
+            die.centre_mm + np.array([-900.0 * ahead, 0.0, up])
+            for (die, _), ahead, up in zip(dice, left, high, strict=True)
+        ]
+        poses.append((np.array(centres), np.array([die.axes for die, _ in dice])))
+    return Way(times, poses)
+
+
+def two_dice() -> list[tuple[Die, float]]:
+    return [(standing(5, 20.0, (420.0, 130.0)), 0.5), (standing(2, 65.0, (380.0, 270.0)), 0.55)]
+
+
+def told_of(way: Way, *, blind_from_us: int | None = None) -> list[Reading]:
+    """Film a way with both cameras; return what the pair tells. The first may be blind from a time on."""
+    cameras = [Filming(Rigging(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
+    followers = [
+        Follower(rig, camera.empty(), alone=False) for rig, camera in zip(RIGS, cameras, strict=True)
+    ]
+    pair = Pair(*RIGS)
+
+    def frames(at: int) -> Iterator[tuple[int, int, list[Reading]]]:
+        late_us = LATER_US * at
+        shifted = Way([t_us - late_us for t_us in way.t_us], way.poses)
+        for t_us, picture, still in cameras[at].frames(shifted, 1_300_000):
+            seen = picture
+            if at == 0 and blind_from_us is not None and t_us >= blind_from_us:
+                seen = cameras[0].empty()
+            yield t_us + late_us, at, followers[at].frame(t_us + late_us, seen, still)
+
+    return [
+        reading
+        for t_us, at, readings in merge(frames(0), frames(1), key=lambda frame: frame[:2])
+        for reading in pair.take(at, t_us, readings)
+    ]
+
+
+def true_place(way: Way, reading: DieAt) -> Array:
+    """Return where the die that is nearest to a point was then."""
+    centres = way.poses[min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)][0]
+    places = [centre[:2] for centre in centres]
+    nearest: Array = min(
+        places, key=lambda place: float(np.hypot(place[0] - reading.x, place[1] - reading.y))
+    )
+    return nearest
+
+
+def test_two_rays_meet_in_the_die() -> None:
+    eyes = (np.array([0.0, -100.0, 1000.0]), np.array([0.0, 100.0, 1000.0]))
+    die = np.array([30.0, 20.0, 80.0])
+    places = tuple(eye + (die - eye) * (eye[2] - 9.5) / (eye[2] - die[2]) for eye in eyes)
+    found = solved(eyes, (places[0], places[1]), (1.0, 1.0))
+    assert (found.x, found.y, found.height) == pytest.approx((30.0, 20.0, 80.0), abs=0.01)
+    assert found.apart == pytest.approx(0.0, abs=0.01)
+    assert found.one_die
+
+
+def test_rays_that_pass_each_other_are_of_two_dice() -> None:
+    eyes = (np.array([0.0, -100.0, 1000.0]), np.array([0.0, 100.0, 1000.0]))
+    found = solved(eyes, (np.array([30.0, 20.0, 9.5]), np.array([70.0, 20.0, 9.5])), (1.0, 1.0))
+    assert not found.one_die
+
+
+def test_dice_in_the_air_are_told_where_they_are() -> None:
+    way = tossed(two_dice())
+    told = told_of(way)
+    points = [reading for reading in told if isinstance(reading, DieAt)]
+    misses = [float(np.hypot(*(np.array([p.x, p.y]) - true_place(way, p)))) for p in points]
+    assert {rest.up for rest in told if isinstance(rest, DieRest)} == {5, 2}
+    # One camera takes a die 110 mm up for one that is 50 mm farther out.
+    assert np.median(misses) < 2.0
+    assert np.percentile(misses, 90) < 6.0
+    assert all(point.dev == "left" for point in points)
+    assert {point.die for point in points} == {1, 2}
+
+
+def test_each_point_lies_within_three_of_its_errors() -> None:
+    way = tossed(two_dice())
+    for point in told_of(way):
+        if isinstance(point, DieAt):
+            miss = np.array([point.x, point.y]) - true_place(way, point)
+            assert point.error_mm is not None
+            assert float(np.abs(miss).max()) < 3 * point.error_mm + 2.0
+
+
+def test_a_die_that_the_first_camera_loses_is_followed_by_the_second() -> None:
+    told = told_of(tossed(two_dice()), blind_from_us=450_000)
+    assert not [reading for reading in told if isinstance(reading, DieLost)]
+    assert sorted(rest.up or 0 for rest in told if isinstance(rest, DieRest)) == [2, 5]
+
+
+@pytest.mark.parametrize("second_up", [3, None])
+def test_two_cameras_that_read_two_faces_read_none(second_up: int | None) -> None:
+    """A face that the second camera contradicts is none; where it reads none, the first one's word stands."""
+    pair = Pair(*RIGS)
+    at = [DieAt(t=t, dev="left", die=1, x=300.0, y=200.0, error_mm=1.0) for t in range(0, 80_000, 16_000)]
+    for point in at:
+        pair.take(0, point.t, [point])
+        pair.take(1, point.t, [msgspec.structs.replace(point, dev="right")])
+    rest = DieRest(t=100_000, dev="left", die=1, x=300.0, y=200.0, up=4, confidence=0.99, on="felt")
+    other = msgspec.structs.replace(rest, dev="right", up=second_up)
+    told = [*pair.take(0, 100_000, [rest]), *pair.take(1, 105_000, [other])]
+    assert [reading.up for reading in told if isinstance(reading, DieRest)] == [None if second_up else 4]
+
+
+def test_the_device_is_up_once_both_views_are() -> None:
+    pair = Pair(*RIGS)
+    down = [DeviceDown(t=1, dev=name, code="covered", reason="dark") for name in ("left", "right")]
+    up = [DeviceUp(t=2, dev=name, reason="it sees its table again") for name in ("left", "right")]
+    assert len(pair.take(0, 1, [down[0]]) + pair.take(1, 1, [down[1]])) == 2
+    assert pair.take(0, 2, [up[0]]) == []
+    assert pair.take(1, 2, [up[1]]) == [msgspec.structs.replace(up[1], dev="left")]
+
+
+def test_a_camera_of_unknown_place_is_no_half_of_a_pair() -> None:
+    plain = Rig(msgspec.structs.replace(RIGS[1].file, lens=None))
+    with pytest.raises(RigError, match="found no `lens`"):
+        Pair(RIGS[0], plain)
