@@ -1,0 +1,152 @@
+"""Every file of a table's folder emptied, cut, overwritten, replaced or gone: named, and well with it back.
+
+One that nothing rests on does not matter. No outcome and no cent is lost with any of them.
+"""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.app.options import Options
+from controller.app.service import Watchdog
+from controller.model.outcomes import Outcome
+from controller.model.tables import EmbeddedSettings, PublishSettings
+from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.within import EngineWithin
+from tests.app.house import House, live_of, play, unlocked
+from tests.app.rig import until
+from tests.scenes import SECOND_US, says, throw
+
+STAFF = Caller(name="cage", role="staff")
+CHIPS = 10_000
+DAMAGES = ("empty", "half", "overwritten", "a folder", "gone")
+STANDS = {
+    "journal.db.lock": {"empty", "half", "overwritten", "gone"},
+    "journal.head": {"half"},
+}
+"""What a file may suffer of which nothing depends: a lock's number, the older of two records."""
+RECORDING = "recordings"
+"""Nothing that was told rests on a recording: each outcome's evidence is in the journal."""
+
+
+def table_in(folder: Path) -> House:
+    """Give a table with its engine in its own process, and its files in this folder."""
+    one = House(folder, Options(journal=folder / "journal", socket=folder / "control", table="craps"))
+    one.options = replace(one.options, self_test_devices=False)
+    one.engine = lambda asked: EngineWithin(asked, lambda: 0, lambda: "0" * 32)
+    one.publish = PublishSettings(embedded=EmbeddedSettings(api_port=None))
+    return one
+
+
+class Evening:
+    """What was told and paid in by the end of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        one = table_in(folder)
+        daemon = one.open()
+        live = live_of(daemon)
+        unlocked(daemon)
+        live.recorder.start()
+        live.publish(Watchdog(daemon.faults))
+        within = engine_of(one)
+        until(lambda: within._taker is not None, "the engine")
+        taker = within._taker
+        assert taker is not None
+        desk = RequestDesk(taker._engine)
+        desk.open_account(Asking(STAFF, "account"), "ann")
+        desk.pay(Asking(STAFF, "chips"), "ann", CHIPS)
+        play(daemon, [says(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
+        until(lambda: taker._engine.settled("craps") is not None, "the settled roll")
+        daemon.close()
+        self.told: list[Outcome] = one.outcomes()
+        for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):
+            assert not extra.stat().st_size or extra.name.endswith("-shm"), "an orderly stop leaves no log"
+            extra.unlink()
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that it left, by its place in the folder; what SQLite makes anew is none of ours."""
+        left = (
+            path
+            for path in (self.folder / "journal").rglob("*")
+            if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+        )
+        return sorted(path.relative_to(self.folder) for path in left)
+
+
+def engine_of(one: House) -> EngineWithin:
+    sink = live_of(one.daemons[-1])._publishing._sink
+    consumer = sink._consumer  # type: ignore[union-attr]  # it is the embedded one
+    assert isinstance(consumer, EngineWithin)
+    return consumer
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    return Evening(tmp_path_factory.mktemp("evening"))
+
+
+def damage(file: Path, how: str) -> None:
+    content = file.read_bytes()
+    if how in ("a folder", "gone"):
+        file.unlink()
+        if how == "a folder":
+            file.mkdir()
+    else:
+        left = {
+            "empty": b"",
+            "half": content[: len(content) // 2],
+            "overwritten": b"\xa5" * max(64, len(content)),
+        }
+        file.write_bytes(left[how])
+
+
+def started(folder: Path) -> tuple[House, list[str]]:
+    """Start a table as far as its files let it; give what is wrong."""
+    one = table_in(folder)
+    daemon = one.open()
+    if daemon.live is not None:
+        live_of(daemon).publish(Watchdog(daemon.faults))
+        within = engine_of(one)
+        until(lambda: within._taker is not None or troubled(one), "the engine, or why it does not start")
+    return one, [f"{fault.code}: {fault.where}: {fault.found}" for fault in daemon.faults.present]
+
+
+def troubled(one: House) -> bool:
+    return any(fault.code.startswith("settlement") for fault in one.daemons[-1].faults.present)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_whatever_happens_to_a_file_it_is_named_and_with_it_back_nothing_is_lost(
+    how: str, evening: Evening, tmp_path: Path
+) -> None:
+    assert {"journal.db", "journal.head", "table.key", "settlement.db", "identity.json"} <= {
+        file.name for file in evening.files
+    }
+    for number, file in enumerate(evening.files):
+        folder = shutil.copytree(evening.folder, tmp_path / str(number))
+        damage(folder / file, how)
+        one, wrong = started(folder)
+        named = [each for each in wrong if str(folder / file) in each]
+        stands = RECORDING in file.parts or how in STANDS.get(file.name, ())
+        assert stands or named, (str(file), how, wrong)
+        assert one.daemons[-1].headline(), (str(file), how)
+        one.daemons[-1].close()
+        if (folder / file).is_dir():
+            (folder / file).rmdir()
+        for other in evening.files:
+            shutil.copy2(evening.folder / other, folder / other)
+        for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):
+            extra.unlink()
+        again, _ = started(folder)
+        taker = engine_of(again)._taker
+        assert taker is not None, (str(file), how)
+        with taker._engine.work() as work:
+            assert work.balance("player:ann") == CHIPS, (str(file), how)
+        told = again.outcomes()[: len(evening.told)]
+        assert told == evening.told, (str(file), how)
+        again.daemons[-1].close()
+        shutil.rmtree(folder)
