@@ -14,7 +14,6 @@ from controller.model.readings import Input, Reading
 from controller.model.verdicts import Notice, Reason
 
 CAUSES = {
-    "cheating": "dice",
     "ball_out": "ball",
     "foreign_object": "wheel",
     "wrong_count": "shoe",
@@ -40,10 +39,10 @@ class Inspections:
         """Restore what a recorded state says was waiting."""
         self._waiting = list(waiting)
 
-    def ask_after(self, reasons: Iterable[Reason]) -> None:
-        """Ask for what these causes of a void leave to inspect."""
+    def ask_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
+        """Ask for what these causes of a void leave to inspect: after cheating, what the game plays with."""
         for reason in reasons:
-            what = CAUSES.get(reason.code)
+            what = plays_with if reason.code == "cheating" else CAUSES.get(reason.code)
             if what is not None and what not in self._waiting:
                 self._waiting.append(what)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from controller.console.feed import Now
 from controller.console.seen import (
@@ -401,6 +401,76 @@ def test_the_second_half_of_a_double_tap_says_nothing(browser: Browser) -> None:
     page.close()
 
 
+def said_by(page: Page) -> list[str]:
+    """Return what the page says to the table from now on, as it says it."""
+    said: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method == "POST":
+            said.append(request.post_data or "")
+
+    page.on("request", note)
+    return said
+
+
+def all_of(page: Page, said: list[str]) -> list[str]:
+    """Return what the page has said once a last request of our own has come after it."""
+    with page.expect_request("**/end"):
+        page.evaluate("fetch('/end', {method: 'POST', body: 'end'}).catch(() => {})")
+    assert said[-1] == "end"
+    return said[:-1]
+
+
+def double_tap(page: Page, one: Locator) -> None:
+    """Touch as a wet finger does: twice, within the time in which nobody can have read anything."""
+    box = one.bounding_box()
+    assert box is not None
+    place = {"clientX": box["x"] + box["width"] / 2, "clientY": box["y"] + box["height"] / 2}
+    page.evaluate(
+        """place => { for (const _ of [1, 2]) document.elementFromPoint(place.clientX, place.clientY)
+            .dispatchEvent(new MouseEvent("click", {...place, bubbles: true, cancelable: true})) }""",
+        place,
+    )
+
+
+def test_a_double_tap_opens_what_it_touches_and_does_not_close_it_again(browser: Browser) -> None:
+    page = drawn(browser, STATES["bets may be closed, after twelve spins"])
+    double_tap(page, page.locator("summary", has_text="Lock, close"))
+    expect(page.get_by_role("button", name="Lock: Inspection")).to_be_visible()
+    page.close()
+
+
+def test_a_double_tap_rules_once(browser: Browser) -> None:
+    page = drawn(browser, STATES["a spin under review"])
+    page.get_by_label("27 red").tap()
+    key = page.locator(".rulings .submit")
+    expect(key).to_have_text("Rule 27 for spin 7")
+    said = said_by(page)
+    key.evaluate("one => { one.click(); one.click(); }")
+    assert [msgspec.json.decode(one)["name"] for one in all_of(page, said)] == ["set_number"]
+    page.close()
+
+
+def test_the_second_half_of_an_answer_touches_nothing_below_the_question(browser: Browser) -> None:
+    page = drawn(browser, STATES["dice under review"])
+    page.get_by_role("button", name="No Roll: Dispute").tap()
+    expect(page.locator("#yes")).to_be_enabled()
+    box = page.locator("#yes").bounding_box()
+    assert box is not None
+    page.evaluate(
+        """box => { const below = document.createElement("button");
+            below.dataset.say = '{"name": "no_roll"}';
+            Object.assign(below.style, {position: "fixed", left: `${box.x}px`, top: `${box.y}px`,
+                width: `${box.width}px`, height: `${box.height}px`});
+            document.querySelector("main").append(below); }""",
+        box,
+    )
+    said = said_by(page)
+    double_tap(page, page.locator("#yes"))
+    assert [msgspec.json.decode(one).get("reason") for one in all_of(page, said)] == ["disputed"]
+    page.close()
+
+
 def test_the_second_half_of_a_double_tap_answers_no_question(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
     page.get_by_role("button", name="Unlock", exact=True).evaluate(
@@ -419,18 +489,6 @@ def test_a_question_is_taken_back_once_its_key_is_gone(browser: Browser) -> None
         document.dispatchEvent(new CustomEvent("panel", {detail: "trouble"})) }""")
     expect(page.locator("#confirm")).not_to_be_visible()
     page.close()
-
-
-def said_by(page: Page) -> list[str]:
-    """Return what the page says to the table from now on, as it says it."""
-    said: list[str] = []
-
-    def note(request: Request) -> None:
-        if request.method == "POST":
-            said.append(request.post_data or "")
-
-    page.on("request", note)
-    return said
 
 
 def test_a_missing_card_is_entered_in_three_touches(browser: Browser) -> None:

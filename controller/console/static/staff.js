@@ -60,12 +60,20 @@
   const FINGER_PX = 40;
   let touchedAt = { ms: -Infinity, x: 0, y: 0 };
 
-  // The key there may be another's by now: after No More Bets it opens them again.
+  // The key there may be another's by now: after No More Bets it opens them again, and below a question lies
+  // whatever the question covered. What opens or ticks would be closed again.
   function isSecondHalf({ timeStamp, clientX, clientY }) {
     const before = touchedAt;
     touchedAt = { ms: timeStamp, x: clientX, y: clientY };
     return timeStamp - before.ms < READ_MS && Math.hypot(clientX - before.x, clientY - before.y) < FINGER_PX;
   }
+
+  document.addEventListener("click", (event) => {
+    const second = isSecondHalf(event);
+    if (!second || !event.target.closest("button, summary, a.key, input[type=checkbox]")) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
 
   function ask(bound, question, yes, look) {
     const answer = document.getElementById("yes");
@@ -142,7 +150,7 @@
     if (key.id === "sign-out") post("/sign-out", {}).then(() => location.replace("/"));
     else if (key.id === "no") dialog.close();
     else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
-    else if (key.dataset.say && !isSecondHalf(event)) {
+    else if (key.dataset.say) {
       const entry = bound(JSON.parse(key.dataset.say), key.ariaLabel ?? key.textContent, key);
       if (key.dataset.confirm) ask(entry, key.dataset.confirm, key.dataset.yes, key.classList);
       else say(entry);

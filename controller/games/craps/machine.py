@@ -294,7 +294,7 @@ class Craps(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Count a No Roll; the same shooter throws again."""
-        self._agenda.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons, plays_with="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
         notices = result.notices

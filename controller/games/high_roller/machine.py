@@ -226,7 +226,7 @@ class HighRoller(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
-        self._agenda.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons, plays_with="dice")
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:

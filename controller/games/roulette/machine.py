@@ -291,7 +291,7 @@ class Roulette(PlaysAttempts):
 
     def no_result(self, result: Result[str]) -> Data:
         """Call No Spin (R-IRR-1..3)."""
-        self._agenda.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons, plays_with="wheel")
         self._machine.fire("no_spin")
         return SpinNoSpin(
             spin=result.number,

@@ -324,7 +324,7 @@ class ThreeCard(PlaysAttempts):
 
     def no_result(self, result: Result[Dealt]) -> Data:
         """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
-        self._agenda.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons, plays_with="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
         return DealVoid(

@@ -80,6 +80,11 @@ def test_T_IRR_1_the_dealer_calls_a_misdeal() -> None:
     assert void.by == "dealer"
 
 
+def test_after_a_misdeal_for_cheating_the_shoe_is_to_be_inspected_and_not_dice() -> None:
+    table = seated().deals().says("misdeal", reason="cheating").says("inspected", what="dice")
+    assert table.says("inspected", what="shoe").end().refusals() == ["nothing_to_inspect"]
+
+
 def test_a_misdeal_spoken_with_the_dealers_hand_still_counts() -> None:
     table = seated().deals().act(p1="play", p2="play").says("misdeal", after_s=0.2)
     assert table.end().told("deal") == ["deal.void"]
