@@ -190,5 +190,5 @@ def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
     """Describe what is to be touched before a key can be; whose card it is may be chosen already."""
     if "wrong" in fields:
         return "Touch the wrong card, then what it is"
-    open_ = [field for field in fields if not (field == "to" and chosen)]
+    open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]
     return f"Touch {' and '.join(_PROMPTS[field] for field in open_)}"

@@ -212,6 +212,7 @@ STATES: Mapping[str, Floor] = {
         "high_roller",
         "start_roll",
         "buy",
+        "set_card",
         "leave",
         "lock",
         state=State(high_roller=HIGH_ROLLER),
@@ -567,6 +568,17 @@ def test_no_key_bears_a_word_that_does_not_tell(browser: Browser, state: str, wo
     page = drawn(browser, STATES[state])
     open_all(page)
     expect(page.locator("button, summary", has_text=re.compile(f"^{word}$"))).to_have_count(0)
+    page.close()
+
+
+def test_a_bought_card_that_was_not_read_is_entered_in_three_touches(browser: Browser) -> None:
+    page = drawn(browser, STATES["cards are sold, all have bought"])
+    page.locator("summary", has_text="A card that was not read").tap()
+    form = page.locator("form[data-word=set_card]")
+    expect(form.locator(".submit")).to_have_text("Touch the card")
+    form.get_by_label("9", exact=True).tap()
+    expect(form.locator(".submit")).to_have_text("Enter seat 2, 9")
+    expect(form.locator(".submit")).to_be_in_viewport(ratio=1)
     page.close()
 
 
