@@ -313,8 +313,8 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
     if "set_card" in may:
         owed = () if game is None else tuple(seat for seat in seated if game.owed.get(seat))
         yield Form(
-            "set_card", "A card that was not read", ("seat", "card"), "Enter {}", seats=seated, chosen=owed[:1],
-            suited=False,
+            "set_card", "A card that was not read", ("seat", "card"), "Enter {}", seats=seated,
+            chosen=owed[:1], suited=False,
         )  # fmt: skip
     if "decline" in may:
         yield Form("decline", "Leaves out a roll", ("seat",), "", seats=seated)

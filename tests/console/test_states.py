@@ -1,11 +1,12 @@
 """The screens in states that no evening brings by itself: readable, large enough, nothing out of view."""
 
+import json
 import re
 from collections.abc import Mapping
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, expect
+from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
 from controller.console.feed import Now
 from controller.console.seen import (
@@ -568,6 +569,27 @@ def test_no_key_bears_a_word_that_does_not_tell(browser: Browser, state: str, wo
     page = drawn(browser, STATES[state])
     open_all(page)
     expect(page.locator("button, summary", has_text=re.compile(f"^{word}$"))).to_have_count(0)
+    page.close()
+
+
+def test_what_is_chosen_stays_chosen_when_the_page_is_fed_meanwhile(browser: Browser) -> None:
+    page = drawn(browser, STATES["cards are sold, all have bought"])
+    streams: list[Route] = []
+
+    def hold(route: Route) -> None:
+        streams.append(route)
+
+    page.route("**/events", hold)
+    with page.expect_request("**/events"):
+        page.reload()
+    form = page.locator("form[data-word=buy]")
+    form.locator('input[name="seat"][value="3"]').tap()
+    form.locator('input[name="count"][value="2"]').tap()
+    fed = {"now": page.locator("#now").inner_html()}
+    streams[0].fulfill(body=f"data: {json.dumps(fed)}\n\n", content_type="text/event-stream")
+    expect(page.locator("body")).to_have_attribute("data-fed", "1")
+    expect(form.locator(".submit")).to_have_text("Sell seat 3, 2")
+    expect(form.locator(".submit")).to_be_enabled()
     page.close()
 
 

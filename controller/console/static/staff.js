@@ -31,12 +31,18 @@
     said.scrollIntoView({ block: "nearest" });
   }
 
+  // The panel may have been replaced meanwhile, and the form with it.
+  function clear(form) {
+    const same = form ? document.querySelectorAll(`form.word[data-word="${form.dataset.word}"]`) : [];
+    for (const one of same) { one.reset(); refresh(one); }
+  }
+
   async function say({ word, touched, once, form }) {
     show("…", true);
     try {
       const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (told.ok && form?.isConnected) { form.reset(); refresh(form); } // what was said is not said again
+      if (told.ok) clear(form); // what was said is not said again
       if (told.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {

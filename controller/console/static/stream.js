@@ -1,15 +1,26 @@
-// Feeds the panels of a page: each is replaced only where it has changed, and what was open in it stays open.
+// Feeds the panels of a page: each is replaced only where it has changed; what was open in it stays open, and what
+// a person has chosen stays chosen where it is still to be chosen for the same word and attempt.
 "use strict";
 (() => {
   const url = document.querySelector("[data-events]")?.dataset.events ?? "/events";
   const lost = document.getElementById("lost");
   let source = null;
 
+  function place({ form, name, value }) {
+    return JSON.stringify([form.dataset.word, form.dataset.what, name, value]);
+  }
+
   function put(name, html) {
     const panel = document.querySelector(`[data-panel="${name}"]`);
     if (!panel) return;
     const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
+    const chosen = [...panel.querySelectorAll("form.word input")].filter((one) => one.checked !== one.defaultChecked)
+      .map((one) => [place(one), one.checked]);
     panel.innerHTML = html;
+    const inputs = new Map([...panel.querySelectorAll("form.word input")].map((one) => [place(one), one]));
+    for (const [at, checked] of chosen) {
+      if (inputs.has(at)) inputs.get(at).checked = checked;
+    }
     for (const one of panel.querySelectorAll("details[data-keep]")) {
       if (open.has(one.dataset.keep)) one.open = open.get(one.dataset.keep);
     }
