@@ -100,6 +100,7 @@ def craps(album: Album) -> None:
     ann.choose("die 2 shows 4")
     album.take(ann.page, "craps-review-chosen")
     ann.touch("No Roll")
+    expect(ann.page.locator("#yes")).to_be_enabled()
     album.take(ann.page, "craps-question")
     ann.touch("Back")
     ann.touch("Rule 3-4 for roll 4")
