@@ -15,6 +15,7 @@ from controller.model.outcomes import Happening, Outcome, RollCalled, RollNoRoll
 from controller.model.verdicts import Reason
 from tests.cli.controller_at import FakeController, Json, Terminal, controller_at
 
+pytestmark = pytest.mark.usefixtures("hears_signals")
 INTERRUPTED = (130, -2)
 """Ctrl-C once, or twice."""
 SOCKET = "control.sock"
