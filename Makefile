@@ -36,7 +36,7 @@ CODE := controller drivers tests
 WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
 	"$$@"; ended=$$?; kill $$dots 2>/dev/null; echo; return $$ended; }; with_dots
 
-# Tests that run beside each other: on two cores half of them wait for a process, a clock or a disk.
+# Tests that run beside each other, more than cores: many wait for a process, a clock or a disk.
 WORKERS := 4
 # Neighbours stay in one worker, which starts their browser, tables and databases once; who is done takes from the others.
 PYTEST := $(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal
