@@ -116,8 +116,13 @@ def test_pictures_held_for_a_dispute_are_journaled_with_who_held_them(
     assert tablectl(capsys, table, "camera", "evidence", "hold", closed.sha256[:12], *said)[0] == 0
     assert tablectl(capsys, table, "camera", "evidence", "release", closed.sha256[:12], *said)[0] == 0
     assert Folder(tmp_path).holds() == {}
-    _, told = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
-    lines = [line for line in told.splitlines() if closed.sha256 in line]
+
+    def rows() -> list[str]:
+        _, told = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
+        return [line for line in told.splitlines() if closed.sha256 in line]
+
+    until(lambda: len(rows()) == 2, "both words to be in the journal")
+    lines = rows()
     assert ["hold pictures" in lines[0], "release pictures" in lines[1]] == [True, True]
     assert all('"who":"ann"' in line and '"reason":"dispute"' in line for line in lines)
 
