@@ -15,7 +15,7 @@ from drivers.vision.following import Follower
 from tests.cli.test_camera_faults import FAULTS
 from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.sheets import seen
-from tests.drivers.vision.test_calibration import LENS, LYING
+from tests.drivers.vision.test_calibration import LENS, LYING, TABLE
 
 AT_US = 700_000
 WIDE, HIGH = 400, 300
@@ -51,7 +51,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     picture, live = followed()
-    board = cv2.resize(seen(LENS, *LYING["left-front"]), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    lying = seen(LENS, *LYING["left-front"], walls=TABLE)
+    board = cv2.resize(lying, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
     drawn = {"live": live, "faults": faults(picture), "board-in-its-corner": board}
     for name, image in drawn.items():
         cv2.imwrite(str(folder / f"{name}.jpg"), image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])

@@ -5,11 +5,14 @@ import re
 import cv2
 import numpy as np
 
+from controller.model.geometry import DiceTable
 from drivers.sim.rendering import Lens
 from drivers.vision.arrays import Array
 from drivers.vision.board import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
 
 PX_PER_MM = 8.0
+WALL_MM, PYRAMID_MM = 220.0, 24.0
+"""How high a wall stands over the felt, and from one of its rubber pyramids to the next."""
 SHEET_MM = (COLUMNS * SQUARE_MM + 2 * CUT_MM, ROWS * SQUARE_MM + 2 * CUT_MM)
 
 
@@ -33,18 +36,51 @@ def cut() -> Array:
     return printed()[y : y + h, x : x + w]
 
 
-def seen(lens: Lens, corner_mm: Array, along_mm: Array, up_mm: Array, *, seed: int = 1) -> Array:
-    """Draw the sheet: its lower left corner there, its lower edge along the first direction, its left one up.
-
-    Directions are of length one, in the table's axes.
-    """
-    sheet = cut()
+def rays_of(lens: Lens) -> tuple[Array, Array]:
+    """Return where a camera hangs, and the way in which each of its pixels looks, line by line."""
     rows, columns = np.mgrid[0 : lens.height, 0 : lens.width]
     pixels = np.stack([columns, rows], axis=-1).reshape(-1, 1, 2).astype(np.float64)
     straight = cv2.undistortPoints(pixels, lens.matrix, np.array(lens.distortion)).reshape(-1, 2)
     rotation, moved = lens.pose()
-    eye = -rotation.T @ moved
-    rays = np.column_stack([straight, np.ones(len(straight))]) @ rotation
+    rays: Array = np.column_stack([straight, np.ones(len(straight))]) @ rotation
+    return -rotation.T @ moved, rays
+
+
+def walled(picture: Array, lens: Lens, table: DiceTable) -> Array:
+    """Return a picture of a table's felt with its walls of rubber pyramids and the rail on top of them."""
+    eye, rays = rays_of(lens)
+    reach = np.full(len(rays), np.inf)
+    along = np.zeros(len(rays))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for axis, at_mm in ((0, 0.0), (0, table.length_mm), (1, 0.0), (1, table.width_mm)):
+            away = (at_mm - eye[axis]) / rays[:, axis]
+            nearer = (away > 0) & (away < reach)
+            reach = np.where(nearer, away, reach)
+            along = np.where(nearer, eye[1 - axis] + rays[:, 1 - axis] * away, along)
+        high = eye[2] + rays[:, 2] * reach
+    pyramid = np.abs(along % PYRAMID_MM / PYRAMID_MM - 0.5) + np.abs(high % PYRAMID_MM / PYRAMID_MM - 0.5)
+    rubber = np.array([30.0, 30.0, 30.0]) + 45.0 * (1.0 - pyramid)[:, None]
+    wood = np.array([50.0, 90.0, 140.0])
+    seen_there = np.where((high > WALL_MM)[:, None], wood, rubber).reshape(picture.shape)
+    shown: Array = np.where((high > 0).reshape(picture.shape[:2])[..., None], seen_there, picture)
+    return np.clip(shown, 0, 255).astype(np.uint8)
+
+
+def seen(
+    lens: Lens,
+    corner_mm: Array,
+    along_mm: Array,
+    up_mm: Array,
+    *,
+    seed: int = 1,
+    walls: DiceTable | None = None,
+) -> Array:
+    """Draw the sheet: its lower left corner there, its lower edge along the first direction, its left one up.
+
+    Directions are of length one, in the table's axes. With `walls` it lies on that table's felt.
+    """
+    sheet = cut()
+    eye, rays = rays_of(lens)
     away = np.cross(along_mm, up_mm)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = ((corner_mm - eye) @ away) / (rays @ away)
@@ -54,6 +90,8 @@ def seen(lens: Lens, corner_mm: Array, along_mm: Array, up_mm: Array, *, seed: i
     down = ((SHEET_MM[1] - y) * PX_PER_MM - 0.5).reshape(lens.height, lens.width).astype(np.float32)
     small = cv2.GaussianBlur(sheet, (0, 0), PX_PER_MM / 3)
     drawn = cv2.remap(small, across, down, cv2.INTER_LINEAR, borderValue=(40, 110, 40))
+    if walls is not None:
+        drawn = walled(drawn, lens, walls)
     noise = np.random.default_rng(seed).normal(0.0, 2.0, drawn.shape)
     picture: Array = np.clip(drawn + noise, 0, 255).astype(np.uint8)
     return picture

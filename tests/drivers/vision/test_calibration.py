@@ -36,7 +36,7 @@ def found(picture: Array, square_mm: float = SQUARE_MM) -> Sighting:
 
 
 def flat() -> dict[TableCorner, Sighting]:
-    return {corner: found(seen(LENS, *lies)) for corner, lies in LYING.items()}
+    return {corner: found(seen(LENS, *lies, walls=TABLE)) for corner, lies in LYING.items()}
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_lens_felt_and_height_are_measured(views: list[Sighting]) -> None:
 
 def test_a_board_printed_too_small_is_measured_by_its_own_square(views: list[Sighting]) -> None:
     del views
-    half = found(seen(LENS, *LYING["left-front"]), SQUARE_MM / 2)
-    whole = found(seen(LENS, *LYING["left-front"]))
+    half = found(seen(LENS, *LYING["left-front"], walls=TABLE), SQUARE_MM / 2)
+    whole = found(seen(LENS, *LYING["left-front"], walls=TABLE))
     assert half.places_mm * 2 == pytest.approx(whole.places_mm)
 
 
