@@ -1,5 +1,7 @@
 """Dice thrown as rigid bodies keep their own promises, and the sensors see of them what they may."""
 
+import math
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
@@ -177,3 +179,26 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(slide, IDLE), felt=felt)).poses
     way = float(poses[-1][0][0, 0]) - 2.0
     assert way == pytest.approx(0.5**2 / (2 * 0.3 * casts.G), rel=0.1)
+
+
+def thrown_at_the_top_edge(speed: casts.Vector) -> set[str]:
+    """Return what a die meets whose face, tilted by 44 degrees, comes to the wall's top edge at a speed."""
+    tilt, fly_s, half = math.radians(44.0), 0.01, 0.0095
+    cast = casts.Cast(kind="apart", seed="", bodies=(IDLE, IDLE))
+    place = (
+        cast.length_m - half * math.sin(tilt) - speed[0] * fly_s,
+        0.5,
+        cast.rail_m + half * math.cos(tilt) - speed[2] * fly_s + casts.G * fly_s**2 / 2,
+    )
+    turned = (math.cos(tilt / 2), 0, -math.sin(tilt / 2), 0)
+    die = casts.Body(place=place, turned=turned, speed=speed, spin=(0, 0, 0))
+    met = engine.simulate(replace(cast, bodies=(die, IDLE))).meetings
+    return {meeting.thing for meeting in met if meeting.die == 0 and meeting.blow_us < 15_000}
+
+
+def test_a_die_that_flies_against_the_walls_top_edge_strikes_the_wall() -> None:
+    assert thrown_at_the_top_edge((5.6, 0.0, 0.0)) == {"right"}
+
+
+def test_a_die_that_falls_on_the_walls_top_strikes_the_rail() -> None:
+    assert thrown_at_the_top_edge((0.2, 0.0, -2.6)) == {"rail"}

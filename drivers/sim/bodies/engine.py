@@ -45,8 +45,6 @@ ENERGY_SLACK = 1.01
 """A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """Along which axis, and which way, a wall pushes."""
-_LIES_ON = 0.7
-"""What pushes more upward than outward (45 degrees) bears a die; all else at a wall is a blow on it."""
 
 
 def solref(surface: Surface) -> tuple[float, float]:
@@ -313,6 +311,15 @@ def _fly_freely(data: mujoco.MjData) -> None:
     data.time += LEAP_S
 
 
+def _bears(frame: Floats, pressed: Floats) -> bool:
+    """Return whether a wall's top bears a die: it pushes more upward than outward, friction included.
+
+    One that flies against its edge is thrown back by it: that is a blow on the wall, however the face lies.
+    """
+    pushed = pressed @ frame.reshape(3, 3)
+    return abs(float(pushed[2])) > math.hypot(float(pushed[0]), float(pushed[1]))
+
+
 def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) -> None:
     data, rail_m = table.data, recorder.cast.rail_m
     geoms = data.contact.geom
@@ -325,8 +332,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
         place = places[index].tolist()
         bodies = (table.die_of.get(first), table.die_of.get(second))
         thing = table.things[second if bodies[1] is None else first]
-        upward = frames[index][2]
-        if place[2] > rail_m - 0.002 and thing in WALLS and abs(float(upward)) > _LIES_ON:
+        if place[2] > rail_m - 0.002 and thing in WALLS and _bears(frames[index], pressed[address:][:3]):
             thing = "rail"
         pushed = float(pressed[address]) * STEP_S
         for side, die in enumerate(bodies):
