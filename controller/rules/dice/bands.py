@@ -49,6 +49,8 @@ which the other die made rules it out; one that nothing else made leaves a doubt
 ALONE = 2.0
 """What is added within the contact band where the other die was out of reach: only chips are left to turn it
 there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""
+ALONE_ERRORS = 1.5
+"""Within so many errors of the band too, where a turn is more than any landing gives."""
 HARD_ERRORS = 1.0
 """A change of speed counts for so many of its own errors less: by five in six it was no less than that."""
 CAUSELESS_M_PER_S = 0.6
@@ -58,16 +60,22 @@ THUMPS = 1.0
 LANDED_M_PER_S = 4.0
 """No landing turns a die by more: thrown down from a metre it strikes felt at five metres a second and leaves
 it at up to three; friction of 0.5 turns half of that. In 1,558 landings beside walls the most was 3.6."""
-SOFT_SHARE_FAR = 0.45
+SOFT_SHARE_FAR = 0.5
 """A sound softer than this share of what such a turn makes at the wall may be one: felt passes a sixteenth of
 a landing a centimetre off, which is 2 to 4.5 times what friction (0.5 to 0.22) turns; places vary by 1.7."""
 SOFT_SHARE = 0.25
 """The same, of middling friction and places, for a die so near that most ways to fly would have touched."""
-SOFT_SPREAD = 0.22
-"""The spread of loudness (its logarithm) beyond those shares: two places, each from three quarters to 1.3."""
+SOFT_SPREAD = 0.28
+"""The spread of loudness (its logarithm) beyond those shares: two places, each from three quarters to 1.3,
+and how much of what turned the loudest one was in its hardest blow."""
 THUMP_PEAK = 0.4
-"""Beyond those shares a landing is no louder than this share of the throw's loudest sound: felt passes a
-sixteenth, and no die lands six times as hard as one strikes a wall."""
+"""Beyond those shares a landing is no louder than this share of the throw's loudest sound,"""
+THUMP_M_PER_S = 1.8
+"""or, of a die further off than the mean reach, than one that strikes the wall at this speed, as any other
+did: a landing that leaves felt at three of its five metres a second gives it eight, felt beside the wall
+passes a fifteenth, places vary by 1.7, and of what turned the other half may be of blows but its loudest;"""
+THUMP_MOST = 0.9
+"""nor is it as loud as the blow that it is held against: two at the top of a sensor's range are both hits."""
 SOFT_ERRORS = 2.0
 """Between the two shares lie so many errors of a track point: so well is it known which of them holds."""
 UNHEARD = 4.0
@@ -110,3 +118,13 @@ def contact_least(table: DiceTable) -> float:
 def contact_most(table: DiceTable) -> float:
     """Return the greatest distance, in mm, from a wall's tips to the centre of a die that touches it."""
     return MOST_EDGES * table.die_mm
+
+
+def reach_price(edges: float) -> float:
+    """Return the price of a cube's reaching no further than so many edges from its centre, however it turns.
+
+    The share of all orientations that do grows from half an edge to half a space diagonal as the power 2.3 of
+    the way; nearer than MISS_EDGES what a track's error allows counts instead.
+    """
+    way = (max(edges, MISS_EDGES) - LEAST_EDGES) / (MOST_EDGES - LEAST_EDGES)
+    return max(-2.0 * 2.3 * log(way), 0.0)

@@ -75,6 +75,12 @@ class Contact:
     """The same, less the errors of both speeds."""
     cause: float = 0.0
     """What `miss` and `landed` hold for the cause of the turn."""
+    sd: float = 0.0
+    """The error of the place at which it turned, in mm."""
+    reach: float = 0.0
+    """The price of a die's reaching no further from its centre than to the wall, where it turned."""
+    proof: float = 0.0
+    """What none costs at least where a sound came then that only a knock can have made."""
     hidden: bool = False
     beyond: bool = False
     points: tuple[Reading, ...] = ()
@@ -155,6 +161,7 @@ def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
     heard.cause, heard.hard, heard.gap_mm = turn.cause, turn.hard, turn.gap_mm
     heard.change, heard.least_change = turn.change, turn.least_change
+    heard.sd, heard.reach = turn.sd, turn.reach
 
 
 def _is_told_by(heard: Contact, contact: Contact) -> bool:
@@ -279,6 +286,7 @@ def _join(first: Contact, later: Contact) -> None:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
         first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
+        first.sd, first.reach = later.sd, later.reach
     first.heard = heard
 
 
@@ -305,6 +313,8 @@ def _contact(way: Approach, turn: Turn, k: int) -> Contact:
         t=turn.t,
         gap_mm=turn.place - 0.5 * way.scene.table.die_mm,
         did="turned back",
+        sd=turn.sd,
+        reach=bands.reach_price(turn.place / way.scene.table.die_mm),
         touch=inf,
         miss=0.0,
         change=turn.change,

@@ -16,7 +16,7 @@ from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with, place_price
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path, approach_to
-from controller.rules.dice.pushes import may_be_thrown_back, overlap, push_price, seen_before
+from controller.rules.dice.pushes import Pair, may_be_thrown_back, overlap, push_price, seen_before
 from controller.rules.dice.scene import Scene
 
 End = tuple[bool, bool]
@@ -92,21 +92,33 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
             if wall in {"front", "back"} and any(_sure(contact) for contact in contacts):
                 continue
             contacts.extend(contacts_with(scene, path, wall))
-    most = bands.contact_most(scene.table) - 0.5 * scene.table.die_mm
     for label, contacts in enumerate(found):
         pair = (paths[label], contacts), (paths[1 - label], found[1 - label])
         for contact in contacts:
             if contact.hard and not contact.hidden:
-                push = push_price(scene, pair, contact.wall, contact.t)
-                if contact.misfit > bands.STANDS or overlap(scene, pair, contact.wall, contact.t):
-                    earlier = seen_before(paths[label], contact.t)
-                    push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
-                spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
-                contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
-                contact.cause -= spared
-                if not spared and contact.gap_mm <= most:
-                    contact.miss += contact.hard * bands.ALONE
+                _weigh_causes(scene, pair, contact)
     return found
+
+
+def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
+    """Weigh what else than the wall can have turned a die: the other one, or something that was not seen."""
+    push = push_price(scene, pair, contact.wall, contact.t)
+    if contact.misfit > bands.STANDS or overlap(scene, pair, contact.wall, contact.t):
+        earlier = seen_before(pair[0][0], contact.t)
+        push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
+    spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
+    contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
+    contact.cause -= spared
+    if spared or (contact.hard < 1.0 and not contact.heard):
+        # What felt can do in silence needs no chips.
+        return
+    most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
+    if contact.least_change > bands.LANDED_M_PER_S:
+        most += bands.ALONE_ERRORS * contact.sd
+    if contact.gap_mm <= most:
+        contact.miss += contact.hard * bands.ALONE
+        if contact.hard == 1.0:
+            contact.proof = min(contact.miss, contact.landed + bands.ALONE + contact.reach)
 
 
 def _sure(contact: Contact) -> bool:
@@ -177,8 +189,13 @@ def _stories(
         landed = {
             (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
         }
+        knocks = {
+            i
+            for i, (makers, _) in zip(impacts, choice, strict=True)
+            if not makers and i not in soft and not _may_ring(scene, i)
+        }
         ends = [
-            _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die])
+            _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
             for die in (0, 1)
         ]
         for one in (False, True):
@@ -218,29 +235,36 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     return best
 
 
+class _Sound(NamedTuple):
+    """How loud an impact is for its turn, and how sure it is that most ways to fly would not have touched."""
+
+    loud: float
+    far: float
+
+
 def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> dict[int, float]:
     """Return what it costs that a landing made an impact, where that is soft beside the throw's loudest."""
-    loudness: dict[int, float] = {}
-    share: dict[int, float] = {}
-    loudest = 0.0
+    sounds: dict[int, _Sound] = {}
+    as_any = 0.0
     for i, matches in by_impact.items():
         turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
         if turned.change > 0.0 and not _may_ring(scene, i):
-            loudness[i] = scene.impacts[i].peak / turned.change
-            share[i] = _soft_share(scene, turned)
-            if turned.change > bands.CAUSELESS_M_PER_S:
-                loudest = max(loudest, loudness[i])
-    most = bands.THUMP_PEAK * max((impact.peak for impact in scene.impacts), default=0.0)
-    prices = {
-        i: _thump_price(loud, share[i] * loudest)
-        for i, loud in loudness.items()
-        if scene.impacts[i].peak < most or any(_may_have_landed(contacts, match) for match in by_impact[i])
-    }
-    return {
-        i: price
-        for i, price in prices.items()
-        if price <= bands.THUMPS or (price < bands.KNOCK and scene.impacts[i].peak < most)
-    }
+            peak = scene.impacts[i].peak
+            loud = peak / max(turned.change, bands.CAUSELESS_M_PER_S)
+            sounds[i] = _Sound(loud, _far(scene, turned))
+            as_any = max(as_any, peak * min(bands.THUMP_M_PER_S / turned.change, bands.THUMP_MOST))
+    loudest = max((sound.loud for sound in sounds.values()), default=0.0)
+    share = bands.THUMP_PEAK * max((impact.peak for impact in scene.impacts), default=0.0)
+    soft: dict[int, float] = {}
+    for i, sound in sounds.items():
+        price = _thump_price(sound, loudest)
+        # The share does where most ways to fly would have touched.
+        most = share + sound.far * sound.far * max(as_any - share, 0.0)
+        beyond = price < bands.KNOCK and scene.impacts[i].peak < most
+        landed = any(_may_have_landed(contacts, match) for match in by_impact[i])
+        if beyond or (price <= bands.THUMPS and (landed or scene.impacts[i].peak < most)):
+            soft[i] = price
+    return soft
 
 
 def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
@@ -248,18 +272,19 @@ def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
     return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
 
 
-def _thump_price(loud: float, as_loud: float) -> float:
+def _thump_price(sound: _Sound, loudest: float) -> float:
     """Return the price of a landing's having made a sound, where most are at most so loud."""
-    louder = log(loud / as_loud) / bands.SOFT_SPREAD if loud > as_loud > 0.0 else 0.0
+    share = bands.SOFT_SHARE + sound.far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
+    as_loud = share * loudest
+    louder = log(sound.loud / as_loud) / bands.SOFT_SPREAD if sound.loud > as_loud > 0.0 else 0.0
     return bands.THUMPS + louder * louder if as_loud > 0.0 else inf
 
 
-def _soft_share(scene: Scene, turned: Contact) -> float:
-    """Return how soft, as a share of the loudest, the sound of a landing may be where a die turned."""
+def _far(scene: Scene, turned: Contact) -> float:
+    """Return how surely a die turned further off than the mean reach of a cube, from 0 to 1."""
     table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
     past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
-    far = min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
-    return bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
+    return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
@@ -355,12 +380,13 @@ Quiet = tuple[float, float]
 
 
 def _ends(
-    contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int]
+    contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
     """Return the prices of a die that touched no wall and of one that did; these contacts were heard.
 
     A track alone never proves a touch: however many turns it shows, where nothing was heard none stands too.
-    With a sound beside it a place that leaves no room for a miss does, and a bridged stretch that fits.
+    With a sound beside it a place that leaves no room for a miss does, and a bridged stretch that fits; so
+    does a turn at the very moment of what is then said to be a knock.
     """
     quiet: list[Quiet] = []
     proven = 0.0
@@ -372,8 +398,11 @@ def _ends(
         miss -= contact.cause if c in struck else 0.0
         quiet.append((contact.touch, miss))
         placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.STANDS
+        told = contact.proof > contact.touch + bands.STANDS and not (c in landed or c in struck)
         if contact.heard and placed:
             proven += miss
+        elif told and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.STANDS for i in knocks):
+            proven += contact.proof
         else:
             doubtful.append((contact.touch, miss))
     if heard:

@@ -123,6 +123,57 @@ def test_a_soft_sound_at_a_hard_turn_may_be_a_landing_beside_the_wall(peak: floa
         assert verdict.ruling is ruling, verdict.sentence
 
 
+def ruling_of(readings: list[Reading]) -> Ruling:
+    return judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES).ruling
+
+
+@pytest.mark.parametrize(
+    ("hit", "peak"),
+    [
+        pytest.param(Cast(9.0, 300.0, speed=0.52, back=0.04), 280.0, id="a die that rolls into the wall"),
+        pytest.param(Cast(9.0, 300.0, speed=1.8, back=0.3), 320.0, id="a die that strikes it slowly"),
+    ],
+)
+def test_a_landing_is_known_for_soft_beside_a_soft_hit_too(hit: Cast, peak: float) -> None:
+    """A landing at five metres a second is half as loud as a slow hit, and turns the die by more."""
+    landed = Cast(17.0, 700.0, speed=2.0, back=0.0)
+    for seed in SEEDS:
+        readings = with_peak(with_peak(readings_of((hit, landed), seed), 300.0, peak), 700.0, 140.0)
+        assert ruling_of(readings) is not Ruling.VALID, seed
+
+
+def test_as_loud_as_the_loudest_is_no_landing() -> None:
+    """Two sounds at the top of a sensor's range are both hits, however slowly one of the dice turned."""
+    rulings = []
+    for seed in SEEDS:
+        readings = readings_of((Cast(9.0, 300.0, speed=1.0, back=0.3), Cast(13.0, 700.0)), seed)
+        rulings.append(ruling_of(with_peak(with_peak(readings, 300.0, 1000.0), 700.0, 1000.0)))
+    assert rulings.count(Ruling.VALID) >= len(SEEDS) - 1
+
+
+def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
+    """Let what was heard near a place along the wall be told by so much off it."""
+    return [
+        replace(r, pos_mm=y + by_mm) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
+        for r in readings
+    ]
+
+
+@pytest.mark.parametrize("by_mm", [-88.0, 90.0])
+def test_a_hard_turn_among_the_pyramids_with_a_sound_told_a_little_off_is_a_hit(by_mm: float) -> None:
+    """Its centre is nearer the tips than half an edge: no cube is there and touches none."""
+    for seed in SEEDS:
+        readings = moved(readings_of((Cast(9.0, 300.0), Cast(5.0, 700.0)), seed), 700.0, by_mm)
+        assert ruling_of(readings) is Ruling.VALID, seed
+
+
+@pytest.mark.parametrize("by_mm", [-88.0, 90.0])
+def test_a_turn_where_a_cube_may_have_touched_nothing_needs_its_sound_there(by_mm: float) -> None:
+    casts = Cast(9.0, 300.0), Cast(15.0, 700.0)
+    rulings = [ruling_of(moved(readings_of(casts, seed), 700.0, by_mm)) for seed in SEEDS]
+    assert rulings.count(Ruling.REVIEW) >= len(SEEDS) - 1
+
+
 def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() -> None:
     """That one of them struck twice within a frame, and the other turned by itself, is far less likely."""
     for seed in range(20):
