@@ -118,6 +118,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
             0.5 * (one.y + one.y_after - two.y - two.y_after),
         ),
         _apart_on_the_way(one, two),
+        _apart_if_exchanged(one, two),
     )
     if apart > near:
         return None
@@ -156,6 +157,14 @@ def _apart_on_the_way(one: _Step, two: _Step) -> float:
     return hypot(
         one.x - two.x + half * (one.before[0] - two.before[0]),
         one.y - two.y + half * (one.before[1] - two.before[1]),
+    )
+
+
+def _apart_if_exchanged(one: _Step, two: _Step) -> float:
+    """Return how near each other the dice were in the middle of their step, if each ends as the other."""
+    return hypot(
+        0.5 * (one.x + two.x_after - two.x - one.x_after),
+        0.5 * (one.y + two.y_after - two.y - one.y_after),
     )
 
 

@@ -179,3 +179,21 @@ def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
         )
     )
     assert ruled(judged(throw)) == (Ruling.VALID, [])
+
+
+@pytest.mark.parametrize("later_ms", [25.6, 30.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_dice_exchanged_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_void(
+    seed: int, later_ms: float
+) -> None:
+    """At 60 frames/s they pass between two frames, and in both are further apart than dice that touch."""
+    out = Cast(9.0, 300.0, speed=4.4, back=1.75)
+    into = Cast(9.0, 320.0, speed=4.9, back=1.0)
+    into.late_ms = out.turn_ms + later_ms - into.turn_ms
+    passed_us = int(1000 * (out.turn_ms + 16.0))
+    told = [
+        replace(r, die=3 - r.die) if isinstance(r, DieAt | DieRest) and r.t > passed_us else r
+        for r in readings_of((out, into), seed, frame_ms=16.7)
+    ]
+    verdict = judge_throw(told, TABLE, C34, decided_at_us=told[-1].t, sources=SOURCES)
+    assert verdict.ruling is not Ruling.VOID, verdict.sentence
