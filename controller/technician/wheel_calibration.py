@@ -142,10 +142,10 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         UnfitError: a beam never seen or seen too seldom, a rotor that nobody saw turn, passes that scatter.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
-    dead = [str(beam) for beam, count in seen.items() if not count]
-    if dead:
+    silent = [str(beam) for beam, count in seen.items() if not count]
+    if silent:
         raise UnfitError(
-            f"found no pulse of beam {', '.join(dead)}, expected every beam to see the ball:"
+            f"found no pulse of beam {', '.join(silent)}, expected every beam to see the ball:"
             " fix it first (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))

@@ -50,7 +50,7 @@ ghost in six falls so."""
 MISSED = 0.7
 """Price of a pass that a beam missed which hears others: a little likelier than a ghost that must fit."""
 DEAF = 0.25
-"""Price of a pass at a beam that was not heard yet: it may be dead."""
+"""Price of a pass at a beam that has given no pulse yet: it may be a silent one."""
 LAUNCH = 4.5
 """Price of another launch within the story: dust hides the ball for three or four passes on end."""
 _DROPPED_STORY = 6.0
@@ -71,10 +71,10 @@ _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
 _DEAF_TURNS = 2.0
-"""A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
+"""A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _HEARS, _FEW = 0.3, 4
-"""A beam that has heard less than this share of what the best has is dead, and what it told were ghosts; of
-so few pulses nobody can tell."""
+"""A beam with less than this share of the best one's pulses is silent, and its pulses were ghosts; with as few
+pulses as the second figure it is unknown."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 

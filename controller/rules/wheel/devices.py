@@ -9,7 +9,7 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
-"""A ball in the track cuts a beam within this time: one dead beam of two at the slowest is under 5 s."""
+"""A ball in the track cuts a beam within this time: one silent beam of two at the slowest is under 5 s."""
 SILENT_TURNS = 2.5
 """Every turn the mark passes the index sensor; so many without it, the ball or anything are a blind board."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2

@@ -27,7 +27,7 @@ _TURNS_TO_AGREE = 4
 _SURE_MARKS = 2
 """Index passes in one run that show the rotor's direction: a single one may be a stray."""
 _SURE_TURNS = 2.0
-"""A direction is told by a No Spin once the ball has run so far: by then a dead beam is known for one."""
+"""A No Spin gives a direction once the ball has run this far: by then a silent beam is known as one."""
 _HEARD_AGAIN_TURNS = 1.2
 """In so much more than a turn a ball that had not dropped would have passed each beam."""
 _SLOWER = 1.3
