@@ -13,8 +13,8 @@ from threading import Event
 import msgspec
 
 from controller.app import service
+from controller.app.attempt_drawing import Drawn
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
-from controller.app.drawn import Drawn
 from controller.app.faults import WAITS, ActiveFaults, Change, Fault, of_journal
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub

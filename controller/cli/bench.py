@@ -11,14 +11,14 @@ from typing import Final, get_args
 from controller.app.clock import system_wall
 from controller.cli import doctor as command
 from controller.cli.calibrate import AskedError, guided
-from controller.cli.guide import Ending, Guide, RefusedError, TestLink
-from controller.cli.link import OutOfReachError
+from controller.cli.guide import Ending, Guide, TestLink
+from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
 from controller.console.workbench import Answer, CheckResult, Does, GuidedWork, Line
 from controller.settings.editing import EditError
 from controller.settings.mistakes import SettingsError
 from controller.technician import machine_checks, table_checks
-from controller.technician.acts import ACT_S, Act, Finding
+from controller.technician.acts import ACT_S, Act, SensorFinding
 from controller.technician.calibration import MIN_THROWS, UnfitError
 
 _TYPED: Final[dict[Answer, str]] = {
@@ -50,7 +50,7 @@ class _PageGuide(Guide):
         """Show a line."""
         self._job.say(Line("plain", text))
 
-    def found(self, finding: Finding) -> None:
+    def found(self, finding: SensorFinding) -> None:
         """Show a finding, and what to do about it."""
         self._job.say(Line(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
         if finding.next_step:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from controller.app.device_types import Kinds
-from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
-from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.cli.guide import Guide, TestLink, add_guide, refused
+from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows

@@ -87,8 +87,8 @@ def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - optional dependency
-    from controller.cli.past import open_journal  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_attempts import recording_of  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_source import open_journal  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     try:
@@ -233,8 +233,8 @@ def _progress(done: int, status: Json) -> None:
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - optional dependency
-    from controller.cli.past import ToldJournal  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_attempts import recording_of  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_source import ToldJournal  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     until_s = time.monotonic() + SETTLES_S

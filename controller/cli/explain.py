@@ -101,8 +101,8 @@ def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
             "--rules", found, "it with a recorded log", "a journal knows which rules were in force"
         )
     # What reads a journal comes with an extra; a log is explained without it.
-    from controller.cli.exhibits_kept import from_journal  # noqa: PLC0415 - an extra's
-    from controller.cli.past import open_journal  # noqa: PLC0415 - an extra's
+    from controller.cli.journal_attempts import from_journal  # noqa: PLC0415 - an extra's
+    from controller.cli.journal_source import open_journal  # noqa: PLC0415 - an extra's
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
 
     try:

@@ -11,19 +11,15 @@ from typing import Literal, Self, TextIO
 
 import msgspec
 
-from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, admitted, send, unreachable
+from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, RefusedError, admitted, send, unreachable
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import say
 from controller.model.readings import AnyReading
-from controller.technician.acts import ACT_S, Act, Finding, Status
+from controller.technician.acts import ACT_S, Act, SensorFinding, Status
 
 POLL_S = 0.1
 _STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
 Ending = Literal["done", "skipped", "timeout"]
-
-
-class RefusedError(Exception):
-    """The controller does not let the test go on; the message is its own."""
 
 
 class _Line(msgspec.Struct):
@@ -170,7 +166,7 @@ class Guide:
         """Write a sentence for the technician, at once."""
         self._screen.lines(self._screen.entry(Entry("", text)))
 
-    def found(self, finding: Finding) -> None:
+    def found(self, finding: SensorFinding) -> None:
         """Write what was found of a sensor, and what to do about it."""
         style = _STYLES[finding.status]
         for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):

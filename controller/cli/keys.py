@@ -9,7 +9,7 @@ from controller.app import keys
 from controller.app.clock import system_wall
 from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.past import journal_file
+from controller.cli.journal_source import journal_file
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation

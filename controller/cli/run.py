@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from controller.app import service
+from controller.app.attempt_drawing import Drawn
 from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.device_types import hardware_of, load_with_hardware
-from controller.app.drawn import Drawn
 from controller.app.options import JOURNAL, SOCKET, Options
 from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
@@ -239,7 +239,7 @@ class _Late(Consumer):
 
     def _loaded(self) -> Consumer:
         if self._engine is None:
-            from controller.settlement_service.within import EngineWithin  # noqa: PLC0415 - see the class
+            from controller.settlement_service.embedded import EngineWithin  # noqa: PLC0415 - see the class
 
             self._engine = EngineWithin(
                 self._asked, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)

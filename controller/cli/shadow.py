@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from controller.cli.journal_source import journal_file, open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
-from controller.cli.past import journal_file, open_journal
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
+from controller.cli.journal_source import open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
-from controller.cli.past import open_journal
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.cli.whole_file import unwritable, whole_file

@@ -14,10 +14,10 @@ from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
 from controller.people.desk import SignInDesk
+from controller.people.failed_attempts import Screens, ScreensFile, TriesFile
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, Register, RegisterError, read_register, write_register
 from controller.people.service import Service, load_or_make_key
-from controller.people.tries import Screens, ScreensFile, TriesFile
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from controller.cli.calls import puck_in_words
+from controller.cli.follow import Look, NothingSeenError, add_follow, look
 from controller.cli.link import add_socket, ask
-from controller.cli.looking import Look, NothingSeenError, add_follow, look
 from controller.cli.screen import Entry, Screen, Style, rows_of
 from controller.cli.shell import FAILED, OK, Command
 

@@ -9,16 +9,15 @@ from pathlib import Path
 import msgspec
 
 from controller.app.device_types import Kinds
-from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
-from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.cli.guide import Guide, TestLink, add_guide, refused
+from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
-from controller.technician.acts import Act, Finding
-from controller.technician.next_steps import next_step
-from controller.technician.plan import acts_for
+from controller.technician.acts import Act, SensorFinding
+from controller.technician.plan import acts_for, next_step
 
 EXAMPLES = (
     "tablectl test wall-left",
@@ -89,7 +88,7 @@ class GuidedTest:
         self._begun = guide.link.begun
         self._name: str = arguments.device
         self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
-        self._findings: list[Finding] = []
+        self._findings: list[SensorFinding] = []
         self._acts = _chosen(self._name, self._settings, arguments.only)
         lit = self._lamps_at_all()
         self._lamps = lit if arguments.only is None or OUTPUTS in arguments.only else []
@@ -133,24 +132,24 @@ class GuidedTest:
     def _perform(self, act: Act) -> None:
         ending = self._guide.perform(act, self._name)
         if ending == "skipped":
-            self._take(Finding(sensor=act.sensor, status="skipped", says="as you said"))
+            self._take(SensorFinding(sensor=act.sensor, status="skipped", says="as you said"))
             return
         for finding in act.findings():
             self._take(finding)
 
-    def _take(self, finding: Finding) -> None:
+    def _take(self, finding: SensorFinding) -> None:
         if finding.status == "fail":
             finding = replace(finding, next_step=next_step(self._name, finding.sensor))
         self._findings.append(finding)
         self._guide.found(finding)
 
-    def _health(self) -> Finding:
+    def _health(self) -> SensorFinding:
         device = self._device()
         up = bool(device.get("up"))
         said = str(device.get("says") or "")
         says = said.removeprefix("device_up").removeprefix("device_down").removeprefix(": ") or "it answers"
         advice = f"; {device['do']}" if device.get("do") and not up else ""
-        return Finding(sensor="device", status="pass" if up else "fail", says=f"{says}{advice}")
+        return SensorFinding(sensor="device", status="pass" if up else "fail", says=f"{says}{advice}")
 
     def _device(self) -> Mapping[str, object]:
         devices = self._begun["devices"]
@@ -179,12 +178,12 @@ class GuidedTest:
         words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
             says = f"{WORD} was not typed (nor --yes-i-am-at-the-table given)"
-            self._take(Finding(sensor=OUTPUTS, status="skipped", says=says))
+            self._take(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))
             return
         for lamp in self._lamps:
             self._take(self._try(lamp))
 
-    def _try(self, lamp: str) -> Finding:
+    def _try(self, lamp: str) -> SensorFinding:
         link = self._guide.link
         link.try_out(self._name, lamp, "on")
         if self._guide.typed:
@@ -194,11 +193,11 @@ class GuidedTest:
             seen = ""
         link.try_out(self._name, lamp, "off")
         if seen.startswith("y"):
-            return Finding(sensor=lamp, status="pass", says="seen")
+            return SensorFinding(sensor=lamp, status="pass", says="seen")
         if seen.startswith("n"):
-            return Finding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
-        return Finding(
-            sensor=lamp, status="skipped", says="switched on and off; it was not answered what was seen"
+            return SensorFinding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
+        return SensorFinding(
+            sensor=lamp, status="skipped", says="switched on and off; no answer whether it was seen"
         )
 
 

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import NamedTuple
 
 
-class FaultKind(NamedTuple):
+class JournalFaultKind(NamedTuple):
     """One entry of the catalogue of journal faults."""
 
     cause: str
@@ -25,231 +25,231 @@ _REPORT = "restart the controller and send the message with `tablectl doctor --b
 
 CROWDED = "journal_crowded"
 """The one fault of a write that changes nothing for anybody else."""
-FAULTS: Mapping[str, FaultKind] = {
-    "journal_in_use": FaultKind(
+FAULTS: Mapping[str, JournalFaultKind] = {
+    "journal_in_use": JournalFaultKind(
         "another controller runs on this journal",
         "talk to that one (`tablectl status`), or stop it; `systemctl stop table` if it is the service",
         "when that process ends",
     ),
-    "journal_sqlite_too_old": FaultKind(
+    "journal_sqlite_too_old": JournalFaultKind(
         "a SQLite with the WAL-reset fault, which loses commits",
         "install the release again: `make install` on a table, `make tools` in a checkout",
         _REOPEN,
     ),
-    "journal_pragma_refused": FaultKind(
+    "journal_pragma_refused": JournalFaultKind(
         "a file system that can't hold a WAL journal, such as a network share",
         "put the journal on a local ext4 partition and name its folder with --journal",
         _REOPEN,
     ),
-    "journal_key_missing": FaultKind(
+    "journal_key_missing": JournalFaultKind(
         "the journal's key was moved or lost, or the service got no credential",
         f"put the key back from its copy (docs/installing.md); or begin again without one {_ANOTHER_TABLE}",
         _REOPEN,
     ),
-    "journal_key_exposed": FaultKind(
+    "journal_key_exposed": JournalFaultKind(
         "the key file was copied or edited with an open umask",
         f"chmod 600 it; if others could have read it, start a new journal {_ANOTHER_TABLE}",
         _REOPEN,
     ),
-    "journal_key_unreadable": FaultKind(
+    "journal_key_unreadable": JournalFaultKind(
         "the file is not the Ed25519 private key in PEM form that the table's first start made",
         "put the key back from its copy (docs/installing.md)",
         _REOPEN,
     ),
-    "journal_key_differs": FaultKind(
+    "journal_key_differs": JournalFaultKind(
         "the journal was created with another key: it is another table's, or the key was replaced",
         f"put the journal's own key back from its copy; if there is none, begin again {_ANOTHER_TABLE}",
         _REOPEN,
     ),
-    "journal_not_one": FaultKind(
+    "journal_not_one": JournalFaultKind(
         "another program's file under the journal's name, or --journal names the wrong folder",
         "name the journal's own folder with --journal, or move that file away and copy the journal back",
         _REOPEN,
     ),
-    "journal_empty": FaultKind(
+    "journal_empty": JournalFaultKind(
         "a first start that was cut off, or the -wal file that held the first rows was lost",
         "copy the -wal file back next to it; if the table never played, `tablectl run` begins it",
         _REOPEN,
     ),
-    "journal_no_access": FaultKind(
+    "journal_no_access": JournalFaultKind(
         "the file is another user's: copied back by root, or this command runs as somebody else",
         "run the command as root; for the table's own service: chown --recursive table: FOLDER",
         _REOPEN,
     ),
-    "journal_newer": FaultKind(
+    "journal_newer": JournalFaultKind(
         "a newer version of the controller wrote this journal",
         "`make install` in the newer version's checkout, or `make rollback` if an install was rolled back",
         _REOPEN,
     ),
-    "journal_other_table": FaultKind(
+    "journal_other_table": JournalFaultKind(
         "an SD card or a backup of another table",
         "name this table's own journal with --journal, and its own head file with --head",
         _REOPEN,
     ),
-    "journal_absent": FaultKind(
+    "journal_absent": JournalFaultKind(
         "the journal's file was deleted, or its partition is not mounted",
         "name its folder with --journal, mount its partition, or copy it back; if the journal of a table"
         f" is lost, go on with an empty one: {_GO_ON}",
         _REOPEN,
     ),
-    "journal_damaged": FaultKind(
+    "journal_damaged": JournalFaultKind(
         "the storage lost or changed pages of the file",
         f"{_KEEP}; put the last sound copy in its place, on a sound disk, and go on with it: {_GO_ON}",
         _REOPEN,
     ),
-    "journal_row_missing": FaultKind(
+    "journal_row_missing": JournalFaultKind(
         "a row was deleted from the file",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_row_changed": FaultKind(
+    "journal_row_changed": JournalFaultKind(
         "a row was edited in the file",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_row_moved": FaultKind(
+    "journal_row_moved": JournalFaultKind(
         "rows were put in another order, or one was replaced together with its digest",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_bad_signature": FaultKind(
+    "journal_bad_signature": JournalFaultKind(
         "the chain was recomputed by someone without the table's key",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_outbox_differs": FaultKind(
+    "journal_outbox_differs": JournalFaultKind(
         "the list of outcomes not yet acknowledged was edited",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_cut_short": FaultKind(
+    "journal_cut_short": JournalFaultKind(
         "rows at the end are gone: the WAL file was deleted, the file truncated, or an older copy restored",
         "copy the newer files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_restored": FaultKind(
+    "journal_restored": JournalFaultKind(
         "an older copy of the journal was put in its place",
         "copy the newer files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_forked": FaultKind(
+    "journal_forked": JournalFaultKind(
         "an older copy of the journal was written on, here or at another table",
         "copy the true files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_head_missing": FaultKind(
+    "journal_head_missing": JournalFaultKind(
         "the head file was deleted, or its partition is not mounted",
         "mount the partition or copy the file back; if it is lost, go on without: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_head_damaged": FaultKind(
+    "journal_head_damaged": JournalFaultKind(
         "the storage lost both copies in the head file",
         "copy the file back; if it is lost, go on without: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_head_forged": FaultKind(
+    "journal_head_forged": JournalFaultKind(
         "somebody without the table's key wrote the head file, or it is older than the key",
         f"{_KEEP}; copy the true head file back; if it is lost, call the regulator's contact, then {_GO_ON}",
         _REOPEN,
     ),
-    "journal_head_unsigned": FaultKind(
+    "journal_head_unsigned": JournalFaultKind(
         "a release before 0.2 wrote the head file, or somebody without the table's key did",
         "if this is not the first start after an upgrade, keep the files and call the regulator's contact;"
         " else a person who knows the table vouches for it: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_old_layout": FaultKind(
+    "journal_old_layout": JournalFaultKind(
         "the first start after an upgrade from 0.1, which left rows and the head file without signature",
         "a person who knows the table vouches for its rows, once: " + _GO_ON + "; the old release can't open"
         " the journal from then on. If somebody did so before at this table, an older copy was put in its"
         " place: keep the files and call the regulator's contact",
         _REOPEN,
     ),
-    "journal_downgraded": FaultKind(
+    "journal_downgraded": JournalFaultKind(
         "the file's header was changed so that rows without a signature would be accepted",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_end_unsigned": FaultKind(
+    "journal_end_unsigned": JournalFaultKind(
         "rows were added at the end by someone without the table's key",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_schema_changed": FaultKind(
+    "journal_schema_changed": JournalFaultKind(
         "a trigger, index, table or view was added to the file, changed or dropped",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
-    "journal_disk_full": FaultKind(
+    "journal_disk_full": JournalFaultKind(
         "the data partition is full",
         "free space on it; older recordings may go, outcomes keep evidence of their own",
         _ITSELF,
     ),
-    "journal_read_only": FaultKind(
+    "journal_read_only": JournalFaultKind(
         "the file system was remounted read-only after an error, or by an overlay",
         "see `dmesg` for why, then mount the data partition read-write: mount -o remount,rw",
         _ITSELF,
     ),
-    "journal_io_error": FaultKind(
+    "journal_io_error": JournalFaultKind(
         "the storage fails to write", "check cable, power and wear of the disk; replace it", _ITSELF
     ),
-    "journal_write_failed": FaultKind(
+    "journal_write_failed": JournalFaultKind(
         "another program holds or has changed the journal's file",
         "find it with `fuser --verbose FILE`, and end it",
         _ITSELF,
     ),
-    CROWDED: FaultKind(
+    CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
         "nothing: they are counted or sent again; if it lasts, find who sends them",
         "as soon as fewer rows wait for the disk",
     ),
-    "journal_overflow": FaultKind(
+    "journal_overflow": JournalFaultKind(
         "the disk has stalled or been full for so long that the waiting rows reached their limit",
         "fix the disk and restart the controller; unpublished outcomes are lost, published ones are not",
         _REOPEN,
     ),
-    "journal_wal_grows": FaultKind(
+    "journal_wal_grows": JournalFaultKind(
         "a program reads the journal without end, so that the WAL can't be written back and grows",
         "end the process that is named; `tablectl` itself never reads for long",
         "automatically, once the WAL is written back",
     ),
-    "journal_stopped": FaultKind(
+    "journal_stopped": JournalFaultKind(
         "a defect of the controller in the journal's own thread",
         _REPORT,
         _REOPEN,
     ),
-    "journal_closed": FaultKind("the controller is shutting down", "start it again", _REOPEN),
-    "journal_not_flushed": FaultKind(
+    "journal_closed": JournalFaultKind("the controller is shutting down", "start it again", _REOPEN),
+    "journal_not_flushed": JournalFaultKind(
         "the disk does not accept the last rows", "fix the disk before power is cut", _ITSELF
     ),
-    "journal_out_of_sequence": FaultKind(
+    "journal_out_of_sequence": JournalFaultKind(
         "a defect of the controller: an outcome was left out or handed over twice",
         _REPORT,
         _REOPEN,
     ),
-    "journal_taken_away": FaultKind(
+    "journal_taken_away": JournalFaultKind(
         "a person or program deleted, renamed or replaced the file while the controller had it open",
         "put the same file back under its name; one that was deleted can be copied from /proc/PID/fd while"
         f" the controller runs; then restart it. If it is lost: {_GO_ON}",
         "automatically, once the file that was opened is back under its name",
     ),
-    "journal_teller_failed": FaultKind(
+    "journal_teller_failed": JournalFaultKind(
         "a defect of the controller in a listener for durable rows",
         f"{_REPORT}; the rows are safe",
         "once the next row is announced",
     ),
-    "journal_no_such_outcome": FaultKind(
+    "journal_no_such_outcome": JournalFaultKind(
         "a mistyped id, another table's, or one whose contents were pruned",
         "copy the id from the outcome as it was published",
         "at once",
     ),
-    "journal_ack_unknown": FaultKind(
+    "journal_ack_unknown": JournalFaultKind(
         "an older copy of this journal was put back, or the engine answers the wrong table",
         "`tablectl journal verify` shows whether an older journal was put back; otherwise check that the"
         " engine's answers go to the right table",
         "at the next acknowledgement that fits",
     ),
-    "journal_ack_differs": FaultKind(
+    "journal_ack_differs": JournalFaultKind(
         "the settlement engine got another outcome under this id: a forged message or a restored journal",
         "compare its chain hash in `tablectl recall` with the engine's, and find who sent the other",
         "at the next acknowledgement that fits",

@@ -7,7 +7,7 @@ from typing import Protocol
 from controller.model.outcomes import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input, Reading
 from controller.model.verdicts import Reason
-from controller.rules.wheel.wheel_word import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 
 class GameMachine(Protocol):

@@ -13,7 +13,7 @@ from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
 from controller.model.readings import DeviceDown, DeviceFault
 from controller.model.rulesets import Calls, RuleSet
-from controller.rules.wheel.wheel_word import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 Count = Annotated[int, Meta(ge=0)]
 Memory = TypeVar("Memory")

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.register import Person, Register, knows_pin
-from controller.people.tokens import LIFE_US, BootClock, Claims, issue
-from controller.people.tries import (
+from controller.people.failed_attempts import (
     TRIES,
     Screens,
     Tries,
@@ -18,6 +16,8 @@ from controller.people.tries import (
     of_cards,
     of_person,
 )
+from controller.people.register import Person, Register, knows_pin
+from controller.people.tokens import LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
 """A person who enters nothing for so long is signed out, unless told otherwise."""

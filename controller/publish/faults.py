@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 
-class FaultKind(NamedTuple):
+class PublishFaultKind(NamedTuple):
     """One entry of the catalogue of publishing's faults."""
 
     what: str
@@ -22,7 +22,7 @@ class PublishFault(NamedTuple):
     found: str
 
     @property
-    def kind(self) -> FaultKind:
+    def kind(self) -> PublishFaultKind:
         """Return its entry in the catalogue."""
         return FAULTS[self.code]
 
@@ -47,76 +47,76 @@ _START = (
 _ANSWERED = "automatically, once settlement acknowledges again"
 _CONNECTED = "automatically, once the broker accepts the connection"
 
-FAULTS: Mapping[str, FaultKind] = {
-    "settlement_silent": FaultKind(
+FAULTS: Mapping[str, PublishFaultKind] = {
+    "settlement_silent": PublishFaultKind(
         "the settlement engine does not acknowledge outcomes",
         "the engine is stopped, or cut off from the broker or the table",
         _START,
         _ANSWERED,
     ),
-    "settlement_behind": FaultKind(
+    "settlement_behind": PublishFaultKind(
         "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
         _START,
         "automatically, once settlement has acknowledged half of that many; no attempt may be under way",
         locks=True,
     ),
-    "settlement_missing": FaultKind(
+    "settlement_missing": PublishFaultKind(
         "no settlement engine is connected to this table",
         "its file has no `publish:` section, and the controller is installed without a settlement engine",
         "install it with the extra `settlement`, or say in the file where outcomes go: `publish: to:`",
         "when the controller is started with a way to settlement",
     ),
-    "settlement_failed": FaultKind(
+    "settlement_failed": PublishFaultKind(
         "the settlement engine in this process could not process an outcome",
         "a full disk, a database that does not answer, or a defect of the engine",
         "free the disk or start the database that it names; the outcome is offered again automatically",
         _ANSWERED,
     ),
-    "settlement_refused": FaultKind(
+    "settlement_refused": PublishFaultKind(
         "the settlement engine in this process refuses an outcome until someone has investigated",
         "two tables with one key, an older journal put back, or an outcome that contradicts the wagers",
         "see the code at the end of what was found in docs/settlement.md; then stop the controller, run"
         " `tablectl settlement release`, and start it again",
         "automatically, once the engine accepts that outcome",
     ),
-    "settlement_unfit": FaultKind(
+    "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't be opened as it is set up",
         "its database is in use, another table's, or of a newer program; or its port is taken",
         "correct what it found to what it expected; it is opened again with the next outcome",
         "automatically, once it opens",
     ),
-    "settlement_absent": FaultKind(
+    "settlement_absent": PublishFaultKind(
         "no subscriber receives this table's outcomes",
         "the settlement engine never connected to this broker, or its session has expired",
         "start the engine (`systemctl start table-settlement`); see that its --broker is the table's",
         "automatically, with the next outcome that somebody receives",
     ),
-    "broker_unreachable": FaultKind(
+    "broker_unreachable": PublishFaultKind(
         "there is no connection to the broker",
         "the broker is stopped, or the network is down",
         "check the broker and the cable; outcomes wait in the outbox",
         _CONNECTED,
     ),
-    "broker_refused": FaultKind(
+    "broker_refused": PublishFaultKind(
         "the broker rejected this table's connection",
         "a certificate that has expired, was revoked, or is not of the authority that the broker trusts",
         "check the broker's log, and renew the table's certificate if it says so",
         _CONNECTED,
     ),
-    "broker_files_bad": FaultKind(
+    "broker_files_bad": PublishFaultKind(
         "the certificate, its key or the authority's certificate can't be used",
         "a missing file, one that this user may not read, or a key that is another certificate's",
         "put the PEM files named in the table's `publish:` section in place",
         "automatically, once they can be used",
     ),
-    "publish_refused": FaultKind(
+    "publish_refused": PublishFaultKind(
         "the broker did not take a message",
         "the broker's access list does not let this table write that topic, or a limit was reached",
         "correct the access list or the limit at the broker; the outcome is sent again",
         "automatically, once the broker takes such a message",
     ),
-    "identity_taken": FaultKind(
+    "identity_taken": PublishFaultKind(
         "another client has connected with this table's identity",
         "a copy of this table's certificate at work elsewhere, or two controllers for one table",
         "find the other one and stop it; if it is not yours, have the authority revoke the certificate"
@@ -124,66 +124,66 @@ FAULTS: Mapping[str, FaultKind] = {
         "automatically, after a minute in which no other client has used it",
         locks=True,
     ),
-    "answer_unreadable": FaultKind(
+    "answer_unreadable": PublishFaultKind(
         "a message received as settlement's answer is not one",
         "another program writes to the table's topic, or an engine of another version",
         "end that program, or update the engine; the outcome is sent again",
         "automatically, a minute after the last of them",
     ),
-    "answer_unsigned": FaultKind(
+    "answer_unsigned": PublishFaultKind(
         "the settlement engine does not sign its answers",
         "an engine of release 0.1.0, which takes bets without the table's statement that they are open",
         "update the settlement engine; outcomes wait in the outbox meanwhile",
         "automatically, with the first answer that an engine signs",
         locks=True,
     ),
-    "answer_forged": FaultKind(
+    "answer_forged": PublishFaultKind(
         "an answer came that the settlement engine's key did not sign; it closed nothing",
         "another program writes to the table's topic, or the engine has another key",
         "find who writes there; an engine whose key was replaced: put what `tablectl settlement key` prints"
         " under `publish: mqtt: engine_key:`",
         "automatically, a minute after the last of them",
     ),
-    "settlement_ahead": FaultKind(
+    "settlement_ahead": PublishFaultKind(
         "the settlement engine has settled outcomes that this table's journal does not hold",
         "an older journal was put back, or another table has this one's key",
         "put the newest journal back (docs/replacing.md); until then nothing that is played can be settled",
         "automatically, once engine and table agree at a meeting",
         locks=True,
     ),
-    "settlement_differs": FaultKind(
+    "settlement_differs": PublishFaultKind(
         "the settlement engine has settled another outcome under a number of this table's",
         "an older journal was put back and played on, or another table has this one's key",
         "stop play; find the second table or the restored journal, and see docs/replacing.md",
         "automatically, once engine and table agree at a meeting",
         locks=True,
     ),
-    "settlement_lost": FaultKind(
+    "settlement_lost": PublishFaultKind(
         "the settlement engine no longer has outcomes that it acknowledged",
         "its database was restored from a backup",
         "nothing: the table sends them again; if they were pruned, see `replay_impossible`",
         "automatically, once engine and table agree at a meeting",
     ),
-    "answers_overflow": FaultKind(
+    "answers_overflow": PublishFaultKind(
         "more answers came than could be processed",
         "an engine or another program that repeats answers without end",
         "look at what the engine sends; what was lost is requested again automatically",
         "automatically, once the backlog has been processed",
     ),
-    "replay_impossible": FaultKind(
+    "replay_impossible": PublishFaultKind(
         "settlement asked for outcomes that this journal no longer holds",
         "an engine restored from a backup older than the journal's retention",
         "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it go"
         " on after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),
-    "outbox_unreadable": FaultKind(
+    "outbox_unreadable": PublishFaultKind(
         "the outbox can't be read",
         "the journal's disk or file is damaged",
         "`tablectl journal verify` names what is wrong; outcomes are published again once it can be read",
         "automatically, once it can be read",
     ),
-    "sink_failed": FaultKind(
+    "sink_failed": PublishFaultKind(
         "the connection to the broker ended on a defect",
         "a defect of the controller or of its MQTT library",
         "send the message with `tablectl doctor --bundle FILE`; the connection is made again automatically",

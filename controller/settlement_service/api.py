@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from controller.settlement_service.bounds import DIGEST, Bounds, response_of
 from controller.settlement_service.channel import CounterAnswer, CounterRequest
+from controller.settlement_service.http_limits import DIGEST, Bounds, response_of
 from controller.settlement_service.schemas import (
     Account,
     Alarm,

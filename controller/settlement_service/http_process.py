@@ -17,7 +17,6 @@ import msgspec
 import uvicorn
 
 from controller.settlement_service.api import make_app
-from controller.settlement_service.bounds import MAX_HEAD
 from controller.settlement_service.channel import (
     BEAT,
     MAX_TOLD,
@@ -29,6 +28,7 @@ from controller.settlement_service.channel import (
     refusal,
 )
 from controller.settlement_service.connections import Server
+from controller.settlement_service.http_limits import MAX_HEAD
 
 MAX_LINES = 20
 """Lines a minute."""

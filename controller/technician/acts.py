@@ -13,7 +13,7 @@ ACT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SensorFinding:
     """What an act told of one sensor: in words with the limit, and as figures (the unit is in the name)."""
 
     sensor: str
@@ -45,19 +45,19 @@ class Act(Protocol):
     def enough(self, quiet_s: float) -> bool:
         """Return whether the act is complete, after this long without a reading."""
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return what was found, even if too little was heard."""
 
 
-def judged(sensor: str, says: str, *faults: str, **figures: Figure) -> Finding:
+def judged(sensor: str, says: str, *faults: str, **figures: Figure) -> SensorFinding:
     """Return a finding that fails if there are faults; they follow what was seen."""
     status: Status = "fail" if faults else "pass"
-    return Finding(sensor=sensor, status=status, says="; ".join((says, *faults)), figures=figures)
+    return SensorFinding(sensor=sensor, status=status, says="; ".join((says, *faults)), figures=figures)
 
 
-def unseen(sensor: str, expected: str) -> Finding:
+def unseen(sensor: str, expected: str) -> SensorFinding:
     """Return the finding for a sensor that reported nothing."""
-    return Finding(sensor=sensor, status="fail", says=f"nothing seen, expected {expected}")
+    return SensorFinding(sensor=sensor, status="fail", says=f"nothing seen, expected {expected}")
 
 
 PRESSING_S = 2.5
@@ -105,7 +105,7 @@ class OpenClose:
         del quiet_s
         return self.closed
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return whether it was seen to open and to close."""
         if not self.opened:
             return [unseen(self.name, "that it opens and closes")]
@@ -132,7 +132,7 @@ class PressButtons:
         """No more buttons are pressed."""
         return bool(self.pressed) and quiet_s > PRESSING_S
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return the buttons by name, for the technician to compare."""
         if not self.pressed:
             return [unseen("input", "a button's word")]
@@ -163,7 +163,7 @@ class DrawCard:
         del quiet_s
         return self.card is not None
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return the card's code."""
         if self.card is None:
             return [unseen("card", "a card")]
@@ -201,6 +201,6 @@ class ShowIt:
         del quiet_s
         return self.seen > 0
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return whether it was seen."""
         return [judged(self.sensor, "seen", seen=self.seen)] if self.seen else [unseen(self.sensor, "it")]

@@ -10,7 +10,7 @@ from controller.model.geometry import DiceTable
 from controller.model.homography import CalibrationError, Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest, Wall, WallImpact
 from controller.model.tables import KeyPath, Setting
-from controller.technician.acts import Finding, judged, unseen
+from controller.technician.acts import SensorFinding, judged, unseen
 from controller.technician.dice_acts import NEAR_US, REACH_MM, distance_mm
 
 
@@ -204,7 +204,7 @@ class LayAt:
         """One die rests, and nothing has moved since."""
         return len(self.rests) == 1 and quiet_s > LIES_S
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return where the camera sees the die so far."""
         if len(self.rests) != 1:
             return [unseen(self.name, f"one die at rest (found {len(self.rests)})")]
@@ -247,7 +247,7 @@ class Listen:
         """As many as asked for, or quiet for long."""
         return quiet_s > LISTEN_S if self.most is None else len(self.peaks) >= self.most
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return what was heard."""
         return [judged(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
 

@@ -8,7 +8,7 @@ from statistics import median
 from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, DieAt, DieLost, DieReleased, DieRest, Wall, WallImpact
 from controller.model.rulesets import SensorErrors
-from controller.technician.acts import Finding, judged, unseen
+from controller.technician.acts import SensorFinding, judged, unseen
 
 NEAR_US = 30_000
 """The track's turn and the impact's time may differ by so much: two frames and the impact's delay."""
@@ -78,7 +78,7 @@ class ThrowAtWall:
             return True
         return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Compare the loudest impact of a die, or the loudest of all, with the track."""
         if not self.impacts:
             return [unseen("wall_impact", f"an impact on the {self.wall} wall")]
@@ -134,7 +134,7 @@ class LayDie:
         del quiet_s
         return self.rest is not None
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Check the face, the confidence and the tilt."""
         lies = self.rest
         if lies is None:
@@ -187,7 +187,7 @@ class RollBoth:
         """Both at rest, or nothing more to see."""
         return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Count the dice, and measure the rate."""
         if not self.times_us:
             return [unseen("die_at", "the tracks of two dice")]

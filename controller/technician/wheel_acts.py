@@ -9,7 +9,7 @@ from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
 from controller.rules.wheel.pockets import BORDER, PocketRead, place_read
 from controller.rules.wheel.rotor import Rotor
-from controller.technician.acts import Finding, judged, unseen
+from controller.technician.acts import SensorFinding, judged, unseen
 
 DOUBLED_US = 100_000
 """No ball passes the same beam twice within this time (10 rev/s)."""
@@ -48,7 +48,7 @@ class SpinBall:
         """The ball has dropped, or no beam has seen it for longer than a lap."""
         return bool(self.pulses) and (quiet_s > STILL_S or (self.drops > 0 and quiet_s > 0.5))
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return for each beam what it saw, missed and saw twice."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
         passes = [_once_each(times) for times in each]
@@ -60,14 +60,14 @@ class SpinBall:
         strangers = sorted({p.beam for p in self.pulses if p.beam >= self.beams})
         if strangers:
             says = f"pulses of beam {', '.join(map(str, strangers))}, expected 0 to {self.beams - 1}"
-            found.append(Finding(sensor="ball_beam", status="fail", says=says))
+            found.append(SensorFinding(sensor="ball_beam", status="fail", says=says))
         if self.drop:
             says = f"the ball left the track {self.drops} times"
             faults = () if self.drops == 1 else ("expected once",)
             found.append(judged("ball_drop", says, *faults, drops=self.drops))
         return found
 
-    def _order(self, passes: Sequence[Sequence[int]]) -> Finding:
+    def _order(self, passes: Sequence[Sequence[int]]) -> SensorFinding:
         """Check that the beams follow each other in the same order on every lap."""
         inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
         seen = [beam for beam, times in enumerate(passes) if times]
@@ -105,7 +105,7 @@ def _laps(times_us: Sequence[int]) -> float:
     return laps
 
 
-def _beam(beam: int, passes: int, doubled: int, laps: int) -> Finding:
+def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
     sensor = f"ball_beam {beam}"
     if not passes:
         return unseen(sensor, f"a pulse in each of {laps} laps; clean it, look at its cable")
@@ -137,7 +137,7 @@ class TurnRotor:
         del quiet_s
         return len(self.passes) >= INDEX_PASSES
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return direction and speed."""
         if len(self.passes) < 2:
             return [unseen("rotor_index", f"{INDEX_PASSES} passes of the rotor's mark")]
@@ -196,7 +196,7 @@ class BallInPocket:
         del quiet_s
         return len(self.reads) >= READS
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return the pocket and how far from its middle the reader sees the ball."""
         if not self.reads:
             expected = f"{READS} reads placed by the rotor's passes"
@@ -244,7 +244,7 @@ class PlayGame:
         del quiet_s
         return any(said.state == 5 for said in self.states)
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[SensorFinding]:
         """Return the number and what the wheel reported as wrong."""
         last = next((said for said in reversed(self.states) if said.state == 5), None)
         if last is None:

@@ -6,7 +6,7 @@ Each kind plays one scene at its house and says what is right where the turns al
 from collections.abc import Mapping
 
 from controller.model.readings import DeviceDown, DeviceUp
-from drivers.sim import houses
+from drivers.sim import wheel_models
 from drivers.sim.croupier import VALID_TURNS, Croupier, Kind, Spin
 from drivers.sim.wheel_motion import Push
 from drivers.sim.wheel_sensors import WHEEL
@@ -259,9 +259,9 @@ def worn_wheel(hand: Croupier) -> Spin:
     return spin
 
 
-_PLAIN = houses.ordinary
-_FEW = houses.three_or_four
-_TWO = houses.two_beams
+_PLAIN = wheel_models.ordinary
+_FEW = wheel_models.three_or_four
+_TWO = wheel_models.two_beams
 
 BLIND: Mapping[str, Kind] = {
     "dust_missed": Kind(_PLAIN, dust_missed),
@@ -271,12 +271,12 @@ BLIND: Mapping[str, Kind] = {
     "ghosts": Kind(_PLAIN, ghosts),
     "ghosts_beams_2": Kind(_TWO, ghosts),
     "dust_and_ghosts": Kind(_PLAIN, dust_and_ghosts),
-    "dust_tilted": Kind(houses.tilted, dust),
+    "dust_tilted": Kind(wheel_models.tilted, dust),
     "ghost_before": Kind(_PLAIN, ghost_before),
     "ghost_after": Kind(_PLAIN, ghost_after),
     "dead_beam": Kind(_FEW, dead_beam),
-    "dead_beam_8": Kind(houses.beams(8, uneven=False), dead_beam),
-    "dead_beam_dust": Kind(houses.beams(4, uneven=True), dead_beam_dust),
+    "dead_beam_8": Kind(wheel_models.beams(8, uneven=False), dead_beam),
+    "dead_beam_dust": Kind(wheel_models.beams(4, uneven=True), dead_beam_dust),
     "dying_beam": Kind(_FEW, dying_beam),
     "drop_ghost": Kind(_PLAIN, drop_ghost),
     "drop_unsensed": Kind(_PLAIN, drop_unsensed),
@@ -296,7 +296,7 @@ BLIND: Mapping[str, Kind] = {
     "reader_ghost": Kind(_PLAIN, reader_ghost),
     "reader_dead": Kind(_PLAIN, reader_dead),
     "worn_wheel": Kind(_PLAIN, worn_wheel),
-    "worn_wheel_knee": Kind(houses.tilted_knee, worn_wheel),
+    "worn_wheel_knee": Kind(wheel_models.tilted_knee, worn_wheel),
     "worn_wheel_beams_2": Kind(_TWO, worn_wheel),
 }
 """Spins in which sensors fail, by name."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from drivers.sim import fault_works as works
+from drivers.sim import fault_actions as actions
 from drivers.sim.boards import Board, Cable, Script, VirtualShoe
-from drivers.sim.fault_works import Work
+from drivers.sim.fault_actions import Work
 from drivers.sim.scenes import Began
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import VirtualTable
@@ -45,21 +45,21 @@ FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
         what="the cable is pulled, and plugged in again at the end",
         sees="device_down unplugged, then no_port; device_up by itself within 3 s of plugging in",
-        do=works.unplug,
+        do=actions.unplug,
         seconds=3.0,
         codes=_each(*_PULLED),
     ),
     "other_name": Fault(
         what="the cable is pulled and plugged in under another name (NAME-other) until the end",
         sees="device_down unplugged, then no_port, which names the port that is not there",
-        do=works.other_name,
+        do=actions.other_name,
         seconds=4.0,
         codes=_each(*_PULLED),
     ),
     "swap_cables": Fault(
         what="the cables of this node and of another are swapped until the end",
         sees="device_down wrong_device of both, naming who answers",
-        do=works.swap_cables,
+        do=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
         codes=_each("wrong_device"),
@@ -68,34 +68,34 @@ FAULTS: Mapping[str, Fault] = {
         what="bursts of random bytes on the line",
         sees="device_fault noisy_line of a node (readings still count), device_down bad_reading of a script"
         " or a shoe; an SS2 wheel only counts malformed lines",
-        do=works.garbage,
+        do=actions.garbage,
         seconds=4.0,
         codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
         what="every tenth line is cut off and the next begins in it",
         sees="a node asks again: counters half and recovered go up; what fails is sentences_lost",
-        do=works.half_lines,
+        do=actions.half_lines,
         seconds=3.0,
     ),
     "bit_errors": Fault(
         what="one bit is wrong in every tenth line",
         sees="a node asks again: counters bad_crc and recovered go up; noisy_line if it lasts",
-        do=works.bit_errors,
+        do=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_lines": Fault(
         what="every fifth line is lost",
         sees="a node asks again: counters gaps and recovered go up; what fails is sentences_lost",
-        do=works.lost_lines,
+        do=actions.lost_lines,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_for_good": Fault(
         what="every second sentence of a node is lost, also when it is said again",
         sees="device_down sentences_lost, and device_up half a second after the last loss",
-        do=works.lost_for_good,
+        do=actions.lost_for_good,
         seconds=3.0,
         on=_NODE,
         codes=_each("sentences_lost"),
@@ -103,28 +103,28 @@ FAULTS: Mapping[str, Fault] = {
     "repeated_lines": Fault(
         what="every third line comes twice",
         sees="nothing but the counter repeated; no reading counts twice",
-        do=works.repeated_lines,
+        do=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
         what="every fifth line comes up to 40 ms late, after others",
         sees="nothing but the counters gaps and recovered",
-        do=works.reordered_lines,
+        do=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
         what="the board warms up, and its clock comes to run 150 ppm fast (value: other ppm)",
         sees="nothing but drift_ppm in the device's status; times stay right",
-        do=works.drift,
+        do=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
         what="the board's clock runs 3 % fast (value: other ppm)",
         sees="device_down clock_step, again and again",
-        do=works.wild_clock,
+        do=actions.wild_clock,
         seconds=8.0,
         on=_NODE,
         codes=_each("clock_step"),
@@ -133,7 +133,7 @@ FAULTS: Mapping[str, Fault] = {
         what="the board's clock jumps by 30 s (value: other milliseconds)",
         sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
         " half a second, which `tablectl devices` keeps as the device's last trouble",
-        do=works.clock_jump,
+        do=actions.clock_jump,
         seconds=5.0,
         on=_NODE,
         codes=_each("clock_step", "bad_clock"),
@@ -142,7 +142,7 @@ FAULTS: Mapping[str, Fault] = {
         what="the board's supply dips and it restarts",
         sees="device_down restarted, device_up a quarter of a second later; of a script bad_clock, since its"
         " clock is another",
-        do=works.restart,
+        do=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),
         codes={"node": ("restarted",), "json-camera": ("bad_clock",)},
@@ -150,7 +150,7 @@ FAULTS: Mapping[str, Fault] = {
     "babble": Fault(
         what="a sensor oscillates: three thousand readings a second",
         sees="device_down babbling; device_up half a second after it falls quiet",
-        do=works.babble,
+        do=actions.babble,
         seconds=1.5,
         on=("node", "json-camera"),
         codes=_each("babbling"),
@@ -158,7 +158,7 @@ FAULTS: Mapping[str, Fault] = {
     "nonsense": Fault(
         what="the firmware sends readings that can't be",
         sees="device_down bad_reading, quoting one; device_up half a second after the last",
-        do=works.nonsense,
+        do=actions.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
         codes=_each("bad_reading"),
@@ -167,14 +167,14 @@ FAULTS: Mapping[str, Fault] = {
         what="the device hangs: it neither hears nor says anything",
         sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is reopened, but"
         " not a shoe's",
-        do=works.silence,
+        do=actions.silence,
         seconds=7.0,
         codes=_each("silent"),
     ),
     "deaf": Fault(
         what="the wire from the table to the board is broken",
         sees="device_down deaf after 1.9 s; its port is reopened",
-        do=works.deaf,
+        do=actions.deaf,
         seconds=5.0,
         on=_NODE,
         codes=_each("deaf"),
@@ -182,7 +182,7 @@ FAULTS: Mapping[str, Fault] = {
     "stuck_writer": Fault(
         what="the device's port takes no bytes (only behind real ports)",
         sees="device_down stuck_writer half a second after the table has something to say",
-        do=works.stuck_writer,
+        do=actions.stuck_writer,
         seconds=5.0,
         on=_NODE,
         codes=_each("stuck_writer"),
@@ -190,7 +190,7 @@ FAULTS: Mapping[str, Fault] = {
     "power_cycle": Fault(
         what="all devices lose power at once and restart at the end",
         sees="device_down of all, device_up of nodes a second after power is back, of a wheel after four",
-        do=works.power_cycle,
+        do=actions.power_cycle,
         seconds=3.0,
         codes=_each(*_PULLED),
         all_devices=True,
@@ -198,14 +198,14 @@ FAULTS: Mapping[str, Fault] = {
     "dead_sensor": Fault(
         what="the board is well but its sensors see nothing",
         sees="no fault: throws and spins go to review because something is missing or contradicts",
-        do=works.dead_sensor,
+        do=actions.dead_sensor,
         seconds=15.0,
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
         what="something stands between the camera and die 1 (value: the die)",
         sees="no fault of a device: the throw goes to review, or is called where nothing was missed",
-        do=works.hidden_die,
+        do=actions.hidden_die,
         seconds=2.0,
         on=("node", "json-camera"),
         only="cam",
@@ -213,7 +213,7 @@ FAULTS: Mapping[str, Fault] = {
     "dead_beam": Fault(
         what="track beam 0 sees nothing (value: the beam)",
         sees="no change of any call: the turns are those of the ball, not of one beam",
-        do=works.dead_beam,
+        do=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
         only="wheel",
@@ -222,7 +222,7 @@ FAULTS: Mapping[str, Fault] = {
         what="a button of the console sticks and says no_roll or no_spin five times a second (name: another)",
         sees="input.refused over and over between attempts; an attempt meanwhile is a No Roll or No Spin;"
         " soon the fault button_stuck, which locks the table until ten seconds after the last word",
-        do=works.stuck_button,
+        do=actions.stuck_button,
         seconds=3.0,
         on=_NODE,
         only="console",
@@ -230,7 +230,7 @@ FAULTS: Mapping[str, Fault] = {
     "open_door": Fault(
         what="the service door is opened; at the end it is closed and the supervisor unlocks the table",
         sees="table.locked by the door; throws and spins do not count until table.unlocked",
-        do=works.open_door,
+        do=actions.open_door,
         seconds=5.0,
         on=_NODE,
         only="console",
@@ -238,7 +238,7 @@ FAULTS: Mapping[str, Fault] = {
     "wheel_component": Fault(
         what="the wheel reports a failed component (flag 4) in play",
         sees="device_fault component; a spin under way goes to review",
-        do=works.wheel_flags(4),
+        do=actions.wheel_flags(4),
         seconds=60.0,
         on=_WHEEL,
         codes=_each("component"),
@@ -247,7 +247,7 @@ FAULTS: Mapping[str, Fault] = {
         what="the wheel's encoder says 95.3 rpm in play",
         sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is right again; a"
         " spin under way goes to review",
-        do=works.wheel_encoder,
+        do=actions.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
         codes=_each("rotor_speed"),
@@ -255,14 +255,14 @@ FAULTS: Mapping[str, Fault] = {
     "wheel_no_number": Fault(
         what="the wheel goes on to the next game without showing a number",
         sees="the spin goes to review: its number was not witnessed",
-        do=works.wheel_no_number,
+        do=actions.wheel_no_number,
         seconds=60.0,
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
         what="the wheel's buffer runs over: frames are cut off and run into the next",
         sees="the counter malformed goes up; a number between two frames that are missing goes to review",
-        do=works.half_lines,
+        do=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
@@ -270,7 +270,7 @@ FAULTS: Mapping[str, Fault] = {
         what="the wheel says that its sensor 1 is stuck (value: another code of its self-test)",
         sees="device_fault self_test_11 and the fault device_component: the table is locked until a person"
         " approves the wheel or it restarts",
-        do=works.wheel_self_test,
+        do=actions.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,
         codes=_each("self_test_11"),
@@ -279,7 +279,7 @@ FAULTS: Mapping[str, Fault] = {
         what="somebody sets parameter m to 20000 rpm and power-cycles the wheel; at the end it is set right",
         sees="device_fault power_cycle where a number had been shown, device_down configuration, naming both"
         " values",
-        do=works.wheel_setting,
+        do=actions.wheel_setting,
         seconds=25.0,
         on=_WHEEL,
         codes=_each("configuration", "power_cycle"),
@@ -327,7 +327,7 @@ def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
     fault = FAULTS[name]
     if fault.all_devices:
         return ("",)
-    if fault.do is works.swap_cables and sum(kind_of(c) == "node" for c in table.cables.values()) < 2:
+    if fault.do is actions.swap_cables and sum(kind_of(c) == "node" for c in table.cables.values()) < 2:
         return ()
     return tuple(
         device
@@ -362,12 +362,12 @@ def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
     seconds = fault.seconds if order.seconds is None else order.seconds
     if not 0 < seconds <= LONGEST_S:
         raise FaultOrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
-    concerned = works.concerned(table, fault.do, device)
+    concerned = actions.concerned(table, fault.do, device)
     if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
         raise FaultOrderError(
             f"{order.fault}: a fault stands at {device or 'some device'} already; wait for its end"
         )
-    undo = fault.do(works.Site(table, device, now_us, order.value, order.name))
+    undo = fault.do(actions.Site(table, device, now_us, order.value, order.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))
     short = seconds < fault.seconds
     began = Began(
@@ -408,7 +408,7 @@ class Schedule:
             return
         name = self._rng.choice(self._names)
         device = self._rng.choice(fitting(self._table, name))
-        concerned = works.concerned(self._table, FAULTS[name].do, device)
+        concerned = actions.concerned(self._table, FAULTS[name].do, device)
         free = not any(map(self._table.troubled, concerned))
         if free and (self._table.well or not FAULTS[name].all_devices):
             carry_out(self._table, FaultOrder(fault=name, device=device), now_us)

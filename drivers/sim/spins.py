@@ -12,11 +12,11 @@ from random import Random
 import msgspec
 
 from controller.model.readings import AnyReading, BallOut, ForeignObject
-from drivers.sim import blind_spins, houses
+from drivers.sim import blind_spins, wheel_models
 from drivers.sim.blind_spins import BLIND
 from drivers.sim.croupier import VALID_TURNS, Croupier, Kind, Spin, SpinTruth
-from drivers.sim.houses import HOUSES, lap_house
 from drivers.sim.scenes import Feed, Header, in_order_of_arrival, write_log
+from drivers.sim.wheel_models import HOUSES, lap_house
 from drivers.sim.wheel_motion import Push, Run
 from drivers.sim.wheel_sensors import WHEEL
 
@@ -184,12 +184,12 @@ def ball_gone(hand: Croupier) -> Spin:
     return spin
 
 
-_PLAIN = houses.ordinary
+_PLAIN = wheel_models.ordinary
 
 ODD: Mapping[str, Kind] = {
     "pushed": Kind(_PLAIN, pushed),
-    "pushed_knee": Kind(houses.with_knee, pushed),
-    "pushed_fast": Kind(houses.fast_rotor, pushed),
+    "pushed_knee": Kind(wheel_models.with_knee, pushed),
+    "pushed_fast": Kind(wheel_models.fast_rotor, pushed),
     "pushed_twice": Kind(_PLAIN, pushed_twice),
     "pushed_in_run": Kind(_PLAIN, pushed_in_run),
     "turned_before": Kind(_PLAIN, turned_before),
@@ -309,7 +309,7 @@ def stopped_weak(hand: Croupier) -> Spin:
     return spin
 
 
-_ANY = houses.ordinary
+_ANY = wheel_models.ordinary
 
 CAUGHT: Mapping[str, Kind] = {
     "relaunched_soon": Kind(_ANY, _kind(after=(0.8, 1.8), other_way=False, weak=False)),
@@ -317,13 +317,13 @@ CAUGHT: Mapping[str, Kind] = {
     "relaunched_long_after": Kind(_ANY, _kind(after=(10.0, 25.0), other_way=False, weak=False)),
     "relaunched_soon_weak": Kind(_ANY, _kind(after=(0.8, 1.8), other_way=False, weak=True)),
     "relaunched_later_weak": Kind(_ANY, _kind(after=(2.0, 8.0), other_way=False, weak=True)),
-    "relaunched_beams_2": Kind(houses.two_beams, _kind(after=(1.0, 6.0), other_way=False, weak=False)),
+    "relaunched_beams_2": Kind(wheel_models.two_beams, _kind(after=(1.0, 6.0), other_way=False, weak=False)),
     "wrong_way_then_right": Kind(_ANY, wrong_way_then_right),
     "wrong_way_then_right_later": Kind(_ANY, _kind(after=(2.0, 8.0), other_way=True, weak=False)),
     "wrong_way_then_weak": Kind(_ANY, _kind(after=(0.6, 6.0), other_way=True, weak=True)),
     "stopped_weak": Kind(_ANY, stopped_weak),
     "caught_dropped": Kind(_ANY, caught_dropped),
-    "caught_dropped_beams_2": Kind(houses.two_beams, caught_dropped),
+    "caught_dropped_beams_2": Kind(wheel_models.two_beams, caught_dropped),
     "caught_dropped_late": Kind(_ANY, caught_dropped_late),
     "laid_by_hand": Kind(_ANY, laid_by_hand),
 }

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from controller.app.hub import TIMING
+from controller.cli.journal_source import ToldJournal
 from controller.cli.link import conversation
 from controller.cli.main import main
-from controller.cli.past import ToldJournal
 from controller.model.readings import AnyReading, BallBeam
 from controller.model.tables import MqttSettings
 from controller.publish.mqtt_link import Connected, MqttLink, Received, Subscribed

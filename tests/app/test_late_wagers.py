@@ -19,9 +19,9 @@ from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
 from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.embedded import EngineWithin
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.within import EngineWithin
 from tests.app.house import House, HouseMaker, drain, live_of, unlocked
 from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw

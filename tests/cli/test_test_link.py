@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
-from controller.cli.guide import RefusedError, TestLink
-from controller.cli.link import OutOfReachError
+from controller.cli.guide import TestLink
+from controller.cli.link import OutOfReachError, RefusedError
 
 READING = {"reading": {"kind": "switch", "t": 1, "dev": "panel", "name": "door", "open": False}}
 

@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.desk import IDLE_US, SignInDesk, SignInRefused
+from controller.people.failed_attempts import LOCKED_US, TRIES, TriesFile
 from controller.people.register import (
     Register,
     RegisterError,
@@ -14,7 +15,6 @@ from controller.people.register import (
     write_register,
 )
 from controller.people.tokens import LIFE_US, TokenError, verify
-from controller.people.tries import LOCKED_US, TRIES, TriesFile
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 

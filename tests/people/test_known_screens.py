@@ -6,8 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.desk import SignInDesk, SignInRefused
+from controller.people.failed_attempts import ALONE, SCREENS, TRIES, Screens, ScreensFile, Tries
 from controller.people.register import Register, new_register
-from controller.people.tries import ALONE, SCREENS, TRIES, Screens, ScreensFile, Tries
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 CARD = "0049300117"

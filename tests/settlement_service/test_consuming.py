@@ -28,8 +28,8 @@ from controller.publish.mqtt_link import Outgoing
 from controller.publish.sink import Acknowledged, Report
 from controller.publish.topics import topics_of
 from controller.settlement_service.consuming import Broker
+from controller.settlement_service.embedded import Embedded, EngineWithin, RefusedOutcome
 from controller.settlement_service.key import EngineKey
-from controller.settlement_service.within import Embedded, EngineWithin, RefusedOutcome
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import ENGINE_KEY, Alarms, pinned, until
 from tests.settlement_service.rig import House, SealedTable, key_in

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.settlement_service.bounds import MAX_BODY
 from controller.settlement_service.connections import MAX_OPEN
+from controller.settlement_service.http_limits import MAX_BODY
 from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.publish.broker import Authority

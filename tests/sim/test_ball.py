@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from drivers.sim.houses import knee, lap_house
+from drivers.sim.wheel_models import knee, lap_house
 from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, Rotor, Run, Stretch, launch_speed, run
 
 SEEDS = range(8)

@@ -17,7 +17,7 @@ from controller.model.readings import (
     WallImpact,
 )
 from controller.settings.tables import load_table
-from controller.technician.acts import DrawCard, Finding, OpenClose, PressButtons
+from controller.technician.acts import DrawCard, OpenClose, PressButtons, SensorFinding
 from controller.technician.plan import acts_for
 from drivers.sim.setting import types_for, with_technician
 from drivers.sim.technician import Technician
@@ -28,7 +28,7 @@ WHEEL = ROULETTE.wheel
 assert WHEEL is not None
 
 
-def played(table: str, device: str) -> dict[str, Sequence[Finding]]:
+def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
     """Let the virtual technician do each act of a device, and judge what the sensors then see."""
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, tell=print)
@@ -71,7 +71,7 @@ def test_a_sensor_that_tells_nothing_fails_with_what_was_expected(table: str, de
         assert all("expected" in one.says for one in findings)
 
 
-def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) -> Sequence[Finding]:
+def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) -> Sequence[SensorFinding]:
     assert WHEEL is not None
     hand = croupier_at(Random(2), WHEEL, 0.0)
     spin = hand.spin(20.0)
@@ -83,7 +83,7 @@ def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) 
     return act.findings()
 
 
-def failed(findings: Sequence[Finding]) -> list[str]:
+def failed(findings: Sequence[SensorFinding]) -> list[str]:
     return [one.sensor for one in findings if one.status == "fail"]
 
 
@@ -107,7 +107,7 @@ def test_a_beam_that_the_file_does_not_know_is_told() -> None:
     assert any("pulses of beam 3, expected 0 to 2" in one.says for one in act.findings())
 
 
-def heard(sensor: str, device: str, *readings: AnyReading) -> Finding:
+def heard(sensor: str, device: str, *readings: AnyReading) -> SensorFinding:
     settings = CRAPS if device in CRAPS.devices and sensor != "rotor_index" else ROULETTE
     act = next(act for act in acts_for(device, settings) if act.sensor == sensor)
     for reading in readings:

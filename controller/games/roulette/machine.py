@@ -38,7 +38,7 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.wheel_word import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)

@@ -10,7 +10,7 @@ from controller.games.roulette.wheel_spins import WheelSpins
 from controller.model.effects import Basis
 from controller.model.readings import Reading, WheelStatus
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
-from controller.rules.wheel.wheel_word import WheelWord
+from controller.rules.wheel.smart_wheel_game import WheelWord
 
 SILENCE_US = 1_000_000
 """The wheel tells its state twice a second: whoever heard nothing for so long may have missed two."""

@@ -16,7 +16,7 @@ from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.wheel_word import WheelGames, WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelGames, WheelHeard
 
 HIDES_A_SPIN_US = 2_000_000
 """Shorter than any ball's way from the hand to its pocket: a wheel not seen for less hid none."""

@@ -73,8 +73,8 @@ alone."""
 _DEAF_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _HEARS, _FEW = 0.3, 4
-"""A beam with less than this share of the best one's pulses is silent, and its pulses were ghosts; with as few
-pulses as the second figure it is unknown."""
+"""A beam with less than this share of the best one's pulses is silent, and its pulses were ghosts; with few
+pulses, no more than the second figure, it is unknown."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 

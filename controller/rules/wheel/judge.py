@@ -7,6 +7,8 @@ only where everything that should have seen it was there.
 from collections.abc import Sequence
 from math import isfinite
 
+import msgspec
+
 from controller.model.geometry import Wheel
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.model.rulesets import SpinRules
@@ -23,6 +25,8 @@ _LEARN_FROM_PULSES = 6
 """Fewer tell too little of how the ball slowed down."""
 _LAPS_APART = 0.95
 """Turns between two laps of which the loss of speed is told."""
+_LATE_CLOSE = "bets were still open when the ball dropped"
+_UNRULED = "the ball was sent off again before anybody could rule on it"
 
 
 def judge_spin(
@@ -153,3 +157,28 @@ def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
             apart.append(lap)
             due = at.turns + _LAPS_APART
     return apart
+
+
+def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
+    """Apply the rule set's policy to the verdict on such a spin; only a valid one is changed by it."""
+    if verdict.ruling is not Ruling.VALID or rules.late_close == "valid":
+        return verdict
+    void = rules.late_close == "void"
+    reason = Reason(code="late_close", rule=rules.causes.get("late_close", "R-SPIN-3"), seen=_LATE_CLOSE)
+    return msgspec.structs.replace(
+        verdict,
+        ruling=Ruling.VOID if void else Ruling.REVIEW,
+        sentence=f"{'No Spin' if void else 'Review'}: {_LATE_CLOSE} ({reason.rule})",
+        reasons=(reason,),
+    )
+
+
+def after_relaunch(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
+    """Return the verdict on a spin that the next launch ended: a review that nobody can rule on is a No
+    Spin."""
+    if verdict.ruling is not Ruling.REVIEW:
+        return verdict
+    unruled = Reason(code="unruled", rule=rules.causes.get("unruled", "!R-8"), seen=_UNRULED)
+    reasons = (*verdict.reasons, unruled)
+    says = "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
+    return msgspec.structs.replace(verdict, ruling=Ruling.VOID, reasons=reasons, sentence=f"No Spin: {says}")

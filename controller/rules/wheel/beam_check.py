@@ -12,8 +12,8 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.smart_wheel_game import BALL_IN_RIM, NO_MORE_BETS, RULES, WheelWord
 from controller.rules.wheel.watch import SpinWatch
-from controller.rules.wheel.wheel_word import BALL_IN_RIM, NO_MORE_BETS, RULES, WheelWord
 
 WAIT_FOR_NUMBER_US = 10_000_000
 """A wheel shows its number within a few seconds of the ball's rest, for at least two rotor turns."""

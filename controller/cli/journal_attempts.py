@@ -5,7 +5,7 @@ import msgspec
 from controller.app.options import RECORDINGS
 from controller.app.recording import ENDING
 from controller.cli.exhibits import Asked
-from controller.cli.past import Kept, ToldJournal
+from controller.cli.journal_source import Kept, ToldJournal
 from controller.journal.chain import Row
 from controller.journal.contents import After, Recording, outcome_of, unpack
 from controller.journal.faults import JournalFault

@@ -4,8 +4,7 @@ import pytest
 
 from controller.settings.places import config_names
 from controller.settings.tables import load_table
-from controller.technician.next_steps import STEPS, next_step
-from controller.technician.plan import acts_for
+from controller.technician.plan import STEPS, acts_for, next_step
 
 
 @pytest.mark.parametrize("table", sorted(config_names("tables")))

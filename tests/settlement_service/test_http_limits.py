@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
-from controller.settlement_service.bounds import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
 from controller.settlement_service.channel import CounterAnswer, CounterRequest, told_of
+from controller.settlement_service.http_limits import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
 
 T = TypeVar("T")
 
