@@ -140,12 +140,12 @@ TROUBLES: dict[str, Cause] = {
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
-        "use a shorter or shielded cable, or a port of its own; the readings of that moment are missing",
+        "use a shorter or shielded cable, or a separate port; the readings of that moment are missing",
         "half a second after the last loss",
     ),
     "unplaced": Cause(
-        "a wall board heard an impact and found no place for it: too soft, two at once, or a deaf sensor",
-        "run the board's self-test; if it happens again set its speed_m_s and comparators' threshold anew",
+        "a wall board detected an impact and could not locate it: too soft, two at once, or a deaf sensor",
+        "run the board's self-test; if it happens again set its speed_m_s and comparators' threshold again",
         "at once; the impact is missing",
     ),
     "babbling": Cause(
@@ -179,7 +179,7 @@ TROUBLES: dict[str, Cause] = {
         "when answers come quicker",
     ),
     "unanswered": Cause(
-        "the device hears nothing, or does not know the command",
+        "the device receives nothing, or does not know the command",
         "change the cable; if it stays, restart the board, then install its firmware again",
         "ten seconds after the last one",
     ),

@@ -84,7 +84,7 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
-        "its cable, its power or its program: each kind of trouble has a cause of its own (docs/devices)",
+        "its cable, its power or its program: each code has its own cause (docs/devices)",
         "look at its plug and its power; `tablectl devices DEVICE` shows all that is known of it",
         "automatically, once the device is up",
         locks=False,
@@ -106,7 +106,7 @@ _OWN: Mapping[str, FaultKind] = {
     "button_stuck": FaultKind(
         "a console says the same word again and again, as no person does",
         "a button that sticks or bounces, or something that lies on it",
-        "free the button or unplug the console; `tablectl input` and the screens take every word meanwhile",
+        "free the button or unplug the console; until then use `tablectl input` or a screen",
         "automatically, 10 s after the last such word",
     ),
     TEST_FAILED: FaultKind(

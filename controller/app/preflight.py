@@ -55,7 +55,7 @@ def others_at_work(options: Options) -> Iterator[Mistake]:
             file=str(options.socket),
             found="another controller answering there",
             expected="none",
-            hint="stop that one first, or give this one a --socket of its own",
+            hint="stop that one first, or give this one its own --socket",
         )
 
 
@@ -77,7 +77,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
         if role == "socket" and os.geteuid() and number not in {os.getegid(), *os.getgroups()}:
             yield Mistake(
                 file="--socket-group",
-                found=f"group {group!r}, of which this user is no member",
+                found=f"group {group!r}, of which this user is not a member",
                 expected="a group that the socket can be given to",
                 hint="name it in the unit's SupplementaryGroups, or usermod --append --groups",
             )
@@ -184,7 +184,7 @@ def _socket(path: Path) -> Iterator[Mistake]:
     if path.exists() and not _is_socket(path):
         yield Mistake(
             file=f"--socket {path}",
-            found="a file that is no socket",
+            found="a file that is not a socket",
             expected="a socket, or nothing",
             hint="give another name, or move that file away",
         )

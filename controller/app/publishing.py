@@ -267,7 +267,7 @@ class Publishing:
             return {"unacknowledged": reader.outbox_size(), "oldest_seq": oldest}
 
     def _keep_pin(self, engine_key: bytes, by: str) -> None:
-        assert self._key is not None, "no answer is heard before the journal is open"
+        assert self._key is not None, "no answer is accepted before the journal is open"
         with suppress(OSError):  # A disk that does not take it learns the same key again at the next start.
             write_pin(self._pin_file, self._key, engine_key, by)
 

@@ -271,7 +271,7 @@ class RunningTable:
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         if not self._publishing.stop(STOP_S):
-            log(ERROR, "publishing did not end in time; what it did not tell waits in the outbox")
+            log(ERROR, "publishing did not end in time; what it did not send waits in the outbox")
         try:
             self.journal.close()
         except JournalFault as fault:

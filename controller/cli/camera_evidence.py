@@ -138,7 +138,7 @@ def _delete(arguments: argparse.Namespace) -> int:
             return FAILED
         except OSError as error:
             raise _unwritable(folder, error) from error
-        say(f"{one.sha256[:SHOWN]}: deleted; the journal goes on naming it, and its chain stays sound")
+        say(f"{one.sha256[:SHOWN]}: deleted; the journal still names it, and its chain stays sound")
     return OK
 
 

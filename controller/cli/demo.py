@@ -196,7 +196,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         *([("fetch the journal, the links and the screens, once", f"{there}make tools")] if checkout else []),
         ("stand at a virtual table yourself", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
         (
-            f"show its players' display meanwhile, at {_PAGE}",
+            f"show its players' display in the meantime, at {_PAGE}",
             f"{tablectl} console --socket {_VIRTUAL}/control.sock",
         ),
         ("how it stands, live", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),

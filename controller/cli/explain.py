@@ -33,7 +33,7 @@ from controller.technician.throw_picture import ThrowSeen, story_lines
 EXAMPLES = (
     "tablectl explain                              # the journal's last throw, spin or deal",
     "tablectl explain 12                           # the one of this number",
-    "tablectl explain craps/1/18                   # the one that this outcome tells of",
+    "tablectl explain craps/1/18                   # the attempt of this outcome",
     "tablectl explain LOG#12                       # the 12th of a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
     "tablectl explain 12 --extract roll-12         # the pictures that a camera kept of it",

@@ -48,7 +48,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         "--head",
         type=Path,
         metavar="FILE",
-        help="the head file, which tells whether the end is there (default: beside the journal)",
+        help="the head file, which shows whether the end is there (default: next to the journal)",
     )
     head.add_argument(
         "--no-head", action="store_true", help="there is none: verify the rows that there are, and no more"
@@ -121,7 +121,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
-                say("name the head file with --head; where there is none, --no-head verifies what is there")
+                say("name the head file with --head; if there is none, --no-head verifies what is there")
             elif fault.code in FORGIVABLE:
                 say("the rows that are there are in order")
             return FAILED

@@ -31,7 +31,7 @@ _IN_PLACE = {
 }
 _HELP = {
     "show": "print public keys, and how each took over from the one before",
-    "make": "make a key in a new file that its owner alone can read",
+    "make": "make a key in a new file that only its owner can read",
     "rotate": "put a new key in this one's place, signed by it",
     "replace": "put a new key in the place of one that is lost, on a named person's word",
     "revoke": "end a key without another; its history says so",
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 help=f"of a table's key: its journal's folder (default: {JOURNAL})",
             )
         if name in ("rotate", "replace"):
-            one.add_argument("--head", type=Path, metavar="FILE", help="its head file (default: beside it)")
+            one.add_argument("--head", type=Path, metavar="FILE", help="its head file (default: next to it)")
             one.add_argument(
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
             )
@@ -138,7 +138,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return FAILED
     print(held.public)
     if arguments.does == "replace":
-        say("tables that hold the lost key believe this one once their file has it as `engine_key`")
+        say("tables that hold the lost key accept this one once their file has it as `engine_key`")
     return OK
 
 

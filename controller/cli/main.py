@@ -29,7 +29,7 @@ COMMANDS = {
     "approve": "approve a changed identity, the clock, a device or an older journal",
     "watch": "print live outcomes, readings, lamps and faults",
     "console": "serve the staff's console and the players' display to browsers",
-    "sign_in": "sign people in at screens, as a process under a user of its own",
+    "sign_in": "sign people in at screens, as a separate process with its own user",
     "people": "say who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "shift": "summarise a shift: results, voids, reviews, who ruled, faults and locks",
@@ -42,7 +42,7 @@ COMMANDS = {
     "udev": "print udev rules that give the serial ports plugged in now persistent names",
     "recall": "show one past outcome and the evidence behind it",
     "explain": "explain and draw why one throw, spin or deal was called as it was",
-    "record": "record the running table's next throws, spins or deals as a log that replays alone",
+    "record": "record the running table's next throws, spins or deals as a log that replays by itself",
     "camera": "read dice in pictures, follow them in films",
     "cut": "cut one throw, spin or deal out of a recording, as a regression case",
 }
@@ -240,7 +240,7 @@ def advice(error: ImportError, command: str) -> str | None:
 
 _COMPLETION_EXAMPLES = (
     "tablectl completion bash > /etc/bash_completion.d/tablectl",
-    'eval "$(tablectl completion bash)"       # for this shell alone',
+    'eval "$(tablectl completion bash)"       # for this shell only',
     "tablectl completion zsh > /usr/local/share/zsh/site-functions/_tablectl",
 )
 _FILES = frozenset({"FILE", "FILE.tar.gz", "LOG", "LOG[#n]", "OUT.jsonl[.gz]", "PATH", "TABLE", "WAGERS"})

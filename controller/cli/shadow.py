@@ -25,7 +25,7 @@ EXAMPLES = (
 _WORDS: dict[Agreement, tuple[str, Style]] = {
     "agrees": ("agree", "green"),
     "differs": ("differ", "red"),
-    "review": ("were a review here, where the dealer's word is taken", "yellow"),
+    "review": ("were a review here, where the dealer's input counts", "yellow"),
     "entered_first": ("were entered before the controller had called", "plain"),
     "not_entered": ("were not entered by anybody", "dim"),
 }

@@ -91,7 +91,7 @@ async def _until_stopped(service: Service, socket: Path, group: int | None, publ
 
 
 def _ready(public: Path) -> None:
-    print(f"ready; the controller believes it with --sign-in-key {public}", flush=True)
+    print(f"ready; the controller accepts its tokens with --sign-in-key {public}", flush=True)
 
 
 _PEOPLE_EXAMPLES = (

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         list_faults()
         return OK
     if arguments.staff == "me" and (arguments.technician or arguments.speed != 1):
-        say("simulate: found --staff me with --technician or --speed, expected a table as fast as life alone")
+        say("simulate: found --staff me with --technician or --speed, expected a table in real time only")
         return BAD_INPUT
     if arguments.camera == "rendered" and (arguments.technician or arguments.staff == "me"):
         say("simulate: found --camera rendered with --technician or --staff me, expected it alone")

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         metavar="SENSOR",
-        help=f"test this sensor alone, such as wall_impact or door; {OUTPUTS} are lamps and buzzer",
+        help=f"test only this sensor, such as wall_impact or door; {OUTPUTS} are lamps and buzzer",
     )
     parser.add_argument(
         "--yes-i-am-at-the-table",

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
-        "reasons, reviews, locks, faults; lamps and readings where asked for.\n\n"
-        "Cards dealt face down are told without their faces (masked). Ball and rotor readings\n"
+        "reasons, reviews, locks, faults; lamps and readings if asked for.\n\n"
+        "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
         "are told to technicians alone and, while bets are open, when these are closed (delayed)."
     )
     parser.add_argument(

@@ -176,7 +176,7 @@ def opening_words(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome]
         first = msgspec.structs.replace(first, round=first.round + 1)
         told.append(("bets.opened", Bets(round=first.round, cause="restart")))
     if resumed.state.lock == "unlocked":
-        says = "the controller started; play goes on after the self-test"
+        says = "the controller started; play resumes after the self-test"
         told.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
     return _numbered(told, setup, first, t)
 

@@ -300,10 +300,10 @@ class Session:
         """Go on after a clock that was set back: what is under way has times that don't fit together."""
         if self._mode.testing:
             return
-        says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time goes on from before"
+        says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
         told = Happening(cause="clock_step", what=step.reading.dev, says=says)
         self._agenda.publish("device.fault", self._order.now, told)
-        self._game.doubt("the clock was set back meanwhile: its times don't fit together")
+        self._game.doubt("the clock was set back in the meantime: its times don't fit together")
 
     def _handed_out(self) -> Sequence[Effect]:
         effects, self._agenda.effects = self._agenda.effects, []

@@ -204,7 +204,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
-        "the disk has stalled or been full for so long that the waiting rows reached their limit",
+        "the disk has stalled or been full for long, so that the waiting rows reached their limit",
         "fix the disk and restart the controller; unpublished outcomes are lost, published ones are not",
         _REOPEN,
     ),

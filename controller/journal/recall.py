@@ -47,7 +47,9 @@ def find_attempt(reader: Rows, number: int | None = None, near: Row | None = Non
     if near is not None:
         number = _attempt(near)
         if number is None:
-            raise _none(reader, f"row {near.n}, {near.name}, which tells of no throw, spin or deal")
+            raise _none(
+                reader, f"row {near.n}, {near.name}, which is not an outcome of a throw, spin or deal"
+            )
     found: list[Row] = []
     last_n = reader.last_n() if near is None else near.n + CORRECTIONS_WITHIN
     for row in _newest_first(reader, last_n):
@@ -182,7 +184,7 @@ def recall(reader: Rows, told_id: str) -> Recalled:
     """
     row = reader.find(told_id)
     if row.body is None:
-        found = "its digest alone: its contents were pruned"
+        found = "only its digest: its contents were pruned"
         raise JournalFault(
             "journal_ack_unknown", f"{reader.path}, row {row.n}", found, "an outcome's contents"
         )

@@ -235,7 +235,7 @@ class Writer:
             pass
         except Exception as error:  # noqa: BLE001 a thread that died silently would be a table that hangs
             found = f"{type(error).__name__}: {error}"
-            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that goes on")
+            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that continues")
             self._alarms.began("writer", self._stopped)
         finally:
             with suppress(apsw.Error):

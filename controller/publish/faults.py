@@ -133,7 +133,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answer_unsigned": PublishFaultKind(
         "the settlement engine does not sign its answers",
         "an engine of release 0.1.0, which takes bets without the table's statement that they are open",
-        "update the settlement engine; outcomes wait in the outbox meanwhile",
+        "update the settlement engine; outcomes wait in the outbox in the meantime",
         "automatically, with the first answer that an engine signs",
         locks=True,
     ),

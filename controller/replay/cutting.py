@@ -169,7 +169,7 @@ def _shortest(path: str, rules: RulesOf, heard: _Heard, wanted: range) -> Piece:
         if piece is not None and _by_number(piece.outcomes, wanted) == told:
             return piece
     found = f"{told[-1].type} #{wanted[-1]}, which rests on what is before or after it"
-    raise LogError(path, found, "an attempt that replays alone", "keep the whole log as the case")
+    raise LogError(path, found, "an attempt that replays by itself", "keep the whole log as the case")
 
 
 def _by_number(outcomes: Sequence[Outcome], wanted: Iterable[int]) -> list[Outcome]:

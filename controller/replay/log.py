@@ -232,7 +232,7 @@ class Log:
             yield from self._source
         except zlib.error as error:
             found = f"{unreadable(error)}, noticed at line {max(self.lines, 1)}"
-            advice = "copy it again from the table; gzip -t FILE tells whether a copy is whole"
+            advice = "copy it again from the table; gzip -t FILE shows whether a copy is complete"
             raise LogError(self.name, found, "an undamaged gzip stream", advice) from error
         except OSError as error:
             raise LogError(self.name, unreadable(error), "a readable file", "check the disk") from error

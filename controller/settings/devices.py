@@ -185,7 +185,7 @@ class Devices:
         if before.wall and now.wall and before.wall != now.wall:
             expected = f"one wall a device: another of its sensors is at the {before.wall} one"
             self._wrong(
-                speaker, Wrong(now.at, f"the {now.wall} wall", expected, "give each wall a dev of its own")
+                speaker, Wrong(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), before.wall or now.wall)

@@ -129,7 +129,7 @@ def replace_file(
             os.chown(new, there.st_uid, there.st_gid)
         check(new)
         if path.read_bytes() != before:
-            raise EditError(f"{path}: found it changed by somebody else meanwhile; calibrate again")
+            raise EditError(f"{path}: found it changed by somebody else in the meantime; calibrate again")
         _write(kept, before)
         shutil.copystat(path, kept)
         new.replace(path)

@@ -111,7 +111,7 @@ def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the con
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
-NEVER_LATE = Refusal("C34-MK-1b", "wagers made with the dice out are craps wagers alone")
+NEVER_LATE = Refusal("C34-MK-1b", "only craps wagers can be made with the dice out")
 
 
 class Book(ABC):

@@ -268,7 +268,7 @@ class Broker:
                 if event.type == "table.closed":
                     self._closing.add(event.table)
                 return
-        self._say_once(f"{topic}: found what is no event of that table; it is ignored")
+        self._say_once(f"{topic}: found a message that is not an event of that table; it is ignored")
 
     def _hear_word(self, topic: str, payload: bytes) -> None:
         try:
@@ -282,7 +282,7 @@ class Broker:
         try:
             status = read_status(payload)
         except Unreadable as error:
-            self._say_once(f"{topic}: found what is no table's status ({error}); it is ignored")
+            self._say_once(f"{topic}: found a message that is not a table's status ({error}); it is ignored")
             return
         if status.table != table:
             return

@@ -153,7 +153,10 @@ class RequestDesk:
         if not 0 < len(bets) <= MAX_BETS:
             raise RequestRefused("BOOK-FORM", f"found {len(bets)} wagers, expected 1 to {MAX_BETS}")
         if any(bet.get("late") for bet in bets):
-            raise RequestRefused("C34-MK-1b", "a wager made with the dice out is confirmed alone: send it so")
+            raise RequestRefused(
+                "C34-MK-1b",
+                "a wager made with the dice out is confirmed individually: send it in its own request",
+            )
         requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
         with self._engine.work() as work:
             wait = [self._waits(work, table, request) for request in requests]

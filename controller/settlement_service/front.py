@@ -190,7 +190,7 @@ class Front:
                     return "its process fell silent"
                 continue
             except OSError as error:
-                return f"its process could not be heard: {error.strerror}"
+                return f"nothing could be received from its process: {error.strerror}"
             if not data:
                 code = self._code_of(process)
                 return f"its process ended ({code})"
@@ -199,7 +199,7 @@ class Front:
                 for number, payload in frames.feed(data):
                     self._hear(link, number, payload)
             except (Broken, msgspec.MsgspecError) as error:
-                return f"its process said what is no request ({error})"
+                return f"its process sent what is not a request ({error})"
 
     def _code_of(self, process: "subprocess.Popen[bytes]") -> str:
         with suppress(subprocess.TimeoutExpired):

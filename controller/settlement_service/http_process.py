@@ -74,7 +74,7 @@ _decode: Callable[[bytes], CounterAnswer] = msgspec.json.Decoder(CounterAnswer).
 _ENGINE_GONE = refusal(
     503,
     "ENGINE",
-    "the engine has ended, and nobody knows here whether it is done; ask again with the same key",
+    "the engine has ended, and it is not known whether this was done; ask again with the same key",
 )
 
 

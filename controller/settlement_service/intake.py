@@ -162,7 +162,7 @@ class Intake:
         if outcome.seq == table.skip_seq:
             return self._skipping(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and wagers.begins_anew:
-            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins anew")
+            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins again")
         asked = self._in_names(work, table.name, wagers.asked_by(outcome))
         if not asked:
             return None

@@ -175,7 +175,7 @@ _OURS = (
     rf"(?P<path>\S+): sound: {_NUMBER} rows, {_NUMBER} outcomes",
     r"(?P<name>\S+): stopped",
     r"standard input has ended; what is under way is decided, then the table stops",
-    r"publishing did not end in time; what it did not tell waits in the outbox",
+    r"publishing did not end in time; what it did not send waits in the outbox",
     r"Traceback \(most recent call last\):",
 )
 _UNIT = r"(?P<unit>[\w-]+\.service)"

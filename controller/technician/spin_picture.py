@@ -206,7 +206,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
 def pocket_lines(seen: SpinSeen) -> Iterator[str]:
     """Yield what the rotor did and which pockets were read."""
     if seen.rotor_direction is None:
-        yield "no index pass in the spin told the rotor's direction"
+        yield "no index pass in the spin showed the rotor's direction"
     else:
         yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s a turn"
     if seen.reads:

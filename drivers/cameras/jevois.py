@@ -261,7 +261,8 @@ class JevoisCamera:
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a whole frame was heard."""
         self._tell(
-            now_us, self._health.trouble(now_us, "starting", "no whole frame heard yet", down=True, each=True)
+            now_us,
+            self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
         )
         return self._taken()
 

@@ -75,7 +75,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     ),
     "babbling": Cause(
         "a loose contact, a missing pull, a beam out of line, or interference",
-        "check the plug and the pull; the input is not listened to meanwhile",
+        "check the plug and the pull; the input is ignored until then",
         "when it has been calm for a second",
     ),
     "stuck": Cause(
@@ -214,7 +214,7 @@ class GpioDevice(ABC):
         if self.lines and now_us - self._heard_us >= SILENT_US:
             self._heard_us = now_us
             self._reopen = True
-            told += self.closed(now_us, "silent", f"no level was told for {SILENT_US / 1e6:g} s")
+            told += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return told
 
     def next_deadline(self) -> int | None:

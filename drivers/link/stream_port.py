@@ -127,7 +127,7 @@ class PipePort:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
         if not stat.S_ISFIFO(os.fstat(fd).st_mode):
             os.close(fd)
-            raise PortError("port_fault", f"{self.path} is no named pipe")
+            raise PortError("port_fault", f"{self.path} is not a named pipe")
         self._fd = fd
         return self.path
 

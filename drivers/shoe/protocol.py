@@ -99,7 +99,7 @@ class ShoeProtocol:
                 events += self._first(code, whole=not dropped)
             elif dropped or not code.isascii() or not (code.isprintable() or not code):
                 self.unreadable += 1
-                events.append(self._doubt("a line that is no code"))
+                events.append(self._doubt("a line that is not a code"))
             elif code:
                 events += self._hear(now_us, code)
         return events

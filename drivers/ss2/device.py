@@ -165,7 +165,7 @@ class Ss2Wheel:
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a status frame was heard."""
-        self._lose(now_us, "starting", "no status frame heard yet")
+        self._lose(now_us, "starting", "no status frame received yet")
         return self._taken()
 
     def opened(self, now_us: int) -> list[AnyReading]:

@@ -102,7 +102,7 @@ WRONG = {
     "a socket in a mistyped folder": (["--socket", "{0}/rnu/control"], ["found no folder {0}/rnu"]),
     "a socket at a file's place": (
         ["--socket", "{0}/file"],
-        ["--socket {0}/file: found a file that is no s"],
+        ["--socket {0}/file: found a file that is not a s"],
     ),
     "a socket of a longer path than may be": (["--socket", "/tmp/" + "x" * 200], ["a path of 205 bytes"]),
     "readings in a mistyped folder": (["--readings", "{0}/rnu/in"], ["found no folder {0}/rnu"]),
@@ -212,7 +212,7 @@ def test_a_user_who_may_not_write_there_is_refused() -> None:
     )
     assert "--journal /etc: found /etc, which this user may not write to" in done.stdout, done.stderr
     assert "--socket /etc: found /etc, which this user may not write to" in done.stdout
-    assert f"--socket-group: found group {mine!r}, of which this user is no member" in done.stdout
+    assert f"--socket-group: found group {mine!r}, of which this user is not a member" in done.stdout
 
 
 MOMENTS = (

@@ -88,7 +88,7 @@ def test_what_is_no_request_ends_the_run(
     until(lambda: liar.runs > 2, "another run")
     front.stop()
     liar.close()
-    assert "said what is no request" in said[0]
+    assert "sent what is not a request" in said[0]
     assert not front.ready
 
 

@@ -189,7 +189,9 @@ class Spins(WheelSpins):
         if not attempts.open:
             return self._launches.turn_away_late(reading)
         if 0 < attempts.began_us - reading.t <= NO_BALL_US:
-            attempts.came_late(f"a beam of {reading.dev} was cut before the table played, and told too late")
+            attempts.came_late(
+                f"a beam of {reading.dev} was cut before the table played, and reported too late"
+            )
         return False
 
     def launch_seen(self, t: int) -> None:

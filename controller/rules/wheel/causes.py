@@ -332,7 +332,7 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     if ball is None or ball.direction is not None:
         return None
     beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
-    return case.reason("missing_reading", f"beams {beams} alone can't tell which way the ball ran")
+    return case.reason("missing_reading", f"beams {beams} alone does not show which way the ball ran")
 
 
 def revolutions_unclear(case: Case) -> Reason | None:
@@ -345,7 +345,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
         return None
     silence = ""
     if ball.silent_s:
-        silence = f"; then no beam heard it for {ball.silent_s:.1f} s before the drop"
+        silence = f"; then no beam detected it for {ball.silent_s:.1f} s before the drop"
     elif ball.silent_at_us is not None:
         silence = " since the beams that work had fallen silent for more than a turn"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
@@ -357,7 +357,7 @@ def fell_silent(case: Case) -> Reason | None:
     if ball is None or not ball.silent_s or ball.turns_from < case.rules.min_revolutions:
         return None
     return case.reason(
-        "missing_reading", f"no beam heard the ball for {ball.silent_s:.1f} s before it left the track"
+        "missing_reading", f"no beam detected the ball for {ball.silent_s:.1f} s before it left the track"
     )
 
 

@@ -214,7 +214,8 @@ class WheelWord:
         games = games_between(before, word)
         self._number = _number(word) if games == 1 else None
         unseen = games - (before.state == NUMBER)
-        said = f"{unseen} game{'s were' if unseen > 1 else ' was'} played while the wheel was not heard"
+        one = "games were" if unseen > 1 else "game was"
+        said = f"{unseen} {one} played while nothing was received from the wheel"
         self._doubt("missing_reading", f"{said}: it went on from {_game(before)} to {_game(word)}", word)
         self.decided_by = word
 
@@ -236,13 +237,15 @@ class WheelWord:
             said = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(word)}"
             self._doubt("missing_reading", f"{said}: its change from 4 to 5 was not witnessed", word)
         elif word.unheard_ms:
-            silent = f"the wheel was not heard for {word.unheard_ms / 1000:.1f} s before its number"
+            silent = (
+                f"nothing was received from the wheel for {word.unheard_ms / 1000:.1f} s before its number"
+            )
             self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", word)
         if word.flags:
             self._doubt("conflict", f"the number came with the warning flags {word.flags:X}", word)
         if self._number not in self._pockets:
             shown = "no number" if self._number is None else f"number {self._number!r}"
-            self._doubt("conflict", f"the wheel showed {shown}, which is no pocket of it", word)
+            self._doubt("conflict", f"the wheel showed {shown}, which is not one of its pockets", word)
         if self._announced is not None and self._announced != self._number:
             said = f"the wheel announced {self._announced} and then showed {self._number}"
             self._doubt("conflict", said, word)
@@ -296,7 +299,7 @@ class WheelWord:
     def _find_rotor_faults(self, word: WheelStatus) -> None:
         speed = word.rotor_rpm_x10
         if speed is not None and not 0 < speed <= FASTEST_RPM_X10:
-            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not to be believed", word)
+            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not plausible", word)
         if word.direction is None:
             return
         if self._turning is None:
@@ -332,7 +335,11 @@ class WheelWord:
         unseen = first is not None and first.state == NO_MORE_BETS and before is not None
         if not unseen:
             return []
-        return [Notice(code="state_unseen", seen="the wheel was not heard while the ball was in the rim")]
+        return [
+            Notice(
+                code="state_unseen", seen="nothing was received from the wheel while the ball was in the rim"
+            )
+        ]
 
     def _last_said(self) -> str:
         if self._last is None:

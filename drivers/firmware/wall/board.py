@@ -128,7 +128,7 @@ class Wall(Board):
         self.arrivals = []
         deaf = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
         if deaf:
-            return False, "sensors that do not hear the pulse, from 0 on: " + ",".join(deaf)
+            return False, "sensors that do not detect the pulse, from 0 on: " + ",".join(deaf)
         return self.measured(first, last_us - began_us)
 
     def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:

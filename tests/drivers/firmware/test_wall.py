@@ -173,4 +173,4 @@ def test_a_deaf_sensor_fails_the_self_test(bench: Maker) -> None:
         wall.drive(edge[0], edge[1], after_us=edge[2] + 10_000)
     wall.until(lambda reading: isinstance(reading, WallImpact | DeviceDown))
     answer = wall.device.answers[0]
-    assert (answer.ok, answer.says) == (False, "sensors that do not hear the pulse, from 0 on: 2")
+    assert (answer.ok, answer.says) == (False, "sensors that do not detect the pulse, from 0 on: 2")

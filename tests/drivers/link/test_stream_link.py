@@ -125,7 +125,7 @@ class TestAPipe:
         port = PipePort(str(tmp_path / "file"))
         before = open_files()
         for _ in range(20):
-            with pytest.raises(PortError, match="is no named pipe"):
+            with pytest.raises(PortError, match="is not a named pipe"):
                 port.open()
         assert open_files() < before + 20
         port.dispose()

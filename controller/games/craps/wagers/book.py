@@ -80,7 +80,7 @@ class CrapsBook(Book):
             case NoRoll():
                 return []
             case _:
-                raise TypeError(f"{type(request).__name__} is no request of a craps table")
+                raise TypeError(f"{type(request).__name__} is not a request of a craps table")
 
     def finish(self) -> list[Line]:
         """Return a line for each bet that nothing decided."""

@@ -85,7 +85,7 @@ _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
 _ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; buy in the next game")
 _STAYS = Refusal("H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided")
 _UNKNOWN = Refusal(BOOK_ID, "no card of this id is in the game; name one that was bought and is not decided")
-_TWICE = Refusal(BOOK_ID, "a card of this id was bought before; give each card an id of its own")
+_TWICE = Refusal(BOOK_ID, "a card of this id was bought before; give each card its own id")
 _RUNNING = Refusal(
     "H-CLOSE-1", "a game is under way; play it to its end, or void it, before the hours of operation end"
 )
@@ -220,7 +220,7 @@ class HighRollerBook(Book):
             case End():
                 return self._end(request.players)
             case _:
-                raise TypeError(f"{type(request).__name__} is no request of a High Roller table")
+                raise TypeError(f"{type(request).__name__} is not a request of a High Roller table")
 
     def finish(self) -> list[Line]:
         """Return a line for each card of a game that is not decided, in the order they were bought."""

@@ -65,7 +65,7 @@ _FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen u
 _UNKNOWN = Refusal(
     BOOK_ID, "no bet of this id is on the layout; name one that was accepted and is not decided"
 )
-_TWICE = Refusal(BOOK_ID, "a bet of this id was accepted before; give each bet an id of its own")
+_TWICE = Refusal(BOOK_ID, "a bet of this id was accepted before; give each bet its own id")
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class RouletteBook(Book):
                 # The bets stand for the next spin, or are taken back before it (!R-7).
                 self._closed = False
             case _:
-                raise TypeError(f"{type(request).__name__} is no request of a roulette table")
+                raise TypeError(f"{type(request).__name__} is not a request of a roulette table")
         return []
 
     def finish(self) -> list[Line]:

@@ -58,7 +58,7 @@ _STANDS = Refusal(
     "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, only a void hands it back"
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager of this id is up; name one that was accepted and is not decided")
-_TWICE = Refusal(BOOK_ID, "a wager of this id was accepted before; give each wager an id of its own")
+_TWICE = Refusal(BOOK_ID, "a wager of this id was accepted before; give each wager its own id")
 _BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are those of Ante Bonus lines; give another")
 _LATE = Refusal("T-DEAL-2", "no more bets, the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
@@ -116,7 +116,7 @@ class ThreeCardBook(Book):
             case Void():
                 return self._void(f"T-IRR-1: {request.reason or 'the deal is void'}")
             case _:
-                raise TypeError(f"{type(request).__name__} is no request of a Three Card Poker table")
+                raise TypeError(f"{type(request).__name__} is not a request of a Three Card Poker table")
         return []
 
     def finish(self) -> list[Line]:
