@@ -14,7 +14,7 @@ from controller.app.service import Watchdog
 from controller.model.outcomes import Outcome
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.settlement_service.desk import Asking, Caller, RequestDesk
-from controller.settlement_service.within import EngineWithin
+from controller.settlement_service.embedded import EngineWithin
 from tests.app.house import House, live_of, play, unlocked
 from tests.app.rig import until
 from tests.scenes import SECOND_US, says, throw
