@@ -63,7 +63,7 @@ def test_what_was_recorded_replays_to_what_the_table_told(table: Table, tmp_path
 def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path) -> None:
     process = begins(table, tmp_path / "none.jsonl", "--seconds", "1")
     _, said = process.communicate()
-    assert (process.returncode, said) == (1, "tablectl: nothing was played, so nothing is written\n")
+    assert (process.returncode, said) == (1, "tablectl: nothing was played; nothing was written\n")
     assert not (tmp_path / "none.jsonl").exists()
 
 
