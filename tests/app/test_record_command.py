@@ -42,7 +42,7 @@ def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "controller.cli.main", "record", str(out), *limit, *where]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("tablectl: records from #")
+    assert process.stderr.readline().startswith("tablectl: recording from #")
     return process
 
 
