@@ -110,6 +110,23 @@ def test_a_console_that_is_opened_in_mid_review_has_its_keys(screens: Screens, s
     ann.is_told(f"Roll {roll}: No Roll")
 
 
+def test_a_key_that_the_page_came_with_is_still_that_key_once_the_page_is_fed(
+    screens: Screens, sign_in: SignIn
+) -> None:
+    unsure(screens)
+    ann = sign_in("ann")
+    ann.page.add_init_script(
+        "document.addEventListener('DOMContentLoaded', () => {"
+        " const keys = document.querySelectorAll('#ruling button');"
+        " for (const key of keys) key.dataset.cameWith = 'the page'; })"
+    )
+    ann.page.reload()
+    expect(ann.page.locator("body[data-fed]")).to_be_attached()
+    keys = ann.page.locator("#ruling button")
+    assert keys.count() > 0
+    expect(ann.page.locator("#ruling button[data-came-with]")).to_have_count(keys.count())
+
+
 def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) -> None:
     unsure(screens)
     cleo, tom = sign_in("cleo"), sign_in("tom")

@@ -4,7 +4,15 @@
 (() => {
   const url = document.querySelector("[data-events]")?.dataset.events ?? "/events";
   const lost = document.getElementById("lost");
+  const shown = new Map([...document.querySelectorAll("[data-panel]")].map((one) => [one.dataset.panel, one.innerHTML]));
   let source = null;
+
+  // HTML as the browser itself writes it, so that it compares with what a page came with.
+  function written(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    return template.innerHTML;
+  }
 
   function place({ form, name, value }) {
     return JSON.stringify([form.dataset.word, form.dataset.what, name, value]);
@@ -13,6 +21,9 @@
   function put(name, html) {
     const panel = document.querySelector(`[data-panel="${name}"]`);
     if (!panel) return;
+    const fresh = written(html);
+    if (shown.get(name) === fresh) return; // a touch under way is not lost to a key that is replaced by its like
+    shown.set(name, fresh);
     const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
     const chosen = [...panel.querySelectorAll("form.word input")].filter((one) => one.checked !== one.defaultChecked)
       .map((one) => [place(one), one.checked]);
