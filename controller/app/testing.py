@@ -31,6 +31,10 @@ TURN_S = 0.05
 """Interval at which the client's own requests are polled."""
 BEGINS_WITHIN_US = 10_000_000
 """Test mode is on once what came before has been judged; later than this it was refused."""
+NOTICED_S = 1.0
+"""It is noticed within a turn that a client is gone; a busy machine takes longer."""
+ENDS_WITHIN_S = 10.0
+"""The table's way out of test mode: what came before has to be judged first."""
 LONGEST_US = 3_600_000_000
 """An hour: a test that was left behind ends by itself."""
 Note = Callable[[str], None]
@@ -44,6 +48,8 @@ class Tests:
         """Test this table."""
         self._daemon = daemon
         self._one = Lock()
+        self._ending = False
+        """Whether the test that holds the lock is over but for the table's way out of test mode."""
         self._pause = Event()
 
     def hold(
@@ -57,7 +63,7 @@ class Tests:
         stopping: Callable[[], bool],
     ) -> None:
         """Carry readings out and requests in until the client is gone; raises OSError with its connection."""
-        if not self._one.acquire(blocking=False):
+        if not self._take_turn():
             connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
         try:
@@ -72,6 +78,12 @@ class Tests:
                 note("test end")
         finally:
             self._one.release()
+
+    def _take_turn(self) -> bool:
+        """Wait for a test that is just ending; return False if another goes on."""
+        return self._one.acquire(timeout=NOTICED_S) or (
+            self._ending and self._one.acquire(timeout=ENDS_WITHIN_S)
+        )
 
     def note_result(self, tested: TestResult) -> None:
         """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
@@ -113,8 +125,13 @@ class Tests:
                     connection.sendall(refusal("ended", "test mode was switched off"))
                     return
         finally:
+            self._ending = True
             daemon.hub.leave(watcher)
-            self._end(live, who, begun=begun, stopping=stopping())
+            try:
+                self._end(live, who, begun=begun, stopping=stopping())
+                self._await_end(live, stopping)
+            finally:
+                self._ending = False
 
     def _end(self, live: RunningTable, who: str, *, begun: bool, stopping: bool) -> None:
         """Leave test mode, unless that has happened already, and restore every lamp."""
@@ -130,6 +147,14 @@ class Tests:
             daemon.inlet.post(
                 Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
             )
+
+    def _await_end(self, live: RunningTable, stopping: Callable[[], bool]) -> None:
+        """Wait until the table is out of test mode, so that the next test can begin at once."""
+        since_us = self._daemon.monotonic.now_us()
+        while live.core.view.testing and self._daemon.live is live and not stopping():
+            if self._daemon.monotonic.now_us() - since_us > ENDS_WITHIN_S * 1_000_000:
+                return
+            self._pause.wait(TURN_S)
 
     def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
         """Switch test mode; a full inlet is no reason to stay in it."""

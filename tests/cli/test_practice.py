@@ -413,7 +413,7 @@ def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path:
         )
         for number in (1, 2):
             terminal.type("\n")
-            text = terminal.until(times("Enter goes on", number))
+            text = terminal.until(times("press Enter to continue", number))
             (seen,) = re.findall(r"You see: ([^.]*)\.", text)[-1:]
             dice = re.search(r"(\d) (\d)", seen)
             rule_until_right(terminal, f"set_dice {dice[1]} {dice[2]}" if dice else "no_roll", number)

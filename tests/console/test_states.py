@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
+from playwright.sync_api import Browser, Error, Locator, Page, Request, Route, expect
 
 from controller.console.feed import Now
 from controller.console.seen import (
@@ -575,18 +576,21 @@ def test_no_key_bears_a_word_that_does_not_tell(browser: Browser, state: str, wo
 def test_what_is_chosen_stays_chosen_when_the_page_is_fed_meanwhile(browser: Browser) -> None:
     page = drawn(browser, STATES["cards are sold, all have bought"])
     streams: list[Route] = []
+    fed: dict[str, str] = {}
 
-    def hold(route: Route) -> None:
-        streams.append(route)
+    def feed(route: Route) -> None:
+        body = f"data: {json.dumps(fed)}\n\n"
+        with suppress(Error):  # The stream of the page before this one is gone.
+            route.fulfill(body=body, content_type="text/event-stream")
 
-    page.route("**/events", hold)
-    with page.expect_request("**/events"):
-        page.reload()
+    page.route("**/events", lambda route: feed(route) if fed else streams.append(route))
+    page.reload()
     form = page.locator("form[data-word=buy]")
     form.locator('input[name="seat"][value="3"]').tap()
     form.locator('input[name="count"][value="2"]').tap()
-    fed = {"now": page.locator("#now").inner_html()}
-    streams[0].fulfill(body=f"data: {json.dumps(fed)}\n\n", content_type="text/event-stream")
+    fed["now"] = page.locator("#now").inner_html()
+    for stream in streams:
+        feed(stream)
     expect(page.locator("body")).to_have_attribute("data-fed", "1")
     expect(form.locator(".submit")).to_have_text("Sell seat 3, 2")
     expect(form.locator(".submit")).to_be_enabled()

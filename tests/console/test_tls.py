@@ -132,7 +132,7 @@ def test_plain_http_gets_no_page_there_and_is_told_why(
             plain.request("GET", "/display")
             answer = plain.getresponse()
             assert answer.status == 400
-            assert b"ask for https://" in answer.read()
+            assert b"use https://" in answer.read()
     with closing(connected(served, certificate)) as browser:
         browser.request("GET", "/display")
         assert browser.getresponse().status == 200

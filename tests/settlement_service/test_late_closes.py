@@ -94,7 +94,7 @@ def test_what_was_taken_back_is_told_to_player_and_staff_and_is_in_no_margin(whe
     assert [alarm.code for alarm in views.alarms()] == ["bets_struck"]
     (shown,) = views.results("ann", 10)
     assert "void" in str(shown)
-    assert "seen late" in str(shown)
+    assert "detected late" in str(shown)
     assert [r.wager_to_close_ms for r in views.rounds(wheel.table.name, 10)] == [None]
     wheel.engine.release(wheel.table.name, "bob", refund=False)
     assert views.alarms() == []

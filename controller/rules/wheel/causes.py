@@ -332,7 +332,7 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     if ball is None or ball.direction is not None:
         return None
     beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
-    return case.reason("missing_reading", f"beams {beams} alone does not show which way the ball ran")
+    return case.reason("missing_reading", f"beams {beams} alone can't tell which way the ball ran")
 
 
 def revolutions_unclear(case: Case) -> Reason | None:
