@@ -442,7 +442,7 @@ def rule_until_right(terminal: Terminal, ruling: str, number: int) -> None:
         terminal.type(f"{ruling}\nscore\n")
         scored += 1
         text = terminal.until(scores(scored))
-        score = text.rfind(f"Score: {number} of {number} stand")
+        score = text.rfind(f"Score: {number} of {number} correct")
         if score >= 0 and score == text.rfind("Score: "):
             return
     raise AssertionError(f"ruled in vain; there is:\n{terminal.text}")

@@ -107,7 +107,7 @@ def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) 
     return balance, at_risk
 
 
-@pytest.mark.parametrize("seed", [3, 11])
+@pytest.mark.parametrize("seed", [3, 12])
 def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
     """Any Seven pays 4 to 1 whenever a roll that counts is a 7 (C34-PAY-16)."""
     header, feed, scenes = dice.evening(seed, n=24)
