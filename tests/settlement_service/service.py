@@ -28,7 +28,7 @@ class Service:
     signs: bool = True
     """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
-    anew: bool = False
+    anew: bool = True
     """Each life is an interpreter of its own, of whatever release it finds first."""
     process: "subprocess.Popen[bytes] | Forked | None" = None
     systemd: socket.socket | None = None
