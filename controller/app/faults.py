@@ -104,10 +104,10 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console says the same word again and again, as no person does",
+        "a console sends the same input again and again, as no person does",
         "a button that sticks or bounces, or something that lies on it",
         "free the button or unplug the console; until then use `tablectl input` or a screen",
-        "automatically, 10 s after the last such word",
+        "automatically, 10 s after the last such input",
     ),
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
@@ -130,7 +130,7 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the settings read back are the approved ones",
     ),
     "device_doubtful": FaultKind(
-        "a wheel reports what can't be so; spins that rest on it go to review",
+        "a wheel reports something impossible; spins that rest on it go to review",
         "one of its settings was changed, or a part of it fails",
         "`tablectl devices DEVICE` shows what it reports; its page in docs/devices says what to do",
         "automatically, once what it reports is right again",

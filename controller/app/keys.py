@@ -148,7 +148,7 @@ def _take_place(made: Path, path: Path) -> None:
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """Be the only command that changes keys beside this one; raises KeyFault where another is at work."""
+    """Hold the lock on changes to this key's folder; raises KeyFault if another command has it."""
     try:
         with alone_in(path.parent):
             yield

@@ -25,7 +25,7 @@ class Cameras:
     """The cameras of a device, by their rigs."""
 
     def __init__(self, rigs: Sequence[Rig]) -> None:
-        """Take one rig, or two; raises CameraInputError for two that can't be one device."""
+        """Prepare one rig, or two as one device; raises CameraInputError if two can't be one device."""
         self._rigs = tuple(rigs)
         self._lives = tuple(Live(rig.file.source) for rig in rigs)
         self.name = rigs[0].file.camera

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -158,6 +159,12 @@ def run(arguments: argparse.Namespace) -> int:
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
+    except BrokenProcessPool:
+        say(
+            "found a process of the replay killed, expected it to end by itself: the memory may be too small;"
+            " replay fewer at a time with --workers 1"
+        )
+        return FAILED
     return OK if expected is None else _check(outcomes, expected, arguments.check)
 
 

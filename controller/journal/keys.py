@@ -160,7 +160,7 @@ def _new_file(path: Path) -> tuple[int, bool]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Be the only command that changes keys in a folder; raises BlockingIOError where another does."""
+    """Hold the lock on changes to the keys of a folder; raises BlockingIOError if another command has it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

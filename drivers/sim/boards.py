@@ -152,7 +152,7 @@ class Board:
         self._tell_switches(now_us)
 
     def _tell_switches(self, now_us: int) -> None:
-        """Tell a table that has begun to listen how the switches stand, as a real board does."""
+        """Report the switches' states to a table that has just connected, as a real board does."""
         listens = self._end.pings >= FIRST_PINGS
         if listens and not self._greeted:
             for switch in tuple(self._switches.values()):

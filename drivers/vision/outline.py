@@ -52,7 +52,7 @@ class Outlines:
     """Outlines of dice as one rig sees them in a part of a still."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
-        """Take the still's zoom, the part's left upper corner in it, and a die's edge in its pixels."""
+        """Prepare for part of a still: its zoom, its upper left corner `low` and a die's edge, in pixels."""
         self._rig = rig
         self._zoom = zoom
         self._low = np.asarray(low, float)

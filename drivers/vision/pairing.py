@@ -84,7 +84,7 @@ class Pair:
     """Two cameras' readings in, one camera's out."""
 
     def __init__(self, first: Rig, second: Rig) -> None:
-        """Take both rigs; raises RigError where one does not know its camera's place."""
+        """Pair two rigs; raises RigError if one does not know its camera's place."""
         for rig in (first, second):
             if not rig.knows_its_place:
                 raise RigError(

@@ -32,7 +32,7 @@ RECORDING = "recordings"
 
 
 def table_in(folder: Path) -> House:
-    """Give a table with its engine in its own process, and its files in this folder."""
+    """Return a table with its engine in its own process, and its files in this folder."""
     one = House(folder, Options(journal=folder / "journal", socket=folder / "control", table="craps"))
     one.options = replace(one.options, self_test_devices=False)
     one.engine = lambda asked: EngineWithin(asked, lambda: 0, lambda: "0" * 32)

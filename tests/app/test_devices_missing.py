@@ -125,7 +125,7 @@ def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker
     assert (fault.code, fault.where, fault.found) == (
         "button_stuck",
         "console",
-        f"no_roll said {STICKS_AFTER} times without a pause",
+        f"no_roll sent {STICKS_AFTER} times without a pause",
     )
     assert live_of(daemon).core.view.state.lock == "locked"
     daemon.clock.reach(says[-1].t + FREE_AFTER_US + 1_000_000)
@@ -133,6 +133,20 @@ def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker
     assert daemon.faults.present == ()
     live_of(daemon).test()
     unlocked(daemon)
+
+
+def test_many_seats_that_press_at_once_are_no_stuck_button(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    start = daemon.clock.now_us()
+    play(
+        daemon,
+        [
+            Input(t=start + press * 50_000, dev="console", name="buy", by="player", seat=str(press % 14 + 1))
+            for press in range(2 * STICKS_AFTER)
+        ],
+    )
+    assert daemon.faults.present == ()
 
 
 def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(house: HouseMaker) -> None:

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from controller.cli import replay as replay_command
 from controller.cli.main import main
 
 Fields = dict[str, object]
@@ -291,6 +294,16 @@ class TestSeveralLogs:
     def test_standard_input_is_no_piece_of_many(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["replay", str(log), "-"]) == 2
         assert "found standard input among other logs, expected it alone" in capsys.readouterr().err
+
+    def test_a_worker_that_is_killed_ends_it_with_what_to_do(
+        self, log: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(replay_command, "_replayed", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        assert main(["replay", str(log), str(log)]) == 1
+        told = capfd.readouterr()
+        assert told.out == ""
+        assert "found a process of the replay killed" in told.err
+        assert "--workers 1" in told.err
 
     def test_a_replay_that_is_stopped_leaves_no_process(self) -> None:
         command = [sys.executable, "-m", "controller.cli.main", "replay", *self.logs() * 40, "--json"]
