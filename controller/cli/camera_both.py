@@ -94,7 +94,7 @@ def merged(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
                 put((camera, t_us, picture))
                 if stopped.is_set():
                     return
-        except CameraInputError as error:
+        except Exception as error:  # noqa: BLE001 raised by `merged`: a dead thread would be a camera that hangs
             put(error)
         put(None)
 

@@ -46,6 +46,14 @@ def test_a_source_that_is_not_there_ends_both() -> None:
         list(merged([broken(), endless()]))
 
 
+def test_a_source_that_fails_in_its_thread_ends_both() -> None:
+    def frame(t_us: int) -> tuple[int, Array]:
+        return 1 // t_us, PICTURE
+
+    with pytest.raises(ZeroDivisionError):
+        list(merged([map(frame, [1, 0, 1]), source(*range(1, 20_000))]))
+
+
 def test_a_second_camera_without_a_lens_is_refused_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
