@@ -14,9 +14,14 @@ FREE_AFTER_US = 10_000_000
 """A button is free again once it has been silent for this long."""
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 class _Pressed(NamedTuple):
     times: int
     last_us: int
+    duty: str
+    """Under which a fault of this button is active."""
 
 
 class Buttons:
@@ -25,26 +30,27 @@ class Buttons:
     def __init__(self, faults: ActiveFaults) -> None:
         """Report each button that sticks as a fault."""
         self._faults = faults
-        self._pressed: dict[Input, _Pressed] = {}
+        self._pressed: dict[bytes, _Pressed] = {}
         """By the whole input without its times: many seats that press at once are not one button."""
 
     def saw(self, said: Input, now_us: int) -> None:
         """Record an input of a console."""
-        key = msgspec.structs.replace(said, t=0, arrived=None)
+        key = _encode(msgspec.structs.replace(said, t=0, arrived=None))
         before = self._pressed.get(key)
         again = before is not None and now_us - before.last_us <= AGAIN_US
         count = before.times + 1 if before is not None and again else 1
-        self._pressed[key] = _Pressed(count, now_us)
+        duty = _duty(said)
+        self._pressed[key] = _Pressed(count, now_us, duty)
         if count >= STICKS_AFTER:
             found = f"{said.name} sent {count} times without a pause"
-            self._faults.began(Fault("button_stuck", said.dev, found), _duty(key))
+            self._faults.began(Fault("button_stuck", said.dev, found), duty)
 
     def look(self, now_us: int) -> None:
         """Clear what has been silent for a while."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:
                 del self._pressed[key]
-                self._faults.over("button_stuck", _duty(key))
+                self._faults.over("button_stuck", pressed.duty)
 
 
 def _duty(pressed: Input) -> str:
