@@ -51,7 +51,7 @@ class EdgeLines:
 
 @dataclass(frozen=True, slots=True)
 class PanelLines:
-    """Contacts, lamps and a buzzer on a chip's lines: through gpiozero."""
+    """Contacts, lamps and a buzzer on a chip's lines: edges of the kernel, and gpiozero's outputs."""
 
     chip: str
     inputs: Mapping[str, InputSetup]

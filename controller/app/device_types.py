@@ -69,7 +69,7 @@ class Kind(DeviceKind):
         yield from self.family.claims(settings)
 
     def wrong(self, settings: object, folder: Path) -> Iterator[Wrong]:
-        """Find ports whose names may mean another device tomorrow, and what this machine does not have."""
+        """Find ports whose names may mean another device tomorrow, and libraries that are not installed."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
             yield from _port_mistakes(address.name)
@@ -77,7 +77,7 @@ class Kind(DeviceKind):
             try:
                 check_hardware(address)
             except PortError as error:
-                expected = "a chip of this machine, with the hardware extra installed"
+                expected = "a machine with the hardware extra installed"
                 yield Wrong(("chip",), f"{address.chip} ({error})", expected, f"docs/devices/{self.name}.md")
         if isinstance(settings, Keyed):
             yield from _key_mistakes(settings, folder, here=self.here)

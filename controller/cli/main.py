@@ -198,7 +198,6 @@ _EXTRA_OF: Mapping[str, str] = {
     "serial": "hardware",
     "gpiozero": "hardware",
     "gpiod": "hardware",
-    "lgpio": "hardware",
     "paho": "mqtt",
     "fastapi": "settlement",
     "psycopg": "settlement",

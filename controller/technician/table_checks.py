@@ -80,13 +80,12 @@ def ports(settings: TableSettings, root: Path) -> Iterator[Finding]:
     for name, device in settings.devices.items():
         port = getattr(device.settings, "port", None)
         chip = getattr(device.settings, "chip", None)
-        factory = getattr(device.settings, "factory", None)
         if isinstance(port, str):
             yield _port(f"device {name}", root, port)
         elif isinstance(chip, str):
             yield _chip(f"device {name}", root, chip)
-        if isinstance(factory, str):
-            yield _factory(f"device {name}", factory)
+        if hasattr(device.settings, "factory"):
+            yield _panel_libraries(f"device {name}")
 
 
 def _port(about: str, root: Path, port: str) -> Finding:
@@ -125,12 +124,13 @@ def _chip(about: str, root: Path, label: str) -> Finding:
     return Finding("ok", about, f"{chip.path} is {label}")
 
 
-def _factory(about: str, factory: str) -> Finding:
-    """Check that the pin factory is installed; importing it would create its pipe and start its thread."""
-    if find_spec(factory) is None:
-        says = f"found no package {factory}, expected it for the pin factory {factory}"
+def _panel_libraries(about: str) -> Finding:
+    """Check that what a panel's lines need is installed."""
+    missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
+    if missing:
+        says = f"found no package {missing[0]}, expected it for a panel's lines"
         return Finding("fault", about, says, "make tools, or pip install '.[hardware]'")
-    return Finding("ok", about, f"pin factory {factory}: installed")
+    return Finding("ok", about, "gpiod and gpiozero: installed")
 
 
 def broker(publish: PublishSettings) -> Iterator[Finding]:

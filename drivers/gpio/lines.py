@@ -23,11 +23,6 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "install it with: pip install 'table-controller[hardware]'",
         "when the service is started again",
     ),
-    "no_factory": Cause(
-        "the pin factory can't work on this machine; another one is never taken in its place",
-        "look at what it said; check that the chip exists (gpiodetect) and the user is in group gpio",
-        _OPEN,
-    ),
     "no_chip": Cause(
         "the table's file names the chip of another Raspberry Pi",
         "write the label that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or pinctrl-rp1 (Pi 5)",
@@ -37,11 +32,6 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "the chip has no such line, or can't pull it as the table's file says",
         "compare the line and its pull with the device's page",
         _OPEN,
-    ),
-    "no_folder": Cause(
-        "lgpio makes a pipe named .lgd-nfy0 in the working directory, which can't be written to",
-        "set WorkingDirectory=/run/table in the unit, then start the service again",
-        "when the service is started again",
     ),
     "line_busy": Cause(
         "another program, or a kernel driver of an overlay, has the line",

@@ -150,10 +150,14 @@ class PanelOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSettings:
-    """A `gpio-panel` device: buttons, switches, lamps and buzzer through gpiozero."""
+    """A `gpio-panel` device: buttons, switches, lamps and buzzer.
+
+    `factory` says whose requests the lines are: gpiod's. A table of release 0.2 says lgpio, which polled for
+    edges; it is taken for gpiod.
+    """
 
     chip: ChipLabel
-    factory: Literal["lgpio"]
+    factory: Literal["gpiod", "lgpio"]
     inputs: Mapping[str, PanelInput] = field(default_factory=dict)
     outputs: Mapping[str, PanelOutput] = field(default_factory=dict)
 
@@ -253,11 +257,8 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
 
 def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
     factory: str = settings.factory
-    if factory != "lgpio":
-        yield (
-            f"factory: found {factory!r}, expected lgpio: the one pin factory that works on a "
-            "Raspberry Pi 4 and 5"
-        )
+    if factory not in ("gpiod", "lgpio"):
+        yield f"factory: found {factory!r}, expected gpiod, which works on a Raspberry Pi 4 and 5"
     for key, read in settings.inputs.items():
         yield from _panel_input_mistakes(f"inputs.{key}", read)
     for key, output in settings.outputs.items():

@@ -6,9 +6,9 @@ here.
 
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 
-from drivers.link.gpio_edges import find_chip
 from drivers.link.link import PortError
 from drivers.wiring import EdgeLines, PanelLines
 
@@ -83,19 +83,17 @@ def _lacks_serial(name: str, root: Path) -> bool:
 
 
 def check_hardware(address: EdgeLines | PanelLines) -> None:
-    """Check at the start that this machine can have such lines at all.
+    """Check at the start that the libraries for such lines are installed.
 
-    Raises PortError where it can't (no_library, no_chip, no_folder, no_factory, no_permission): the table's
-    file, unit or installation must be corrected first, and another pin factory is never taken instead.
+    A chip or a line that is not there is no reason not to start: the device is down and tried again, as one
+    at a serial port is.
+
+    Raises:
+        PortError: `no_library`, with what is missing.
     """
-    panel = isinstance(address, PanelLines)
     try:
-        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - a table without GPIO needs none
-
-        if panel:
-            from drivers.link.gpio_panel import lgpio_pins  # noqa: PLC0415 - as above
+        import_module("drivers.link.gpio_kernel")
+        if isinstance(address, PanelLines):
+            import_module("drivers.link.gpio_panel")
     except ImportError as error:
         raise PortError("no_library", f"GPIO: {error}") from error
-    chip = find_chip(address.chip, chips_of_machine)
-    if panel:
-        lgpio_pins(chip)

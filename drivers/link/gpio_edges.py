@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 from drivers.link.link import PortError
@@ -22,11 +23,6 @@ class Chip:
 
     path: str
     label: str
-
-    @property
-    def number(self) -> int:
-        """Return N of /dev/gpiochipN, which is what lgpio asks for."""
-        return int(self.path.removeprefix("/dev/gpiochip"))
 
 
 Chips = Callable[[], Iterable[Chip]]
@@ -138,11 +134,7 @@ class EdgePort:
         self._poll = select.poll()
         self._poll.register(self._waker, select.POLLIN)
         try:
-            for name, setup in self._inputs.items():
-                line = self._take(chip, name, setup)
-                self._lines[setup.line] = line
-                self._by_fd[line.fileno()] = setup.line
-                self._poll.register(line.fileno(), select.POLLIN)
+            self._request_lines(chip)
         except PortError:
             self.close()
             raise
@@ -198,16 +190,24 @@ class EdgePort:
         self._waker = -1
         self._close_waker()
 
-    def _take(self, chip: Chip, name: str, setup: InputSetup) -> LineRequest:
+    def _request_lines(self, chip: Chip) -> None:
+        for name, setup in self._inputs.items():
+            line = self._request_named(chip, name, setup.line, partial(self._request, chip, setup))
+            self._lines[setup.line] = line
+            self._by_fd[line.fileno()] = setup.line
+            self._poll.register(line.fileno(), select.POLLIN)
+
+    def _request_named(self, chip: Chip, name: str, line: int, request: Callable[[], T]) -> T:
+        """Request a line; raise PortError with its name, and with its holder where another has it."""
         try:
-            return self._request(chip, setup)
+            return request()
         except ValueError as error:
-            raise PortError("no_line", f"{name}: GPIO{setup.line} of {chip.path}: {error}") from error
+            raise PortError("no_line", f"{name}: GPIO{line} of {chip.path}: {error}") from error
         except OSError as error:
             code = code_of(error)
             if code == "line_busy":
-                raise busy(chip, setup.line, name, self._holder) from error
-            raise PortError(code, f"{name}: GPIO{setup.line} of {chip.path}: {error.strerror}") from error
+                raise busy(chip, line, name, self._holder) from error
+            raise PortError(code, f"{name}: GPIO{line} of {chip.path}: {error.strerror}") from error
 
     def _edges(self, lines: list[int]) -> list[Edge]:
         """Return what has come on these lines, in the order in which it happened."""

@@ -4,7 +4,7 @@ import os
 from glob import glob
 
 import gpiod
-from gpiod.line import Bias, Clock, Direction, Edge
+from gpiod.line import Bias, Clock, Direction, Edge, Value
 
 from drivers.link.gpio_edges import Chip, KernelEdge, code_of
 from drivers.link.link import PortError
@@ -13,6 +13,7 @@ from drivers.wiring import InputSetup
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
 """The most that the kernel keeps for a request. By default it is 16 a line; then the oldest are dropped."""
+_LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
@@ -66,6 +67,37 @@ class GpiodLine:
     def release(self) -> None:
         """Release the line."""
         self._request.release()
+
+
+class GpiodOutput:
+    """One output line's request."""
+
+    def __init__(self, request: gpiod.LineRequest, line: int) -> None:
+        """Wrap a request of one line."""
+        self._request = request
+        self._line = line
+
+    def is_high(self) -> bool:
+        """Read the line."""
+        return self._request.get_value(self._line) is Value.ACTIVE
+
+    def drive(self, high: bool) -> None:
+        """Make the line high or low."""
+        self._request.set_value(self._line, _LEVEL[high])
+
+    def release(self) -> None:
+        """Release the line."""
+        self._request.release()
+
+
+def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
+    """Ask the kernel for an output, high or low from its first moment on.
+
+    Raises OSError, and ValueError for a line that the chip does not have.
+    """
+    settings = gpiod.LineSettings(direction=Direction.OUTPUT, output_value=_LEVEL[high])
+    with gpiod.Chip(chip.path) as opened:
+        return GpiodOutput(opened.request_lines({line: settings}, consumer=CONSUMER), line)
 
 
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:

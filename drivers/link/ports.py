@@ -36,7 +36,7 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
                 table_us=table_us,
                 clock_ns=time.monotonic_ns,
             )
-        from drivers.link.gpio_panel import PanelPort, lgpio_pins  # noqa: PLC0415 - an extra's
+        from drivers.link.gpio_panel import PanelPort  # noqa: PLC0415 - an extra's
     except ImportError as error:
         raise PortError("no_library", f"GPIO: {error}") from error
     return PanelPort(
@@ -44,7 +44,8 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
         address.inputs,
         address.outputs,
         chips=kernel.chips_of_machine,
-        pins=lgpio_pins,
+        request=kernel.request_line,
+        request_output=kernel.request_output,
         holder=kernel.holder_of,
         table_us=table_us,
         clock_ns=time.monotonic_ns,

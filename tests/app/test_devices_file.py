@@ -1,5 +1,6 @@
 """A table's file names its hardware: every mistake at once, each with its line and what to write."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_every_mistake_of_every_device_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_setting_that_its_kind_refuses_is_told_at_its_own_key(tmp_path: Path) -> None:
     panel = (
-        "  console:\n    type: gpio-panel\n    chip: pinctrl-rp1\n    factory: lgpio\n    inputs:\n"
+        "  console:\n    type: gpio-panel\n    chip: pinctrl-rp1\n    factory: gpiod\n    inputs:\n"
         "      door: {line: 33, pull: up, active_low: true, debounce_us: 10, kind: switch, name: door}\n"
     )
     found = {m.key: m for m in mistakes(tmp_path, CAM + panel)}
@@ -197,9 +198,19 @@ def test_a_kind_can_not_promise_what_it_never_sends(tmp_path: Path) -> None:
         load_table(str(path), kinds=Kinds())
 
 
-def test_lines_of_a_chip_that_this_machine_lacks_are_told_before_anything_is_opened() -> None:
-    with pytest.raises(SettingsError, match=r"devices\.wheel\.chip: found pinctrl-rp1 \(no_"):
+def test_a_library_that_lines_need_is_asked_for_before_anything_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "gpiod", None)
+    monkeypatch.delitem(sys.modules, "drivers.link.gpio_kernel", raising=False)
+    with pytest.raises(SettingsError, match=r"devices\.wheel\.chip: found pinctrl-rp1 \(no_library"):
         load_with_hardware("roulette-gpio")
+
+
+def test_a_chip_that_is_not_there_is_no_mistake_of_the_file() -> None:
+    pytest.importorskip("gpiod")
+    pytest.importorskip("gpiozero")
+    assert load_with_hardware("roulette-gpio").table == "roulette-gpio"
 
 
 # --- keys ---

@@ -92,7 +92,7 @@ def panel() -> PanelDevice:
         )
     }
     return PanelDevice(
-        "console", PanelSettings(chip="pinctrl-rp1", factory="lgpio", inputs={}, outputs=outputs)
+        "console", PanelSettings(chip="pinctrl-rp1", factory="gpiod", inputs={}, outputs=outputs)
     )
 
 

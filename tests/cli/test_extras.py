@@ -17,7 +17,7 @@ from controller.cli.main import main
 sys.exit(main({words!r}))
 """
 JOURNAL = {"apsw", "cryptography"}
-HARDWARE = {"serial", "gpiozero", "gpiod", "lgpio"}
+HARDWARE = {"serial", "gpiozero", "gpiod"}
 SETTLEMENT = {"fastapi", "psycopg", "sqlalchemy", "uvicorn", "cryptography"}
 EXTRAS = JOURNAL | HARDWARE | SETTLEMENT | {"paho", "shtab", "cv2", "numpy"}
 

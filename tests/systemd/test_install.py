@@ -325,5 +325,5 @@ def test_what_is_chosen_from_the_lock_is_whole_and_no_more() -> None:
     chosen = list(closure.chosen(LOCK, closure.roots_of(project, ("journal",))))
     names = {entry.partition("==")[0] for entry in chosen}
     assert {"apsw", "cffi", "cryptography", "msgspec", "pydantic", "pydantic-core", "six"} <= names
-    assert not {"paho-mqtt", "lgpio", "sqlalchemy", "uvicorn"} & names
+    assert not {"paho-mqtt", "gpiod", "sqlalchemy", "uvicorn"} & names
     assert all("--hash=sha256:" in entry for entry in chosen)

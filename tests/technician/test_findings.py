@@ -154,9 +154,7 @@ def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_p
     assert set(states(list(table_checks.ports(settings, tmp_path)))) == {"ok"}
 
 
-def test_a_gpio_table_is_told_its_chip_and_its_pin_factory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpio_table_is_told_its_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
     gone = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "fault"}
@@ -174,13 +172,15 @@ def test_a_gpio_table_is_told_its_chip_and_its_pin_factory(
 
 
 @pytest.mark.parametrize(("package", "state"), [("json", "ok"), ("no_such_library", "fault")])
-def test_a_pin_factory_that_is_not_installed_is_a_fault(
+def test_a_panels_library_that_is_not_installed_is_a_fault(
     package: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
-    monkeypatch.setattr(table_checks, "find_spec", lambda name: find_spec({"lgpio": package}[name]))
-    (told,) = (finding for finding in table_checks.ports(settings, tmp_path) if "pin factory" in finding.says)
+    monkeypatch.setattr(
+        table_checks, "find_spec", lambda name: find_spec({"gpiod": package, "gpiozero": "json"}[name])
+    )
+    (told,) = (finding for finding in table_checks.ports(settings, tmp_path) if "gpiod" in finding.says)
     assert told.state == state
 
 

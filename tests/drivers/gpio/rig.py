@@ -73,11 +73,34 @@ class FakeLine:
         return edges
 
     def is_active(self) -> bool:
+        if self.kernel.broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         return self.kernel.active.get(self.setup.line, False)
 
     def release(self) -> None:
         del self.kernel.lines[self.setup.line]
         self.close()
+
+
+class FakeOutput:
+    """An output as the kernel gives it; its level is kept when it is released."""
+
+    def __init__(self, kernel: "FakeKernel", line: int, high: bool) -> None:
+        self.kernel = kernel
+        self.line = line
+        kernel.outputs[line] = self
+        kernel.levels.setdefault(line, []).append(high)
+
+    def is_high(self) -> bool:
+        return self.kernel.levels[self.line][-1]
+
+    def drive(self, high: bool) -> None:
+        if self.kernel.broken:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        self.kernel.levels[self.line].append(high)
+
+    def release(self) -> None:
+        del self.kernel.outputs[self.line]
 
 
 @dataclass
@@ -86,6 +109,9 @@ class FakeKernel:
 
     active: dict[int, bool] = field(default_factory=dict)
     lines: dict[int, FakeLine] = field(default_factory=dict)
+    outputs: dict[int, FakeOutput] = field(default_factory=dict)
+    levels: dict[int, list[bool]] = field(default_factory=dict)
+    """What each output was driven to, in order."""
     refused: dict[int, Exception] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=lambda: [Chip("/dev/gpiochip4", "other"), CHIP])
     broken: bool = False
@@ -99,6 +125,14 @@ class FakeKernel:
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         self.lines[setup.line] = FakeLine(self, setup)
         return self.lines[setup.line]
+
+    def request_output(self, chip: Chip, line: int, high: bool) -> FakeOutput:
+        assert chip.label == LABEL
+        if line in self.refused:
+            raise self.refused[line]
+        if line in self.lines or line in self.outputs:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        return FakeOutput(self, line, high)
 
     def holder(self, _chip: Chip, line: int) -> str:
         return "w1-gpio" if line in self.refused else ""

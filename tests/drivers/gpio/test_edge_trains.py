@@ -226,7 +226,7 @@ def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
     from drivers.gpio.panel import PanelDevice  # noqa: PLC0415 - beside its one use
 
     device = PanelDevice(
-        "console", PanelSettings(chip=LABEL, factory="lgpio", inputs={"no-roll": button(17)})
+        "console", PanelSettings(chip=LABEL, factory="gpiod", inputs={"no-roll": button(17)})
     )
     now_us, active, told = 1_000_000, False, device.opened(1_000_000)
     history: list[tuple[int, bool]] = [(now_us, False)]
