@@ -1,14 +1,13 @@
-"""One shift, from the row that opened the table to the one that closed it: what was told, and who ruled.
+"""Shifts, from the row that opened the table to the one that closed it, and a shadow's comparison.
 
-Counts are of what the journal holds; a corrected result counts as what it was corrected to.
+Counts are of what the journal holds; a corrected result counts as what it was corrected to. A shadow is a
+controller that calls by itself beside the dealers; its calls are compared with what they entered.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
-
 import msgspec
-
 from controller.journal.chain import Row
 from controller.journal.contents import (
     FAULT_BEGAN,
@@ -21,6 +20,11 @@ from controller.journal.contents import (
 from controller.journal.reading import Rows
 from controller.model.outcomes import WORDS, Data, Happening, Outcome
 from controller.model.verdicts import Reason
+from collections.abc import Iterable, Iterator
+from typing import Literal
+from controller.journal.contents import outcome_of
+from controller.model.outcomes import Data, Happening, Outcome, attempt_of
+
 
 RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})
 VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
@@ -228,7 +232,7 @@ class _Clerk:
             self._happening(outcome.type, outcome.data, wall_us)
 
     def _attempt(self, outcome: Outcome, wall_us: int) -> None:
-        data, number = outcome.data, attempt_of(outcome.data)
+        data, number = outcome.data, _number_of_attempt(outcome.data)
         role, who = getattr(data, "by", None), getattr(data, "who", None)
         if outcome.type in REVIEWS:
             causes = tuple(reason.code for reason in reasons_of(data))
@@ -291,7 +295,7 @@ class _Clerk:
             lasting.pop(what).ended_us = wall_us
 
 
-def attempt_of(data: Data) -> int:
+def _number_of_attempt(data: Data) -> int:
     """Return the attempt's number of a roll's, a spin's or a deal's outcome."""
     return next(int(getattr(data, word)) for word in WORDS if hasattr(data, word))
 
@@ -309,3 +313,95 @@ def _person(role: str | None, who: str | None) -> str | None:
 _LANDMARKS = frozenset({"table.opened", "table.closed", SESSION_STARTED, FAULT_BEGAN, FAULT_OVER})
 _decode_identity = msgspec.json.Decoder(Identity).decode
 _decode_fault = msgspec.json.Decoder(StandingFault).decode
+
+
+Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
+"""Whether the dealer's word and the controller's are the same; `review`: the controller had none."""
+VOID = "void"
+_STANDS = frozenset({"no_change", "already_void"})
+"""How a word is refused that says what stands already."""
+_RULINGS = frozenset(
+    {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
+)
+
+
+class Compared(msgspec.Struct, kw_only=True):
+    """One attempt: the controller's own word, the last that a person entered, and the row's wall time."""
+
+    attempt: int
+    wall_us: int
+    called: str | None = None
+    """A result such as 3-4 or 17, `void`, or None where it went to review, or a person was first."""
+    why: tuple[str, ...] = ()
+    """The causes of its void or its review."""
+    entered: str | None = None
+    by: str | None = None
+
+    @property
+    def agreement(self) -> Agreement:
+        """Return how the two words stand to each other."""
+        if self.called is None:
+            return "review" if self.why else "entered_first"
+        if self.entered is None:
+            return "not_entered"
+        return "agrees" if self.entered == self.called else "differs"
+
+
+def compared(journal: Rows) -> list[Compared]:
+    """Return every attempt of a journal, in order of its number."""
+    attempts: dict[int, Compared] = {}
+    latest: Compared | None = None
+    for wall_us, outcome in _told(journal):
+        number = attempt_of(outcome)
+        if number is None:
+            if latest is not None and _confirms(outcome.data):
+                _enter(latest, latest.entered or latest.called, outcome.data)
+            continue
+        latest = attempts.setdefault(number, Compared(attempt=number, wall_us=wall_us))
+        _take(latest, outcome)
+    return [attempts[number] for number in sorted(attempts)]
+
+
+def _told(journal: Rows) -> Iterator[tuple[int, Outcome]]:
+    for row in journal.rows(types=RESULTS | VOIDS | REVIEWS | CORRECTIONS | {"input.refused"}):
+        if row.body is not None:
+            yield row.wall.us, outcome_of(row.body)
+
+
+def _take(attempt: Compared, outcome: Outcome) -> None:
+    data = outcome.data
+    reasons = tuple(dict.fromkeys(reason.code for reason in reasons_of(data)))
+    if outcome.type in REVIEWS:
+        attempt.why = reasons
+        return
+    by = getattr(data, "by", None)
+    result = VOID if reasons else _result(data)
+    if by is not None and by not in NO_PERSON:
+        _enter(attempt, result, data)
+    elif by not in NO_PERSON or "unruled" not in reasons:
+        attempt.called, attempt.why = result, reasons
+
+
+def _enter(attempt: Compared, result: str | None, data: Data) -> None:
+    attempt.entered = result
+    attempt.by = " ".join(
+        str(part) for part in (getattr(data, "by", None), getattr(data, "who", None)) if part
+    )
+
+
+def _confirms(data: Data) -> bool:
+    """Return whether a person entered what stands already: it is refused, since it changes nothing."""
+    return isinstance(data, Happening) and data.cause in _STANDS and data.what in _RULINGS
+
+
+def _result(data: Data) -> str:
+    """Return a result as it is compared: the dice whichever is which, the number, or every hand."""
+    dice = getattr(data, "dice", None)
+    if dice:
+        return "-".join(map(str, sorted(dice)))
+    number = getattr(data, "number", None)
+    if number is not None:
+        return str(number)
+    hands: Iterable[tuple[str, Iterable[str]]] = (getattr(data, "hands", None) or {}).items()
+    dealer = " ".join(getattr(data, "dealer", None) or ())
+    return "; ".join([*(f"{seat}: {' '.join(sorted(cards))}" for seat, cards in hands), f"dealer: {dealer}"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from controller.rulebook import craps_12_034, craps_v1, gaps, high_roller, roulette, three_card
+from controller.rulebook.documents import CRAPS_12_034, CRAPS_V1, GAPS, HIGH_ROLLER, ROULETTE, THREE_CARD
 
 DOCUMENTS: Mapping[str, str] = {
     "C34": "Craps 12 034",
@@ -25,7 +25,7 @@ ID = re.compile(
     r"(?:(?:C34|CV1)-[A-Z0-9]+(?:-[0-9]+[a-z]*)?|[RTH]-[A-Z]+-[0-9]+[a-z]*|!(?:X|34|V1|R|T|H)-[0-9]+)\b"
 )
 """An id where it is cited."""
-_TEXTS = (craps_12_034.TEXT, craps_v1.TEXT, roulette.TEXT, three_card.TEXT, high_roller.TEXT, gaps.TEXT)
+_TEXTS = (CRAPS_12_034, CRAPS_V1, ROULETTE, THREE_CARD, HIGH_ROLLER, GAPS)
 
 
 class Rule(NamedTuple):
