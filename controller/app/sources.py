@@ -17,7 +17,7 @@ import msgspec
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.model.readings import AnyReading
-from controller.replay.decoding import UNDECODABLE, decode_reading, shown
+from controller.replay.source import UNDECODABLE, decode_reading, shown
 
 BLOCK = 65536
 MAX_LINE = 65536

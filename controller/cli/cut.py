@@ -14,9 +14,9 @@ from controller.cli.shell import BAD_INPUT, FAILED, INTERRUPTED, MANY, OK, Comma
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.cli.words import lines_of
 from controller.machines.setup import SetupError
-from controller.replay.compare import EXPECTED, LOG_ENDINGS
 from controller.replay.cutting import Piece, cut_attempt, cut_attempts
 from controller.replay.log import LogWriter
+from controller.replay.run import EXPECTED, LOG_ENDINGS
 from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
 

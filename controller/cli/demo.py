@@ -24,7 +24,7 @@ from controller.model.outcomes import (
     SpinReview,
 )
 from controller.model.rulesets import RuleSet
-from controller.replay.compare import as_json, compare
+from controller.replay.run import as_json, compare
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, high_roller, three_card, wheel

@@ -21,9 +21,8 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.capture import Capture, open_capture
-from controller.replay.compare import Json, as_json, compare, read_expected
 from controller.replay.log import Header, Log, open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import Json, as_json, compare, read_expected, replay, setup_of
 from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path

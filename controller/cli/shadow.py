@@ -15,7 +15,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import wall_clock
 from controller.journal.faults import JournalFault
-from controller.journal.shadows import Agreement, Compared, compared
+from controller.journal.shifts import Agreement, Compared, compared
 
 EXAMPLES = (
     "tablectl shadow --journal SHADOW/journal",

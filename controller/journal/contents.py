@@ -1,18 +1,17 @@
 """What rows hold, and how they are drafted: outcomes, events, and the state after each."""
 
 import zlib
+from collections.abc import Sequence
 from typing import cast
+
 import msgspec
+
+from controller.journal.chain import Draft, WallTime
 from controller.machines.setup import First, Setup, State
-from controller.model.effects import Basis, Judged, Verdict
-from controller.model.outcomes import Outcome, Word, data_of
+from controller.model.effects import Basis, Effect, Judged, Lamp, Late, Proposed, Verdict
+from controller.model.outcomes import WORDS, Outcome, Word, data_of
 from controller.model.readings import AnyReading
 from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
-from collections.abc import Sequence
-from controller.journal.chain import Draft, WallTime
-from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
-from controller.model.outcomes import WORDS, Outcome, Word
-
 
 SESSION_STARTED = "session.started"
 ATTEMPT_BEGUN = "attempt.begun"

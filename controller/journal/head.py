@@ -18,8 +18,8 @@ from controller.journal.contents import CHECKPOINT
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, PublicKey
 from controller.journal.lock import fault_of_os, sync_directory
-from controller.journal.memory import checkpoint_of
 from controller.journal.store import fetch_one, rows_there, rows_where
+from controller.journal.totals import checkpoint_of
 from controller.journal.verify import Keyring
 
 SECTOR = 4096

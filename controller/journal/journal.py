@@ -12,17 +12,17 @@ from controller.journal.contents import (
     Ack,
     AckProof,
     After,
+    Drafter,
     Identity,
     Pruned,
     Recording,
+    event_draft,
 )
-from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import Alarm, JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.keys import Key
-from controller.journal.opening import Acceptance, open_journal
+from controller.journal.opening import Acceptance, Recovered, open_journal, recovered_from
 from controller.journal.reading import Reader
-from controller.journal.recovery import Recovered, recovered_from
 from controller.journal.verify import Progress
 from controller.journal.writer import Entry, Limits, Ticket, Told, WallClock, Writer
 from controller.machines.setup import First, State

@@ -4,31 +4,45 @@ It then reads from the rows where the table continues after a stop of any kind. 
 way: the journal's own rows say from where on the new one signs.
 """
 
-from pathlib import Path
-from typing import NamedTuple
-import apsw
-import msgspec
-from controller.engine.resume import InFlight
-from controller.journal.contents import AttemptProgress, StandingFault
-from controller.journal.faults import JournalFault
-from controller.journal.head import JournalLocation, check_head, read_head
-from controller.journal.keys import PublicKey
-from controller.journal.store import open_reader, origin_of
-from controller.journal.totals import Memory
-from controller.journal.verify import Progress, Walk
-from controller.machines.setup import First, State
-from controller.model.outcomes import WORDS, Word
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from controller.engine.resume import InFlight
 from controller.journal.chain import Row, WallTime, seal
-from controller.journal.contents import ACCEPTED, KEY_REPLACED, AcceptedJournal, KeyReplaced, event_draft
+from controller.journal.contents import (
+    ACCEPTED,
+    KEY_REPLACED,
+    AcceptedJournal,
+    AttemptProgress,
+    KeyReplaced,
+    StandingFault,
+    event_draft,
+)
+from controller.journal.faults import JournalFault
 from controller.journal.head import Head, HeadFile, JournalLocation, check_begun, check_head, read_head
-from controller.journal.keys import Key
+from controller.journal.keys import Key, PublicKey
 from controller.journal.lock import Lock
 from controller.journal.schema import ALL_SIGNED, migrate, version_of
-from controller.journal.store import Origin, begin, fault_of, insert, open_writer, origin_of, rows_there
+from controller.journal.store import (
+    Origin,
+    begin,
+    fault_of,
+    insert,
+    open_reader,
+    open_writer,
+    origin_of,
+    rows_there,
+)
+from controller.journal.totals import Totals
 from controller.journal.verify import Progress, Walk, check_strays
+from controller.machines.setup import First, State
+from controller.model.outcomes import WORDS, Word
 
 
 class Recovered(NamedTuple):
@@ -88,7 +102,7 @@ def walk_from_checkpoint(
     return walk
 
 
-def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
+def recovered_from(memory: Totals, last_n: int, last_link: bytes) -> Recovered:
     """Return where a session goes on."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
     standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
@@ -137,7 +151,7 @@ class Opened(NamedTuple):
 
     connection: apsw.Connection
     head: HeadFile
-    memory: Memory
+    memory: Totals
     last_n: int
     last_link: bytes
     verified_from: int
@@ -193,7 +207,7 @@ def open_journal(
         )
 
 
-def head_at(table: str, n: int, link: bytes, memory: Memory) -> Head:
+def head_at(table: str, n: int, link: bytes, memory: Totals) -> Head:
     """Return the head record of a journal that ends here."""
     return Head(table=table, n=n, link=link.hex(), seq=memory.seq, session=memory.session)
 
@@ -246,7 +260,7 @@ def _known_head(place: JournalLocation, excused: _Excused) -> Head | None:
         return None
 
 
-def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> AcceptedJournal:
+def _accepted(excused: _Excused, memory: Totals, head: Head | None) -> AcceptedJournal:
     assert excused.fault is not None
     assert excused.accept is not None
     if excused.fault.code == "journal_head_forged":

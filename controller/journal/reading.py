@@ -13,8 +13,16 @@ from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, o
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.keys import PublicKey
-from controller.journal.retention import holds_below, row_before
-from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
+from controller.journal.store import (
+    LANDMARK,
+    Origin,
+    fetch_one,
+    holds_below,
+    open_reader,
+    origin_of,
+    row_before,
+    rows_where,
+)
 from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
 
 SLICE = 500

@@ -5,9 +5,11 @@ controller that calls by itself beside the dealers; its calls are compared with 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
+
 import msgspec
+
 from controller.journal.chain import Row
 from controller.journal.contents import (
     FAULT_BEGAN,
@@ -18,13 +20,8 @@ from controller.journal.contents import (
     outcome_of,
 )
 from controller.journal.reading import Rows
-from controller.model.outcomes import WORDS, Data, Happening, Outcome
+from controller.model.outcomes import WORDS, Data, Happening, Outcome, attempt_of
 from controller.model.verdicts import Reason
-from collections.abc import Iterable, Iterator
-from typing import Literal
-from controller.journal.contents import outcome_of
-from controller.model.outcomes import Data, Happening, Outcome, attempt_of
-
 
 RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})
 VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})

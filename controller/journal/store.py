@@ -9,16 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
+
 import apsw
+import msgspec
+
 from controller.journal.chain import Row, WallTime, genesis
+from controller.journal.contents import PRUNED, Pruned
 from controller.journal.faults import JournalFault
 from controller.journal.lock import fault_of_os, lock_of, sync_directory
-from controller.journal.schema import ALL_SIGNED, check_schema, migrate, version_of
-from collections.abc import Iterator
-import msgspec
-from controller.journal.contents import PRUNED, Pruned
-from controller.journal.schema import GUARDS, NO_GUARDS
-
+from controller.journal.schema import ALL_SIGNED, GUARDS, NO_GUARDS, check_schema, migrate, version_of
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can lose commits when two connections write or checkpoint a WAL at once."""

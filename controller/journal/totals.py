@@ -4,15 +4,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
 import apsw
-from controller.journal.chain import Draft, Row, WallTime
-from controller.journal.contents import ACK_REFUSED, CLOSED, Ack, AckRefused, event_draft, outcome_of
-from controller.journal.faults import JournalFault
-from controller.journal.store import fetch_one, rows_where
 import msgspec
-from controller.journal.chain import Row
+
+from controller.journal.chain import Draft, Row, WallTime
 from controller.journal.contents import (
     ACCEPTED,
+    ACK_REFUSED,
     ATTEMPT_BEGUN,
     CHECKPOINT,
     CLOSED,
@@ -21,16 +20,20 @@ from controller.journal.contents import (
     SESSION_STARTED,
     AcceptedJournal,
     Ack,
+    AckRefused,
     After,
     AttemptProgress,
     Identity,
     SessionStart,
     StandingFault,
     encode,
+    event_draft,
+    outcome_of,
 )
+from controller.journal.faults import JournalFault
+from controller.journal.store import fetch_one, rows_where
 from controller.machines.setup import First, State
 from controller.model.outcomes import WORDS, Word
-
 
 Ranges = tuple[tuple[int, int], ...]
 """First and last number of each gap-free run, ascending. Acknowledged in order they are one run or none."""
@@ -135,7 +138,7 @@ _ACK = msgspec.json.Decoder(Ack)
 _FAULT = msgspec.json.Decoder(StandingFault)
 
 
-class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The sum of the rows so far; a checkpoint row holds it, so that a start need not read further back."""
 
     session: int = 0
@@ -208,11 +211,11 @@ def number_in(told_id: str) -> int:
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The body of a checkpoint row: what the rows before it add up to, and whether it is the orderly end."""
 
-    memory: Memory
+    memory: Totals
     closed: bool = False
 
 
-def checkpoint_body(memory: Memory, *, closed: bool) -> bytes:
+def checkpoint_body(memory: Totals, *, closed: bool) -> bytes:
     """Return a checkpoint's bytes."""
     return encode(Checkpoint(memory=memory, closed=closed))
 

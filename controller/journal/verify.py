@@ -22,10 +22,9 @@ from controller.journal.contents import (
 )
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
-from controller.journal.memory import Memory, checkpoint_of, number_in
-from controller.journal.outbox import numbers
 from controller.journal.schema import ALL_SIGNED, version_of
 from controller.journal.store import LANDMARK, fault_of, fetch_one, origin_of, rows_where
+from controller.journal.totals import Totals, checkpoint_of, number_in, numbers
 
 _decode_key_replaced = msgspec.json.Decoder(KeyReplaced).decode
 
@@ -138,7 +137,7 @@ class Walk:
         if origin is None:
             raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
         self.table = origin.table
-        self.memory = Memory()
+        self.memory = Totals()
         self.n = 0
         self.link = origin.link
         self.last: Row | None = None

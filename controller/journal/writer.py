@@ -10,16 +10,22 @@ from threading import Event, Lock, Thread
 import apsw
 
 from controller.journal.chain import Draft, Row, WallTime, seal
-from controller.journal.contents import CHECKPOINT, HEALED, Ack, Pruned, RepairedJournal
-from controller.journal.drafting import Drafter, event_draft, late_draft
+from controller.journal.contents import (
+    CHECKPOINT,
+    HEALED,
+    Ack,
+    Drafter,
+    Pruned,
+    RepairedJournal,
+    event_draft,
+    late_draft,
+)
 from controller.journal.faults import CROWDED, FROM_OUTSIDE, WAL, Alarm, Alarms, JournalFault
 from controller.journal.keys import Key
 from controller.journal.lock import fault_of_os, readers_of
-from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
-from controller.journal.outbox import Acks
-from controller.journal.retention import drop_some
-from controller.journal.store import BUSY_MS, OpenFiles, fault_of, insert
+from controller.journal.store import BUSY_MS, OpenFiles, drop_some, fault_of, insert
+from controller.journal.totals import Acks, checkpoint_body
 from controller.model.effects import Late
 
 

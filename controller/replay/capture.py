@@ -5,8 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
-from controller.replay.decoding import mark_of
-from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, name_of, open_input, unreadable
+from controller.replay.source import (
+    MAX_LINE,
+    BadLineError,
+    LogError,
+    Source,
+    mark_of,
+    name_of,
+    open_input,
+    unreadable,
+)
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000

@@ -15,16 +15,22 @@ from controller.machines.setup import First, State
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading, Reading
 from controller.model.rulesets import RuleSet
-from controller.replay.decoding import (
+from controller.replay.source import (
+    MAX_LINE,
     UNDECODABLE,
+    BadLineError,
     LineError,
+    LogError,
+    Source,
     decode_reading,
     error_of,
     fields_of,
+    name_of,
+    open_input,
     salvage,
     shown,
+    unreadable,
 )
-from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, name_of, open_input, unreadable
 from controller.settings.mistakes import one_of
 
 WORD = "table-readings"

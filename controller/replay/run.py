@@ -1,25 +1,24 @@
 """Replay a log through the engine that a live table runs, and compare its outcomes with the expected."""
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import BinaryIO
+
 import msgspec
+
 from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.machines.setup import LOCKING_SWITCHES, First, Setup, State
 from controller.model.effects import Effect, Late
 from controller.model.geometry import Wheel, beam_mistakes, pocket_mistakes
+from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, kind_of
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.log import Header, Log
-from controller.replay.source import LogError
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
-from pathlib import Path
-from typing import BinaryIO
-from controller.model.outcomes import Outcome
 from controller.replay.source import LogError, Source, mark_of, open_input, shown, unreadable
-
 
 DEFAULT_SESSION = "replay"
 """The session's word in outcomes' ids where the log names none."""

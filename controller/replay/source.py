@@ -5,17 +5,17 @@ in a tail of NUL bytes where the file system had grown the file but not yet writ
 is reported in words that a technician can act on.
 """
 
+import re
 import sys
+import typing
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
-import re
-import typing
-from collections.abc import Callable
-from typing import get_args
+from typing import BinaryIO, get_args
+
 import msgspec
+
 from controller.model.readings import AnyReading, Reading
 from controller.model.tables import KeyPath
 from controller.settings.document import SECTION, describe, shapes_at

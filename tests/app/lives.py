@@ -21,13 +21,13 @@ from controller.journal.contents import (
 )
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key
+from controller.journal.opening import recover
 from controller.journal.reading import Reader
-from controller.journal.recovery import recover
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import WORDS, Outcome
 from controller.model.readings import AnyReading, Input
-from controller.replay.decoding import decode_reading
+from controller.replay.source import decode_reading
 from tests.app.rig import Table, lines_of, tick, until
 
 GAP_US = 30_000_000

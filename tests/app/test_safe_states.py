@@ -12,7 +12,7 @@ import pytest
 
 from controller.app.daemon import Daemon
 from controller.app.faults import WAITS
-from controller.journal import recovery
+from controller.journal import opening
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import until
@@ -219,7 +219,7 @@ def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(
     unlocked(daemon)
     daemon.close()
     tamper(one.options.place.journal, sql("UPDATE rows SET body = x'7b7d' WHERE n = 2"))
-    monkeypatch.setattr(recovery, "LOOK_BACK", 1)
+    monkeypatch.setattr(opening, "LOOK_BACK", 1)
     daemon = one.open()
     live = live_of(daemon)
     assert codes(one) == []

@@ -26,16 +26,24 @@ import msgspec
 
 from controller.engine.session import Session
 from controller.journal.chain import Draft, WallTime, seal
-from controller.journal.contents import CHECKPOINT, SESSION_STARTED, After, Identity, canonical, outcome_of
-from controller.journal.drafting import Drafter, event_draft
+from controller.journal.contents import (
+    CHECKPOINT,
+    SESSION_STARTED,
+    After,
+    Drafter,
+    Identity,
+    canonical,
+    event_draft,
+    outcome_of,
+)
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
-from controller.journal.memory import checkpoint_body
 from controller.journal.opening import head_at, open_journal
 from controller.journal.reading import Reader
 from controller.journal.store import insert
+from controller.journal.totals import checkpoint_body
 from controller.journal.writer import Limits
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged

@@ -29,8 +29,8 @@ from controller.journal.contents import canonical
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key
+from controller.journal.opening import recover
 from controller.journal.reading import Reader
-from controller.journal.recovery import recover
 from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted

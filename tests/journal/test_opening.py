@@ -16,9 +16,8 @@ from controller.journal.contents import AcceptedJournal
 from controller.journal.faults import CROWDED, FAULTS, JournalFault
 from controller.journal.head import SECTOR, Head, HeadFile, JournalLocation, read_head
 from controller.journal.keys import load_key, new_key
-from controller.journal.opening import Acceptance
+from controller.journal.opening import Acceptance, recover
 from controller.journal.reading import Reader
-from controller.journal.recovery import recover
 from controller.journal.writer import Limits
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
 from tests.journal.tamper import sql, tamper

@@ -9,11 +9,11 @@ from controller.engine.resume import InFlight, opening_words, resume
 from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.games.three_card.machine import ThreeCardState
-from controller.journal import recovery
+from controller.journal import opening as opening_module
 from controller.journal.contents import StandingFault
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
-from controller.journal.recovery import Recovered, recover
+from controller.journal.opening import Recovered, recover
 from controller.journal.writer import Limits
 from controller.machines.setup import First, State, written
 from controller.model.outcomes import DealReview, Outcome, RollReview, SpinReview
@@ -236,7 +236,7 @@ def test_the_open_journal_recovers_the_same(rig: Rig) -> None:
 def test_a_fault_that_is_not_over_is_known_however_long_ago_it_began(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "LOOK_BACK", 2)
+    monkeypatch.setattr(opening_module, "LOOK_BACK", 2)
     journal = rig.open(Limits(rows_between_checkpoints=4))
     beam = {"code": "test_failed", "where": "wheel, ball_beam 1", "found": "nothing seen"}
     for name, where in (("fault.began", "wheel, ball_drop"), ("fault.began", beam["where"])):

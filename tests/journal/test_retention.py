@@ -6,9 +6,9 @@ import pytest
 
 from controller.journal.contents import Pruned
 from controller.journal.faults import JournalFault
+from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.journal.recall import recall
-from controller.journal.recovery import recover
 from controller.journal.writer import Limits
 from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, evening
 from tests.journal.tamper import sql, tamper

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from controller.journal.chain import Draft, seal
-from controller.journal.contents import KEY_REPLACED, KeyReplaced
-from controller.journal.drafting import event_draft
+from controller.journal.contents import KEY_REPLACED, KeyReplaced, event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Authorization, replace_key

@@ -4,7 +4,7 @@ import pytest
 
 from controller.journal.chain import Row, WallTime
 from controller.journal.contents import AttemptProgress
-from controller.journal.memory import Memory
+from controller.journal.totals import Totals
 
 
 def told(name: str) -> Row:
@@ -33,6 +33,6 @@ def told(name: str) -> Row:
     ],
 )
 def test_only_a_rolls_own_end_ends_it(name: str, left: AttemptProgress) -> None:
-    memory = Memory(attempts={"roll": AttemptProgress(number=4, t=9)})
+    memory = Totals(attempts={"roll": AttemptProgress(number=4, t=9)})
     memory.take(told(name))
     assert memory.attempts["roll"] == left

@@ -10,10 +10,9 @@ import apsw
 import msgspec
 import pytest
 
-from controller.journal import recovery
+from controller.journal import opening
 from controller.journal.chain import Draft, WallTime, genesis, link_of, seal
-from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode
-from controller.journal.drafting import event_draft
+from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode, event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
 from controller.journal.keys import Key, load_key, new_key
@@ -347,7 +346,7 @@ def test_a_decision_to_prune_that_nobody_signed_lets_no_state_in(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stands where a start does not walk, and the last outcome's contents are gone by it."""
-    monkeypatch.setattr(recovery, "LOOK_BACK", 20)
+    monkeypatch.setattr(opening, "LOOK_BACK", 20)
     stopped = as_power_failed(rig, tmp_path / "stopped")
     tamper(stopped.place.journal, a_decision_to_prune_all)
     tamper(stopped.place.journal, another_last_state)

@@ -6,10 +6,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from controller.journal import recovery
+from controller.journal import opening
 from controller.journal.faults import JournalFault
+from controller.journal.opening import recover
 from controller.journal.reading import Reader
-from controller.journal.recovery import recover
 from controller.journal.store import open_reader
 from controller.journal.verify import Verified
 from controller.journal.writer import Limits
@@ -183,7 +183,7 @@ def test_a_start_finds_what_was_done_since_the_last_checkpoint(rig: Rig) -> None
 
 def test_a_start_reads_no_further_back_than_it_must(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.played(6, limits=SPARSE)
-    monkeypatch.setattr(recovery, "LOOK_BACK", 5)
+    monkeypatch.setattr(opening, "LOOK_BACK", 5)
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
     assert recover(rig.place, rig.key.public, NAME).session == 2
     assert fault_of(rig.place.journal).code == "journal_row_moved"

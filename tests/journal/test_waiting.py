@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.journal.outbox import Ranges, numbers, with_number, without
+from controller.journal.totals import Ranges, numbers, with_number, without
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))

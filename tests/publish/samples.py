@@ -3,7 +3,7 @@
 import msgspec
 
 from controller.journal.chain import Row, WallTime, seal
-from controller.journal.drafting import outcome_draft
+from controller.journal.contents import outcome_draft
 from controller.journal.keys import Key
 from controller.model.outcomes import (
     Bets,

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from controller.journal.chain import Row, WallTime, genesis, seal
-from controller.journal.drafting import outcome_draft
+from controller.journal.contents import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.machines.setup import First, State
 from controller.model.outcomes import (

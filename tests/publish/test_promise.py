@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.journal.chain import Row, WallTime, seal
-from controller.journal.contents import AckProof
-from controller.journal.drafting import event_draft, outcome_draft
+from controller.journal.contents import AckProof, event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
 from controller.model.tables import PublishSettings

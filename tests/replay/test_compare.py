@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.replay.compare import Json, compare, read_expected
+from controller.replay.run import Json, compare, read_expected
 from controller.replay.source import LogError
 
 OPENED: Json = {"type": "bets.opened", "t": 1, "id": "t/s/1", "seq": 1, "data": {"round": 1, "cause": "paid"}}

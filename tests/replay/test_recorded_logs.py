@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from controller.model.outcomes import Outcome
-from controller.replay.compare import Case, as_json, compare, find_cases, read_expected
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import Case, as_json, compare, find_cases, read_expected, replay, setup_of
 from controller.settings.rulesets import load_ruleset
 
 LOGS = Path(__file__).parents[1] / "logs"

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import UNSET, UnsetType
 
 from controller.journal.chain import WallTime, genesis, seal
-from controller.journal.drafting import outcome_draft
+from controller.journal.contents import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import (
     Bets,

@@ -22,7 +22,7 @@ from controller.model.outcomes import (
     RollDeclined,
     RollNoRoll,
 )
-from controller.replay.compare import as_json, compare
+from controller.replay.run import as_json, compare
 from drivers.sim import high_roller
 from drivers.sim.scenes import Played, Scene, Truth
 from drivers.sim.three_card import Dealt, results

@@ -10,7 +10,7 @@ from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import DealReview, Outcome, RollReview
 from controller.model.readings import AnyReading, Card, DieReleased, Input
-from controller.replay.compare import as_json, compare
+from controller.replay.run import as_json, compare
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import high_roller, three_card
 from drivers.sim.scenes import Feed, Header
