@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import socket
 import sys
 import time
@@ -11,7 +12,7 @@ import msgspec
 
 from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_album import Keep
-from controller.cli.camera_both import Cameras
+from controller.cli.camera_both import Cameras, beside_argument, cameras_of, in_time, pair_of
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
@@ -25,6 +26,8 @@ ALIVE_US = 500_000
 """The daemon takes a second and a half of silence for a fault."""
 RETRY_S = 2.0
 PULLED = "pulled"
+MAX_APART_MS = 60_000
+"""Two films of one throw that begin farther apart are mostly not of one throw."""
 
 
 def line_of(reading: Reading) -> bytes:
@@ -72,6 +75,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
+    "tablectl camera track left.mp4 right.mp4 --rig left.yaml --beside right.yaml > throws.jsonl",
     "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
     "tablectl camera run rig.yaml --beside second.yaml",
     *camera_live.EXAMPLES,
@@ -103,8 +107,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description="a film of throws as a recorded log on standard output; what was seen on standard error",
         allow_abbrev=False,
     )
-    track.add_argument("video", metavar="VIDEO", type=Path, help="a film of the table, from above")
+    track.add_argument(
+        "video",
+        metavar="VIDEO",
+        nargs="+",
+        type=Path,
+        help="a film of the table, from above; of two cameras two",
+    )
     track.add_argument("--rig", metavar="RIG.yaml", type=Path, required=True, help="the camera's rig file")
+    beside_argument(track)
+    track.add_argument(
+        "--later-ms",
+        metavar="MS",
+        type=_milliseconds,
+        default=0.0,
+        help="how much later than the first film the second one begins (default: 0)",
+    )
     track.add_argument("--json", action="store_true", help="as without it: a log is JSON Lines")
     track.set_defaults(way=_track)
     live = ways.add_parser(
@@ -114,12 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
-    live.add_argument(
-        "--beside",
-        metavar="RIG.yaml",
-        type=Path,
-        help="the rig file of a second camera that sees the same end: two views of a die give its height",
-    )
+    beside_argument(live)
     live.add_argument("--once", action="store_true", help="end with the source or the connection")
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
@@ -147,15 +160,29 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _track(arguments: argparse.Namespace) -> int:
-    """Write a film's readings as a log; 1 where dice at rest could not be read."""
-    rig = rig_of(arguments.rig)
-    film = Film(arguments.video)
-    follower = Follower(rig, film.empty_table())
-    header = Header(version=1, table=rig.file.camera, ruleset=rig.file.ruleset, dice_table=rig.file.table)
+    """Write the readings of a film, or of two cameras', as a log; 1 where dice at rest could not be read."""
+    paths = [arguments.rig] if arguments.beside is None else [arguments.rig, arguments.beside]
+    rigs = [rig_of(path) for path in paths]
+    if len(arguments.video) != len(rigs):
+        raise CameraInputError(
+            f"found {len(arguments.video)} films and {len(rigs)} rig files, expected a film of each camera;"
+            " `--beside` names the second camera's rig file"
+        )
+    films = [Film(path) for path in arguments.video]
+    pair = pair_of(rigs)
+    followers = [
+        Follower(rig, film.empty_table(), alone=pair is None) for rig, film in zip(rigs, films, strict=True)
+    ]
+    file = rigs[0].file
+    header = Header(version=1, table=file.camera, ruleset=file.ruleset, dice_table=file.table)
+    later_us = round(arguments.later_ms * 1000)
+    begins_us = (max(0, -later_us), max(0, later_us))
     unread = 0
     with LogWriter(sys.stdout.buffer, header) as log:
-        for t_us, picture in film.frames():
-            for reading in follower.frame(t_us, picture):
+        for camera, t_us, picture in in_time([film.frames() for film in films], begins_us):
+            follower = followers[camera]
+            told = follower.frame(t_us, picture)
+            for reading in told if pair is None else pair.take(camera, t_us, told):
                 log.write(reading)
                 if isinstance(reading, DieRest):
                     unread += reading.up is None
@@ -167,16 +194,10 @@ def _track(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Watch; 3 where the daemon's socket is not there and it is not to be tried again."""
+    cameras = cameras_of(arguments.rig, arguments.beside)
     rig = rig_of(arguments.rig)
-    for key in ("source", "socket"):
-        if not getattr(rig.file, key):
-            raise CameraInputError(f"{arguments.rig}: found no `{key}`, expected one to run with")
-    rigs = [rig]
-    if arguments.beside is not None:
-        rigs.append(rig_of(arguments.beside))
-        if not rigs[1].file.source:
-            raise CameraInputError(f"{arguments.beside}: found no `source`, expected one to run with")
-    cameras = Cameras(rigs)
+    if not rig.file.socket:
+        raise CameraInputError(f"{arguments.rig}: found no `socket`, expected the table's, to run with")
     keeper = keeper_of(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep
@@ -204,6 +225,18 @@ def _pixels(text: str) -> float:
         value = 0.0
     if not 1.0 <= value <= 10_000.0:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a number of pixels from 1 to 10000")
+    return value
+
+
+def _milliseconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not -MAX_APART_MS <= value <= MAX_APART_MS:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}, expected milliseconds from -{MAX_APART_MS} to {MAX_APART_MS}"
+        )
     return value
 
 

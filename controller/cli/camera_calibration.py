@@ -8,7 +8,9 @@ from typing import NamedTuple, get_args
 
 import cv2
 import msgspec
+import numpy as np
 
+from controller.cli.camera_both import beside_argument, pair_of
 from controller.cli.camera_input import CameraInputError, picture_of, rig_file_of, rig_of
 from controller.cli.shell import FAILED, OK, say
 from controller.model.tables import KeyPath, Setting
@@ -20,6 +22,8 @@ from drivers.vision.rig import LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
 """Drawn green: a tenth of a die, and less than the camera's own error in flight."""
+APART_MM = 300.0
+"""Two cameras nearer to each other than this, 1.5 m up, leave a die's height unsure by 8 mm or more."""
 SHOWN_TIMES = 20
 """Magnification at which residuals are drawn, so that 1 mm can be seen."""
 
@@ -48,6 +52,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[tuple[float, float, float, float], ...]
     worst_mm: float
     height_mm: float | None
+    apart_mm: float | None
     unseen: tuple[str, ...]
 
 
@@ -93,6 +98,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     calibrate.add_argument(
         "--write", action="store_true", help="write into the rig's file; the old one is kept"
     )
+    beside_argument(calibrate)
     calibrate.add_argument("--json", action="store_true", help="one JSON object")
     calibrate.set_defaults(way=_calibrate)
 
@@ -123,6 +129,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         say(f"nothing is written: {error}")
         return FAILED
     after = msgspec.structs.replace(before, points=felt.points, lens=lens)
+    apart_mm = None if arguments.beside is None else _apart_mm(Rig(after), rig_of(arguments.beside))
     kept = _write(arguments.rig, after) if arguments.write else None
     if arguments.picture is not None:
         _draw(arguments.picture, laid[0][1], felt)
@@ -136,10 +143,17 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         points=felt.points,
         worst_mm=felt.worst_mm,
         height_mm=Rig(after).height_mm,
+        apart_mm=apart_mm,
         unseen=tuple(unseen),
     )
     print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found, len(felt.corners)))
     return OK
+
+
+def _apart_mm(first: Rig, second: Rig) -> float:
+    """Return how far apart two cameras hang; raises CameraInputError where they can't be one device."""
+    pair_of([first, second])
+    return float(np.hypot(*(first.eye - second.eye)[:2]))
 
 
 def _one_size(pictures: Sequence[tuple[Path, Array]]) -> tuple[int, int]:
@@ -232,6 +246,11 @@ def _in_words(found: Calibration, corners: int) -> str:
         lines.append("lens: not measured, a die's height over the felt will read as a way along it")
     height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm over it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
+    if found.apart_mm is not None:
+        near = f", expected {APART_MM:g} mm or more: farther apart they know a die's height better"
+        lines.append(
+            f"the two cameras hang {found.apart_mm:.0f} mm apart{near if found.apart_mm < APART_MM else ''}"
+        )
     lines.append(
         f"written: {found.rig}; the old one is {found.kept}"
         if found.written

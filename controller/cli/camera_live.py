@@ -5,7 +5,7 @@ The browser's pages are this machine's own alone: people's hands are in them.
 
 import argparse
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,8 +13,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from controller.cli.camera_input import CameraInputError, Live, rig_of
-from controller.cli.camera_watching import Watching
+from controller.cli.camera_both import Cameras, beside_argument, cameras_of
+from controller.cli.camera_input import CameraInputError
+from controller.cli.camera_watching import SILENT
 from controller.cli.shell import OK, say, whole
 from drivers.vision.arrays import Array
 from drivers.vision.following import Track
@@ -22,6 +23,7 @@ from drivers.vision.following import Track
 EXAMPLES = (
     "tablectl camera live rig.yaml                # in a browser on this machine: http://127.0.0.1:8322",
     "tablectl camera live rig.yaml --to seen.avi",
+    "tablectl camera live rig.yaml --beside second.yaml",
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
@@ -48,6 +50,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
+    beside_argument(live)
     live.add_argument("--source", metavar="SOURCE", help="look through this device or film instead")
     live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a film instead of serving a page")
     live.add_argument(
@@ -57,12 +60,8 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show it until stopped, or until its source ends; raises CameraInputError."""
-    rig = rig_of(arguments.rig)
-    source = arguments.source or rig.file.source
-    if not source:
-        raise CameraInputError(f"{arguments.rig}: found no `source`, expected one, or --source")
-    drawn = _drawn(Live(source), Watching(rig))
+    """Show it until stopped, or until a source ends; raises CameraInputError."""
+    drawn = watched(cameras_of(arguments.rig, arguments.beside, arguments.source))
     if arguments.to is not None:
         _write(drawn, arguments.to)
     else:
@@ -70,10 +69,27 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _drawn(live: Live, watching: Watching) -> Iterator[tuple[int, Array]]:
-    for t_us, picture in live.frames():
-        watching.frame(t_us, picture)
-        yield t_us, sketched(picture, watching.tracks, watching.says)
+def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
+    """Yield what is followed as pictures, each with its time; of two cameras side by side, in one size."""
+    seeing = cameras.seeing(None)
+    newest: list[Array | None] = [None] * cameras.count
+    paced_by: int | None = None
+    for camera, t_us, picture in cameras.frames():
+        seeing.frame(camera, t_us, picture)
+        newest[camera] = sketched(picture, seeing.tracks(camera), seeing.says(camera))
+        if paced_by is None or seeing.says(paced_by) == SILENT:
+            paced_by = camera
+        if camera == paced_by:
+            yield t_us, _beside(newest)
+
+
+def _beside(pictures: Sequence[Array | None]) -> Array:
+    """Return pictures in a row, as large as the first that is there; dark where none is."""
+    height, width = next(picture.shape[:2] for picture in pictures if picture is not None)
+    dark: Array = np.zeros((height, width, 3), np.uint8)
+    row = [dark if picture is None else cv2.resize(picture, (width, height)) for picture in pictures]
+    joined: Array = cv2.hconcat(row)
+    return joined
 
 
 def sketched(picture: Array, tracks: tuple[Track, ...], says: str) -> Array:

@@ -10,6 +10,7 @@ from drivers.vision.view import View
 
 LEARNING = 31
 """Frames whose median is the empty table, at the start."""
+SILENT = "silent"
 BUMPED_MM = 6.0
 """A bump of 10 mm must be found, and the shift is measured to a millimetre or two."""
 
@@ -59,6 +60,14 @@ class Watching:
             return told or self._pictured(t_us, picture, [])
         return told + self._pictured(t_us, picture, self._follower.frame(t_us, picture))
 
+    def hangs(self, t_us: int) -> list[Reading]:
+        """Return that its frames no longer come, though another camera's do; it is up again with the next."""
+        if self._fault == SILENT:
+            return []
+        told = self.ended(t_us)
+        self._fault = SILENT
+        return [*told, self._health(t_us, SILENT, "it sends no frame; its cable or driver hangs")]
+
     def ended(self, t_us: int) -> list[Reading]:
         """Return the dice that are lost because no more frames come, with what was seen of them."""
         if self._follower is None or self._last is None:
@@ -78,6 +87,8 @@ class Watching:
     @property
     def says(self) -> str:
         """Return in a word how the view is."""
+        if self._fault == SILENT:
+            return SILENT
         if self._view is None:
             return f"learning the empty table, frame {len(self._learnt)} of {LEARNING}"
         return self._fault or ("in doubt" if self._view.doubtful else "following")

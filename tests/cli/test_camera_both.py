@@ -1,18 +1,28 @@
-"""Two cameras as one device: frames of both as they come, until one ends."""
+"""Two cameras as one device: frames of both as they come, until one ends; one that hangs is named."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
 
-from controller.cli.camera_both import merged
-from controller.cli.camera_input import CameraInputError
-from controller.cli.main import main
-from drivers.vision.arrays import Array
+import cv2
 
+from controller.cli.camera_both import SILENT_US, STARTS_US, Seeing, merged
+from controller.cli.camera_input import CameraInputError
+from controller.cli.camera_watching import LEARNING
+from controller.cli.main import main
+from controller.model.readings import DeviceDown, DeviceUp
+from drivers.sim.filming import Filming
+from drivers.vision.arrays import Array
+from tests.drivers.vision.films import LENS, RIGGING, rig, rig_through, thrown
+
+FRAME_US = 33_333
 PICTURE = np.zeros((2, 2, 3), np.uint8)
 
 
@@ -52,6 +62,91 @@ def test_a_source_that_fails_in_its_thread_ends_both() -> None:
 
     with pytest.raises(ZeroDivisionError):
         list(merged([map(frame, [1, 0, 1]), source(*range(1, 20_000))]))
+
+
+LENSES = (LENS, replace(LENS, place_mm=(180.0, 100.0, 250.0)))
+
+
+def two_cameras(folder: Path) -> list[Path]:
+    """Film one throw with two cameras; return their rig files, each with its film as its source."""
+    paths = []
+    for number, lens in enumerate(LENSES):
+        camera = Filming(replace(RIGGING, lens=lens), number)
+        film, path = folder / f"{number}.avi", folder / f"{number}.yaml"
+        writer = cv2.VideoWriter(str(film), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (640, 480))
+        for _ in range(LEARNING + 5):
+            writer.write(camera.empty())
+        for _, frame, _ in camera.frames(thrown(6, 3), 900_000):
+            writer.write(frame)
+        for _ in range(LEARNING):
+            writer.write(camera.empty())
+        writer.release()
+        file = msgspec.structs.replace(
+            rig_through(lens).file, camera=f"cam{number}", source=str(film), socket=str(folder / "cam.sock")
+        )
+        path.write_bytes(msgspec.json.encode(file))
+        paths.append(path)
+    return paths
+
+
+def test_two_films_of_one_throw_are_one_log(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    rigs = two_cameras(tmp_path)
+    films = [str(path.with_suffix(".avi")) for path in rigs]
+    assert main(["camera", "track", *films, "--rig", str(rigs[0]), "--beside", str(rigs[1])]) == 0
+    header, *told = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+    assert header["table"] == "cam0"
+    assert {reading["dev"] for reading in told} == {"cam0"}
+    assert sorted(reading["up"] for reading in told if reading["kind"] == "die_rest") == [3, 6]
+    assert [reading["kind"] for reading in told].count("die_released") == 2
+
+
+def test_films_that_are_not_one_of_each_camera_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rigs = two_cameras(tmp_path)
+    film = str(rigs[0].with_suffix(".avi"))
+    assert main(["camera", "track", film, film, "--rig", str(rigs[0])]) == 2
+    assert main(["camera", "track", film, "--rig", str(rigs[0]), "--beside", str(rigs[1])]) == 2
+    told = capsys.readouterr().err
+    assert "found 2 films and 1 rig files, expected a film of each camera" in told
+    assert "found 1 films and 2 rig files, expected a film of each camera" in told
+
+
+def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_come_again() -> None:
+    cameras = [Filming(replace(RIGGING, lens=lens), number) for number, lens in enumerate(LENSES)]
+    seeing = Seeing([rig_through(lens) for lens in LENSES], None)
+    t_us = 0
+    for _ in range(LEARNING + 5):
+        t_us += FRAME_US
+        assert [told for at in (0, 1) for told in seeing.frame(at, t_us, cameras[at].empty())] == []
+    seen_us = t_us
+    told = []
+    while t_us < seen_us + 3 * SILENT_US:
+        t_us += FRAME_US
+        told += seeing.frame(0, t_us, cameras[0].empty())
+    [down] = told
+    assert isinstance(down, DeviceDown)
+    assert (down.code, down.dev) == ("silent", "cam")
+    assert SILENT_US <= down.t - seen_us <= SILENT_US + FRAME_US
+    assert (seeing.says(0), seeing.says(1)) == ("following", "silent")
+    [up] = seeing.frame(1, t_us, cameras[1].empty())
+    assert isinstance(up, DeviceUp)
+    assert seeing.says(1) == "following"
+
+
+def test_one_of_two_cameras_that_never_starts_is_down_by_that_name() -> None:
+    seeing = Seeing([rig(), rig()], None)
+    camera = Filming(RIGGING, 1)
+    told = [
+        reading
+        for t_us in range(0, 2 * STARTS_US, 10 * FRAME_US)
+        for reading in seeing.frame(1, t_us, camera.empty())
+    ]
+    assert [
+        (reading.code, reading.t >= STARTS_US) for reading in told if isinstance(reading, DeviceDown)
+    ] == [("silent", True)]
 
 
 def test_a_second_camera_without_a_lens_is_refused_in_words(

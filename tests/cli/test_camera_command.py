@@ -201,8 +201,10 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     assert rig_of(rig).height_mm == pytest.approx(found["height_mm"])
     assert cv2.imread(str(tmp_path / "errors.png")) is not None
 
-    assert main([*words, "--write"]) == 0
-    assert "written: " in capsys.readouterr().out
+    assert main([*words, "--write", "--beside", str(rig)]) == 0
+    told = capsys.readouterr().out
+    assert "written: " in told
+    assert "the two cameras hang 0 mm apart, expected 300 mm or more" in told
 
 
 def test_a_calibration_that_does_not_tell_writes_nothing(

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from controller.cli.camera import PULLED
 from controller.cli.camera_album import Album
 from controller.cli.camera_watching import LEARNING, Watching
 from controller.cli.main import main
@@ -102,6 +103,44 @@ def test_a_view_that_fails_in_mid_throw_is_a_named_fault_and_a_review_with_pictu
     clip = [taken_us(name) for name in read(*kept[0]).of("clip")]
     assert clip[0] < THROWN_US + 300_000
     assert clip[-1] > FAILS_US
+
+
+def test_a_camera_that_hangs_in_mid_throw_is_a_named_fault_and_a_review(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept: list[Closed] = []
+    watching = Watching(rig(), Album("felt", kept.append))
+    readings: list[Reading] = []
+    for t_us, picture in frames(lambda _, picture: picture):
+        readings += watching.frame(t_us, picture) if t_us < FAILS_US else watching.hangs(t_us)
+    assert [reading.code for reading in readings if isinstance(reading, DeviceDown)] == ["silent"]
+    lost = [reading for reading in readings if isinstance(reading, DieLost)]
+    assert [reading.pictures for reading in lost] == [closed.sha256 for closed in kept]
+    assert called(readings, tmp_path, capsys) == "roll.review"
+
+
+def test_a_picture_that_freezes_in_mid_throw_is_a_named_fault_and_a_review(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watching = Watching(rig())
+    readings: list[Reading] = []
+    last: Array | None = None
+    for t_us, picture in frames(lambda _, picture: picture):
+        last = picture if last is None or t_us < FAILS_US else last
+        readings += watching.frame(t_us, last)
+    assert [reading.code for reading in readings if isinstance(reading, DeviceDown)] == ["frozen"]
+    assert called(readings, tmp_path, capsys) == "roll.review"
+
+
+def test_a_camera_pulled_in_mid_throw_is_a_review(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watching = Watching(rig())
+    readings: list[Reading] = []
+    for t_us, picture in frames(lambda _, picture: picture):
+        if t_us < FAILS_US:
+            readings += watching.frame(t_us, picture)
+    readings += watching.ended(FAILS_US)
+    readings.append(DeviceDown(t=FAILS_US, dev="cam", code=PULLED, reason="/dev/video0 ended"))
+    assert called(readings, tmp_path, capsys) == "roll.review"
 
 
 def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:

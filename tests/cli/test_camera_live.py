@@ -13,6 +13,7 @@ import pytest
 from controller.cli.camera_live import COLOURS, sketched
 from controller.cli.main import main
 from drivers.vision.following import Track
+from tests.cli.test_camera_both import two_cameras
 from tests.cli.test_camera_command import RIG, film
 
 
@@ -33,7 +34,17 @@ def test_a_film_is_written_with_what_was_followed(tmp_path: Path, capsys: pytest
     frames = cv2.VideoCapture(str(seen))
     assert int(frames.get(cv2.CAP_PROP_FRAME_COUNT)) > 80
     assert main(["camera", "live", str(rig)]) == 2
-    assert "expected one, or --source" in capsys.readouterr().err
+    assert "rig.yaml: found no `source`, expected a device or a film" in capsys.readouterr().err
+
+
+def test_two_cameras_are_shown_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = two_cameras(tmp_path)
+    seen = tmp_path / "seen.avi"
+    words = ["camera", "live", str(paths[0]), "--beside", str(paths[1]), "--to", str(seen)]
+    assert main(words) == 0
+    there, picture = cv2.VideoCapture(str(seen)).read()
+    assert there
+    assert picture.shape == (480, 2 * 640, 3)
 
 
 def test_a_browser_of_this_machine_is_sent_pictures(tmp_path: Path) -> None:

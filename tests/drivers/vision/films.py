@@ -15,13 +15,18 @@ TABLE = DiceTable(length_mm=300.0, width_mm=200.0, die_mm=19.0, wall_relief_mm=0
 
 def rig() -> Rig:
     """Return the rig of the camera that films, its points measured on the felt."""
+    return rig_through(LENS)
+
+
+def rig_through(seeing: Lens) -> Rig:
+    """Return the rig of a camera over the same felt."""
     places = np.array([[70, 50, 0], [230, 50, 0], [230, 150, 0], [70, 150, 0], [150, 100, 0]], float)
-    pixels = LENS.seen(places)
+    pixels = seeing.seen(places)
     points = tuple(
         (float(x), float(y), float(place[0]), float(place[1]))
         for (x, y), place in zip(pixels, places, strict=True)
     )
-    lens = LensFile(focal_px=(LENS.focal_px, LENS.focal_px), middle_px=LENS.middle)
+    lens = LensFile(focal_px=(seeing.focal_px, seeing.focal_px), middle_px=seeing.middle)
     return Rig(RigFile(camera="cam", table=TABLE, points=points, lens=lens))
 
 
