@@ -16,8 +16,10 @@ from drivers.vision.arrays import Array
 
 MOMENTS = 3
 """Drawn while the shutter is open: enough for blur up to an edge long."""
-NOISES = 4
+NOISES, NOISE_STEP_PX = 4, 7
+"""Frames are noisy by turns of so many parts of one grain, each upright and upside down."""
 MARGIN_PX = 14
+SIGHT_STEP_US = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,13 @@ class Filming:
         self._cloth = felt(lens, rigging.cloth, self._rng, marks=True)
         plain = replace(light, noise=0.0)
         self._empty = draw(lens, self._cloth, [[]], plain, self._rng)
-        shape = self._empty.shape
-        self._noises = [
-            np.asarray(self._rng.normal(0.0, light.noise, shape)).astype(np.int16) for _ in range(NOISES)
-        ]
+        height, width, _ = self._empty.shape
+        reach = NOISE_STEP_PX * NOISES
+        grain = self._rng.normal(0.0, light.noise, (height + reach, width + reach, 3)).astype(np.int16)
+        self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
+        self._bare: dict[int, Array] = {}
+        """The empty table under each noise, once it was wanted."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
         """Lay a chip on the felt: it is in each frame from now on."""
@@ -77,22 +81,37 @@ class Filming:
         rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]
         outline = np.round(self.rigging.lens.seen(np.array(rim))).astype(np.int32)
         cv2.fillPoly(self._empty, [outline], colour, cv2.LINE_AA)
+        self._bare.clear()
 
     def empty(self) -> Array:
         """Return the table without dice."""
-        return self._noisy(self._empty.copy())
+        return self._under_noise()[0]
 
-    def frames(self, way: Way, until_us: int) -> Iterator[tuple[int, Array, "FineStill"]]:
-        """Yield time, frame and still from before the dice come into sight until a time."""
+    def frames(self, way: Way, until_us: int, from_us: int = 0) -> Iterator[tuple[int, Array, "FineStill"]]:
+        """Yield time, frame and still from a time, before the dice come into sight, until another."""
         step = 1e6 / self.rigging.fps
-        for count in range(int(until_us / step)):
+        for count in range(int(from_us / step), int(until_us / step)):
             t_us = round(count * step)
-            opened = [t_us + self.rigging.shutter_us * at / MOMENTS for at in range(MOMENTS)]
+            moments = 1 if t_us > way.t_us[-1] else MOMENTS
+            opened = [t_us + self.rigging.shutter_us * at / moments for at in range(moments)]
             exposures = [way.at(t, self.rigging) for t in opened]
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
+    def in_sight_us(self, way: Way) -> int:
+        """Return when the first die or its shadow comes into sight; the way's end where none does."""
+        lens = self.rigging.lens
+        for t_us in range(way.t_us[0], way.t_us[-1], SIGHT_STEP_US):
+            for die in way.at(t_us, self.rigging):
+                low, high = self._box([die], lens, MARGIN_PX)
+                if bool(np.all(high > low)):
+                    return t_us
+        return way.t_us[-1]
+
     def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
-        picture = self._empty.copy()
+        picture, noise = self._under_noise()
+        # Dice may overlap: they are drawn without noise first.
+        dice: list[tuple[slice, slice]] = []
+        clean = self._empty.copy()
         lens = self.rigging.lens
         for die in range(len(exposures[0])):
             own = [moment[die] for moment in exposures]
@@ -101,9 +120,12 @@ class Filming:
                 continue
             near = [list(moment) for moment in exposures]
             part = lens.part(int(low[0]), int(low[1]), int(high[0] - low[0]), int(high[1] - low[1]))
-            behind = self._empty[low[1] : high[1], low[0] : high[0]]
-            picture[low[1] : high[1], low[0] : high[0]] = draw(part, behind, near, self._plain(), self._rng)
-        return self._noisy(picture)
+            box = (slice(low[1], high[1]), slice(low[0], high[0]))
+            clean[box] = draw(part, self._empty[box], near, self._plain(), self._rng)
+            dice.append(box)
+        for box in dice:
+            picture[box] = _with(clean[box], noise[box])
+        return picture
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
         """Return a part of the finer picture, its corners in that picture's pixels."""
@@ -133,13 +155,21 @@ class Filming:
         high = np.clip(np.ceil(seen.max(axis=0)) + margin, 0, (lens.width, lens.height)).astype(int)
         return low, high
 
-    def _noisy(self, picture: Array) -> Array:
+    def _under_noise(self) -> tuple[Array, Array]:
+        """Return a new picture of the empty table, and the noise in it."""
         self._count += 1
-        noise = self._noises[self._count % NOISES]
-        if self._count % 2:
+        key = self._count % (2 * NOISES)
+        noise = self._noises[key % NOISES]
+        if key % 2:
             noise = noise[::-1]
-        noisy: Array = cv2.add(picture, np.ascontiguousarray(noise), dtype=cv2.CV_8U)
-        return noisy
+        if key not in self._bare:
+            self._bare[key] = _with(self._empty, noise)
+        return self._bare[key].copy(), noise
+
+
+def _with(picture: Array, noise: Array) -> Array:
+    noisy: Array = cv2.add(picture, np.ascontiguousarray(noise), dtype=cv2.CV_8U)
+    return noisy
 
 
 class FineStill:

@@ -42,6 +42,8 @@ RIGS = (
     ),
 )
 """Casino red on green, ivory on brown through a bent lens, blue on grey with less light."""
+EMPTY_US = 150_000
+"""How long the film shows the empty table before a die comes into sight."""
 LINGERS_US = 450_000
 """How long the film goes on once everything is still."""
 READ_US = (3_000, 12_000)
@@ -98,9 +100,10 @@ def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed 
     camera = Filming(rigging, rng.getrandbits(32))
     follower = Follower(rig_of(rigging, table), camera.empty())
     way = Way(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
+    begins_us = max(0, camera.in_sight_us(way) - EMPTY_US)
     seen: Feed = [
         (t_us + rng.randint(*READ_US), cast("AnyReading", reading))
-        for t_us, picture, still in camera.frames(way, flight.end_us + LINGERS_US)
+        for t_us, picture, still in camera.frames(way, flight.end_us + LINGERS_US, begins_us)
         for reading in follower.frame(t_us, picture, still)
     ]
     watch = Watch(flight, table, rng, 0, _SURE)

@@ -6,6 +6,7 @@ the tests of the dice camera read, so it is no kinder than a real picture: flank
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -14,6 +15,9 @@ from drivers.vision.arrays import Array
 
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
 """Outward normals of the faces 1 to 6 in the die's own axes, as the thrown bodies have them."""
+_SIDES = NORMALS[[1, 2, 1, 1, 2, 1]]
+_OTHERS = np.cross(NORMALS, _SIDES)
+"""Along each face's two sides, in the die's own axes."""
 _SITES = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
@@ -63,25 +67,33 @@ class Lens:
 
     def pose(self) -> tuple[Array, Array]:
         """Return rotation and translation from the table's axes to the camera's: x right, y down, z ahead."""
-        place, target = np.array(self.place_mm), np.array(self.looks_at_mm)
-        ahead = (target - place) / np.linalg.norm(target - place)
-        # The table's y points up in the picture where the camera looks straight down.
-        right = np.cross(ahead, np.array([0.0, 1.0, 0.0]))
-        right /= np.linalg.norm(right)
-        rotation = np.stack([right, np.cross(ahead, right), ahead])
-        return rotation, -rotation @ place
+        return _pose(self.place_mm, self.looks_at_mm)[:2]
 
     def seen(self, points_mm: Array) -> Array:
         """Return the pixels (n, 2) of places (n, 3)."""
-        rotation, moved = self.pose()
+        _, moved, turned = _pose(self.place_mm, self.looks_at_mm)
         found, _ = cv2.projectPoints(
             np.asarray(points_mm, float).reshape(-1, 1, 3),
-            cv2.Rodrigues(rotation)[0],
+            turned,
             moved,
             self.matrix,
             np.array(self.distortion),
         )
         return found.reshape(-1, 2)
+
+
+@lru_cache(maxsize=64)
+def _pose(
+    place_mm: tuple[float, float, float], looks_at_mm: tuple[float, float, float]
+) -> tuple[Array, Array, Array]:
+    """Return rotation, translation, and the rotation as a vector, of a camera there that looks there."""
+    place, target = np.array(place_mm), np.array(looks_at_mm)
+    ahead = (target - place) / np.linalg.norm(target - place)
+    # The table's y points up in the picture where the camera looks straight down.
+    right = np.cross(ahead, np.array([0.0, 1.0, 0.0]))
+    right /= np.linalg.norm(right)
+    rotation = np.stack([right, np.cross(ahead, right), ahead])
+    return rotation, -rotation @ place, cv2.Rodrigues(rotation)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +196,15 @@ def draw(
     for dice in exposures:
         total += _moment(lens, background, dice, light)
     total /= len(exposures)
-    ys, xs = np.mgrid[0 : lens.height, 0 : lens.width]
-    slope = 1.0 + light.slope * (
-        (xs / lens.width - 0.5) * light.lamp[0] - (ys / lens.height - 0.5) * light.lamp[1]
-    )
-    total = total * (slope * light.bright)[..., None]
-    total = cv2.GaussianBlur(total, (0, 0), 0.7) + rng.normal(0.0, light.noise, background.shape)
+    if light.slope:
+        ys, xs = np.mgrid[0 : lens.height, 0 : lens.width]
+        slope = 1.0 + light.slope * (
+            (xs / lens.width - 0.5) * light.lamp[0] - (ys / lens.height - 0.5) * light.lamp[1]
+        )
+        total = total * slope[..., None]
+    total = cv2.GaussianBlur(total * light.bright, (0, 0), 0.7)
+    if light.noise:
+        total = total + rng.normal(0.0, light.noise, background.shape)
     drawn: Array = np.clip(total, 0, 255).astype(np.uint8)
     return drawn
 
@@ -232,8 +247,8 @@ def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) ->
         middle = die.centre_mm + normal * die.edge_mm / 2
         if float(normal @ (eye - middle)) <= 0:
             continue
-        side = die.axes @ NORMALS[1 if up in (1, 3, 4, 6) else 2]
-        other = np.cross(normal, side)
+        side = die.axes @ _SIDES[up - 1]
+        other = die.axes @ _OTHERS[up - 1]
         half = die.edge_mm / 2
         ways = ((-1, -1), (1, -1), (1, 1), (-1, 1))
         quad = np.array([middle + side * half * a + other * half * b for a, b in ways])
