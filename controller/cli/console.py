@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from controller.cli.link import add_socket
-from controller.cli.shell import BAD_INPUT, OK, say
+from controller.cli.shell import BAD_INPUT, OK, say, startup_frozen
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
 from controller.console.workbench import CheckResult, Does, GuidedWork
@@ -99,11 +99,12 @@ def run(arguments: argparse.Namespace) -> int:
     # The server stops in order on SIGTERM, and then sends it on to whoever heard it before: nobody needs to.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
-        serve(
-            settings,
-            lambda url: print(f"{url}  the players' display: {url}/display", flush=True),
-            _Bench(arguments.socket),
-        )
+        with startup_frozen():
+            serve(
+                settings,
+                lambda url: print(f"{url}  the players' display: {url}/display", flush=True),
+                _Bench(arguments.socket),
+            )
     except OSError as error:
         say(f"console: found {error.filename or settings.host} out of reach ({error.strerror})")
         return BAD_INPUT

@@ -156,7 +156,9 @@ def _obey(chosen: str, words: list[str]) -> int:
         say(undecodable)
         return shell.BAD_INPUT
     try:
-        arguments = parser_for((chosen,)).parse_args(words)
+        with shell.collector_paused():
+            parser = parser_for((chosen,))
+        arguments = parser.parse_args(words)
         if (empty := _empty_option(words)) is not None:
             arguments.parser.error(f"found an empty argument{empty}, expected a value")
         code: int = arguments.run(arguments)

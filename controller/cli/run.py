@@ -22,7 +22,7 @@ from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
 from controller.app.publishing import EngineMaker
 from controller.app.sources import JsonLines, Source
-from controller.cli.shell import on_stop, say
+from controller.cli.shell import collector_paused, on_stop, say, startup_frozen
 from controller.machines.setup import SetupError
 from controller.model.tables import PublishSettings, TableSettings
 from controller.publish.betting import OpenWord
@@ -101,9 +101,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run until SIGTERM; the exit codes are those of `controller.app.service`."""
     try:
-        daemon = _prepared(arguments)
-        on_stop(daemon.stop)
-        control = _opened(daemon)
+        with collector_paused():
+            daemon = _prepared(arguments)
+            on_stop(daemon.stop)
+            control = _opened(daemon)
     except (SettingsError, SetupError, UnfitSettings, LookupError, OSError) as error:
         say(error)
         return service.BAD_SETTINGS
@@ -113,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
     sys.setswitchinterval(SWITCH_S)
     control.start()
     try:
-        daemon.run()
+        with startup_frozen():
+            daemon.run()
     finally:
         # First the socket: what is entered from now on could not be obeyed any more.
         control.stop()

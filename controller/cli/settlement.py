@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from controller.app.service import Notifier
-from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, ROWS, on_stop, say, whole
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    OUT_OF_REACH,
+    ROWS,
+    on_stop,
+    say,
+    startup_frozen,
+    whole,
+)
 from controller.model.tables import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
@@ -275,7 +285,8 @@ def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
     stop = Event()
     on_stop(stop.set)
     tell = Notifier(os.environ).tell
-    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell, key=key)
+    with startup_frozen():
+        serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell, key=key)
 
 
 def _prove(database: str) -> int:

@@ -2,13 +2,14 @@
 
 import argparse
 import codecs
+import gc
 import io
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from shutil import get_terminal_size, which
@@ -40,6 +41,36 @@ IN_WORDS = (
     "  70 a defect of the program, 74 the output could not be written,\n"
     "  129 hung up, 130 Ctrl-C, 141 the reader went away, 143 SIGTERM"
 )
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector while modules are imported: nearly all that they make is kept.
+
+    The collector takes a tenth of the time that the imports of `tablectl run` take.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def startup_frozen() -> Iterator[None]:
+    """Keep what a service has loaded so far out of the garbage collector's sight while it runs.
+
+    A full collection stops all threads: with all modules in sight for 25 to 90 ms, in which no call is told
+    and no bet granted.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 ENDLESS = 100_000
