@@ -83,7 +83,7 @@ class Form:
     chosen: tuple[str, ...] = ()
     """What is chosen from the beginning."""
     cards: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal that is called, each with its position: one of them was read wrong."""
+    """Cards of a deal, each with its position: one of them was read or entered wrong."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
@@ -205,7 +205,8 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
 
 
 def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
-    """Yield what enters a card: the missing ones of a review, one for another of a deal that is called."""
+    """Yield what enters a card: the missing ones of a review, then another for one that was entered wrong;
+    one for another of a deal that is called."""
     submit = f"Enter {{}} in deal {number}"
     if kind != "correction":
         lacks = () if floor.awaited is None else floor.awaited.lacks
@@ -213,6 +214,11 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
             yield Form(
                 "set_card", "A card that was not read", ("card", "to"), submit, str(number), seats=lacks,
                 chosen=lacks[:1],
+            )  # fmt: skip
+        elif floor.awaited is not None and floor.awaited.entered:
+            yield Form(
+                "set_card", "A card that was entered wrong", ("wrong", "card"), submit, str(number),
+                cards=floor.awaited.entered,
             )  # fmt: skip
         return
     data = _last_told(floor, number)

@@ -32,6 +32,8 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     may: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     """Positions of a deal with a card that is still to be entered."""
+    entered: tuple[tuple[str, str], ...] = ()
+    """Cards of a deal that a person entered, each with its position."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -434,6 +434,9 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     """The rulings that are taken now."""
     lacks: tuple[str, ...] = ()
     """The positions of a deal with a card that was not read or not counted, for staff to enter."""
+    entered: tuple[tuple[str, str], ...] = ()
+    """The cards of a deal that a person entered, each with its position: another can take its place. None is
+    named before all have acted."""
 
     @property
     def headline(self) -> str:

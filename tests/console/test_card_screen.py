@@ -47,6 +47,36 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     display.close()
 
 
+def test_a_card_that_was_entered_for_another_is_replaced_and_the_deal_counts(
+    screens: Screens, sign_in: SignIn
+) -> None:
+    """It is in two hands then, and a misdeal would take what a word can put right."""
+    bob = sign_in("bob")
+    bob.choose("1")
+    bob.choose("2")
+    bob.touch("Deal to these")
+    bob.is_told("Done: Positions with wagers")
+    names = [(to, text) for to, hand in HANDS for text in hand.split()]
+    dealt = [
+        Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
+        for at, (to, text) in enumerate(names[:-1])
+    ]
+    screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
+    bob.touch("Play: seat 1")
+    bob.is_told("Done: Play: seat 1")
+    bob.touch("Play: seat 2")
+    bob.reads("Deal 1 is under review", "A card can't be read")
+    bob.choose("9")
+    bob.choose("hearts")
+    bob.touch("Enter dealer, 9♥ in deal 1")
+    bob.reads("A card that was entered wrong")
+    bob.choose("dealer: 9♥")
+    bob.choose("8")
+    bob.choose("diamonds")
+    bob.touch("Enter dealer: 9♥ is 8♦ in deal 1")
+    bob.reads("Call back deal 1")
+
+
 def test_after_a_misdeal_stakes_go_back_and_nothing_is_paid(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]

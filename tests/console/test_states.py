@@ -49,12 +49,24 @@ def table(game: str = "craps", *may: str, **told: object) -> Floor:
 
 
 def review(
-    attempt: str, *may: str, reason: str = "power_lost", lacks: tuple[str, ...] = (), **told: object
+    attempt: str,
+    *may: str,
+    reason: str = "power_lost",
+    lacks: tuple[str, ...] = (),
+    entered: tuple[tuple[str, str], ...] = (),
+    **told: object,
 ) -> dict[str, object]:
     """Return what a table tells of an attempt under review."""
     why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
     waits = Awaited(
-        attempt=attempt, number=7, state="review", reasons=(why,), missing=(why,), may=may, lacks=lacks
+        attempt=attempt,
+        number=7,
+        state="review",
+        reasons=(why,),
+        missing=(why,),
+        may=may,
+        lacks=lacks,
+        entered=entered,
     )
     word = AttemptOutcome(type=f"{attempt}.review", sequence=7, data=Data(reasons=(why,)))
     return {
@@ -153,6 +165,15 @@ STATES: Mapping[str, Floor] = {
         state=State(three_card=ThreeCard(seats=("2", "5"))),
         acted={"2": "play", "5": "play"},
         **review("deal", "misdeal", "set_card", reason="unread_card", lacks=("5", "dealer")),
+    ),
+    "a card of a deal was entered twice": table(
+        "three_card",
+        "misdeal",
+        "set_card",
+        "fold",
+        state=State(three_card=ThreeCard(seats=("2", "5"))),
+        acted={"2": "play", "5": "play"},
+        **review("deal", "misdeal", "set_card", reason="conflict", entered=(("5", "9h"), ("dealer", "9h"))),
     ),
     "cards are out": table(
         "three_card",

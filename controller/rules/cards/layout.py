@@ -84,6 +84,18 @@ class Layout:
         short = {position for position, count in self.wrong.items() if count < CARDS_EACH and self.directed}
         return tuple(p for p in self.positions if p in short or p in self.unread)
 
+    @property
+    def entered(self) -> tuple[tuple[str, str], ...]:
+        """The cards that a person entered, each with its position; none before all have acted."""
+        if not self.all_acted:
+            return ()
+        return tuple(
+            (position, held.face)
+            for position in self.positions
+            for held in self.hands[position]
+            if held.entered and held.face is not None
+        )
+
     def repeats(self, *, entered: bool) -> bool:
         """Return whether a card came twice: among those of the shoe, or (`entered`) among all."""
         faces = [
