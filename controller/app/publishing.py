@@ -84,6 +84,7 @@ class Publishing:
             self._hear_line_bet,
             self._hear_pair_plus,
             self._hear_ask_play,
+            self._hear_played,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
@@ -92,6 +93,7 @@ class Publishing:
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
         self._ask_play: Callable[[PlayQuery], bool] | None = None
+        self._played: Callable[[int, tuple[str, ...]], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
         mqtt = settings.publish.mqtt
@@ -118,15 +120,17 @@ class Publishing:
         table_now_us: Callable[[], int] | None,
         line_bet: Callable[[str, bool], None],
         pair_plus: Callable[[tuple[str, ...]], None],
+        played: Callable[[int, tuple[str, ...]], None],
         ask_late: Callable[[LateWagersQuery], bool],
         ask_play: Callable[[PlayQuery], bool],
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
-        `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus`
-        that on the positions without Pair Plus, `ask_late` a wager made with the dice out (False: it can't
-        be confirmed), `ask_play` Play at some positions (False: it is not answered).
+        `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus` that on
+        the positions without Pair Plus, `played` that on Play in a round of bets, `ask_late` a wager made
+        with the dice out (False: it can't be confirmed), `ask_play` Play at some positions (False: it is not
+        answered).
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -139,6 +143,7 @@ class Publishing:
         self._key = key
         self._line_bet = line_bet
         self._pair_plus = pair_plus
+        self._played = played
         self._ask_late = ask_late
         self._ask_play = ask_play
         self._pin.recall(read_pin(self._pin_file, key.public))
@@ -164,6 +169,7 @@ class Publishing:
                 ask_play=ask_play,
                 line_bet=line_bet,
                 pair_plus=pair_plus,
+                played=played,
                 session=journal.recovered.session,
                 last_seq=next_seq - 1,
                 acknowledged_seq=waits_from - 1,
@@ -213,6 +219,10 @@ class Publishing:
     def _hear_pair_plus(self, without: tuple[str, ...]) -> None:
         if self._pair_plus is not None:
             self._pair_plus(without)
+
+    def _hear_played(self, round_: int, seats: tuple[str, ...]) -> None:
+        if self._played is not None:
+            self._played(round_, seats)
 
     def _hear_ask_late(self, asked: LateWagersQuery) -> bool:
         return self._ask_late is not None and self._ask_late(asked)

@@ -190,6 +190,7 @@ class RunningTable:
             table_now_us=None if options.data_time else lambda: inlet.now_us,
             line_bet=self._line_bet,
             pair_plus=self._pair_plus,
+            played=self._played,
             ask_late=self._ask_late,
             ask_play=self._ask_play,
         )
@@ -360,6 +361,12 @@ class RunningTable:
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
+
+    def _played(self, round_: int, seats: tuple[str, ...]) -> None:
+        """Enter the engine's word where Play lies, journaled like a person's, with its round."""
+        self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
+        entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
+        self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
 
     def _ask_late(self, asked: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out, so that it can be confirmed; False where it can't be.

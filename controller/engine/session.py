@@ -45,7 +45,7 @@ _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 
 
 SETTLEMENT = "settlement"
-"""Who enters `line_bet`, `pair_plus`, `late_wager` and `play_asked`: the settlement engine, and no person."""
+"""Who enters `line_bet`, `pair_plus`, `late_wager`, `play_asked`, `played`: the settlement engine alone."""
 
 
 class Session:

@@ -58,6 +58,7 @@ REFUSALS: dict[str, str] = {
     "nothing_to_inspect": "nothing awaits this inspection",
     "nothing_to_settle": "there is no result to settle",
     "play_asked": "Play was asked for here; if it was not granted, the dealer folds this position",
+    "played": "Play lies on this position, so it does not fold; if it was never meant, call a misdeal",
     "one_at_a_time": "in the re-buy cards are bought one at a time; enter one",
     "order_broken": "a card was missed and nothing shows whose the later ones are; call a misdeal",
     "other_attempt": "it names a different attempt from the one it would act on; check, then rule",

@@ -31,6 +31,8 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
+    played: tuple[str, ...] = ()
+    """Of a deal: the positions where Play lies by the settlement engine's word, which nobody folds."""
 
 
 def as_spoken(value: object) -> str:

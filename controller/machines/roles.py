@@ -7,7 +7,7 @@ from controller.model.rulesets import RuleSet
 PLAYERS = frozenset({"player", "shooter", "guest"})
 """Roles that may not rule, lock or open a table; everyone else at a console is staff."""
 PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
-SETTLEMENTS_ALONE = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked"})
+SETTLEMENTS_ALONE = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked", "played"})
 """Inputs that say who has which bet: from the settlement engine and from nobody else."""
 CONFIRM_BY = ("dealer", "boxperson")
 """Who must confirm a wager made with the dice out, each of them once (C34-MK-1b)."""

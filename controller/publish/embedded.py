@@ -51,6 +51,8 @@ class EngineFor(NamedTuple):
     """Tells the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _asked: False
     """Asks the table whether it takes Play at some positions; False where it can't answer."""
+    played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
+    """Tells the table where Play lies in a round of bets."""
 
 
 class Blocked(Exception):

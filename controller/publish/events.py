@@ -7,6 +7,7 @@ One journal row gives the same bytes whenever it is sent. What comes back is an 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import zip_longest
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.journal.chain import Row, WallTime
+from controller.journal.keys import PublicKey
 from controller.publish.betting import Digest, Nonce
 from controller.publish.players import player_data
 from controller.publish.wire import (
@@ -32,6 +34,9 @@ from controller.publish.wire import (
 CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
+MAX_EARLIER = 12
+"""Earlier rotations of its key that an engine shows at a meeting, 220 bytes each: a table that met no key of
+more than these believes the newest once its file names it."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -164,14 +169,22 @@ class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_f
     signature: Signature | UnsetType = UNSET
 
 
+class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
+    """How a settlement engine's key took over: `endorsed` is the signature of the key before over it."""
+
+    key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    endorsed: Signature
+
+
 class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
     """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
 
     `table` is whom it meets: what it says to one table, repeated to another, would look like another past.
     `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
-    key in hexadecimal digits, `endorsed` the signature of the key that it had before. `told` is the newest
-    outcome that the engine has heard of, settled or not: a meeting of when fewer were acknowledged is an old
-    one that somebody repeats, and says nothing.
+    key in hexadecimal digits, `endorsed` the signature of the key that it had before, `earlier` how that one
+    and those before it took over, newest first: a table that was away meanwhile goes along. `told` is the
+    newest outcome that the engine has heard of, settled or not: a meeting of when fewer were acknowledged is
+    an old one that somebody repeats, and says nothing.
     """
 
     table: Name
@@ -180,6 +193,7 @@ class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_fiel
     chain: Hash | None
     key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     endorsed: Signature | None = None
+    earlier: Annotated[tuple[Endorsement, ...], Meta(max_length=MAX_EARLIER)] = ()
     by: Name
     signature: Signature | UnsetType = UNSET
 
@@ -221,8 +235,36 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     signature: Signature | UnsetType = UNSET
 
 
+class PlayLies(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
+    """The positions where Play lies in this round of bets, left to right; nobody folds them any more.
+
+    The table takes it as the input `played` (T-DEAL-4); without it the dealer's fold of a position for which
+    Play was asked waits for 10 s and is then believed.
+
+    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
+    and the wager book's step when it was so: an older word that is sent again is no news.
+    """
+
+    table: Name
+    session: Count
+    sequence: Count
+    step: Count
+    round: int
+    seats: tuple[Name, ...]
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
 Answer = (
-    Acknowledgement | ResendRequest | OpenQuery | LateWagersQuery | PlayQuery | Meeting | LineBet | PairPlus
+    Acknowledgement
+    | ResendRequest
+    | OpenQuery
+    | LateWagersQuery
+    | PlayQuery
+    | Meeting
+    | LineBet
+    | PairPlus
+    | PlayLies
 )
 
 
@@ -349,8 +391,18 @@ def endorse(public: str, before: Signer) -> str:
 
 
 def endorsed(meeting: Meeting, before: Verifier) -> bool:
-    """Return whether the key before signed the key that the engine shows."""
-    return meeting.endorsed is not None and is_endorsed(meeting.key, meeting.endorsed, before)
+    """Return whether this key signed the key that the engine shows, or one that leads to it."""
+    if meeting.endorsed is None:
+        return False
+    newest = Endorsement(key=meeting.key, endorsed=meeting.endorsed)
+    for step, following in zip_longest((newest, *meeting.earlier), meeting.earlier):
+        if is_endorsed(step.key, step.endorsed, before):
+            return True
+        if following is None:
+            return False
+        if not is_endorsed(step.key, step.endorsed, PublicKey(bytes.fromhex(following.key))):
+            return False
+    return False
 
 
 def is_endorsed(public: str, signature: str, before: Verifier) -> bool:

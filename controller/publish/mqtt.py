@@ -27,6 +27,7 @@ from controller.publish.events import (
     Meeting,
     Message,
     PairPlus,
+    PlayLies,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -456,7 +457,15 @@ class MqttSink:
         match answer:
             case ResendRequest(table=None):
                 return True  # of 0.1.0, which is told apart by its missing signature
-            case ResendRequest() | LateWagersQuery() | PlayQuery() | Meeting() | LineBet() | PairPlus():
+            case (
+                ResendRequest()
+                | LateWagersQuery()
+                | PlayQuery()
+                | Meeting()
+                | LineBet()
+                | PairPlus()
+                | PlayLies()
+            ):
                 return answer.table == self._table
         return True
 

@@ -23,6 +23,7 @@ from controller.publish.events import (
     Message,
     OpenQuery,
     PairPlus,
+    PlayLies,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -79,6 +80,7 @@ class Pump:
         ask_play: Callable[[PlayQuery], object] = lambda _asked: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
+        played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None,
         session: int = 0,
         last_seq: int = 0,
         acknowledged_seq: int = 0,
@@ -108,8 +110,10 @@ class Pump:
         self._session = session
         self._line_bet = line_bet
         self._pair_plus = pair_plus
+        self._played = played
         self._line_bets: Newest[tuple[str, bool]] = Newest(acknowledged_seq)
         self._without_pair_plus: Newest[tuple[str, ...]] = Newest(acknowledged_seq)
+        self._play_lies: Newest[tuple[int, tuple[str, ...]]] = Newest(acknowledged_seq)
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -242,12 +246,14 @@ class Pump:
                 self._replay(report)
             case OpenQuery() | LateWagersQuery() | PlayQuery():
                 self._hear_question(report)
-            case LineBet() | PairPlus() if report.session != self._session:
+            case LineBet() | PairPlus() | PlayLies() if report.session != self._session:
                 pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
             case LineBet():
                 self._line_bets.hear((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
                 self._without_pair_plus.hear(report.without, (report.sequence, report.step))
+            case PlayLies():
+                self._play_lies.hear((report.round, report.seats), (report.sequence, report.step))
             case Meeting():
                 self._meet(report)
             case Ready():
@@ -269,6 +275,8 @@ class Pump:
             self._line_bet(*line_bet)
         if (without := self._without_pair_plus.due(now_us)) is not None:
             self._pair_plus(without)
+        if (play := self._play_lies.due(now_us)) is not None:
+            self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
         """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""

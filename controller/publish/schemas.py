@@ -23,6 +23,7 @@ from controller.publish.events import (
     OpenQuery,
     PairPlus,
     PlayerEvent,
+    PlayLies,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -47,6 +48,7 @@ _ANSWERS = {
     "meeting": Meeting,
     "line_bet": LineBet,
     "pair_plus": PairPlus,
+    "played": PlayLies,
 }
 
 

@@ -154,3 +154,8 @@ class Book(ABC):
     def without_pair_plus(self) -> tuple[str, ...]:
         """The positions that have an Ante and no Pair Plus."""
         return ()
+
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The positions where Play lies."""
+        return ()

@@ -11,7 +11,7 @@ from controller.settlement.edges import Report
 from controller.settlement.wire import Asked, Request
 
 T = TypeVar("T")
-Told = Literal["line_bet", "pair_plus"]
+Told = Literal["line_bet", "pair_plus", "played"]
 
 
 class LoadPayTable(Protocol):

@@ -175,6 +175,11 @@ class TableBook:
         return self._state.tally.without_pair_plus
 
     @property
+    def played(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table where Play lies."""
+        return self._state.tally.played
+
+    @property
     def empty(self) -> bool:
         """Whether no wager is up."""
         return not self._state.tally.up

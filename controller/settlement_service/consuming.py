@@ -15,6 +15,7 @@ from controller.publish.events import (
     Meeting,
     OpenQuery,
     PairPlus,
+    PlayLies,
     PlayQuery,
     ResendRequest,
     answer_bytes,
@@ -48,7 +49,7 @@ PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus
+Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayLies
 """What the engine says to a table that is worth nothing later."""
 
 
@@ -105,6 +106,7 @@ class Broker:
         self._questions: deque[tuple[str, Said]] = deque(maxlen=MAX_QUESTIONS)
         engine.line_bet = self.tell_line_bet
         engine.pair_plus = self.tell_pair_plus
+        engine.played = self.tell_played
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -164,6 +166,12 @@ class Broker:
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._pair_plus(table, without, at))
+
+    def tell_played(self, table: str, play: PlayAt, at: At) -> None:
+        """Inform a table where Play lies, from any thread."""
+        met = self._met.get(table)
+        if met is not None and met.online and met.says_open:
+            self._put(table, self._played(table, play, at))
 
     def _put(self, table: str, word: Said) -> None:
         self._questions.append((table, word))
@@ -312,6 +320,7 @@ class Broker:
                 chain=chain,
                 key=self._key.public,
                 endorsed=self._key.endorsed,
+                earlier=self._key.earlier,
                 by=self._name,
             )
             self._say_to(link, table, meeting)
@@ -320,6 +329,8 @@ class Broker:
                 self._say_to(link, table, self._line_bet(table, *bets.line_bet, bets.at))
             if bets is not None and bets.without_pair_plus is not None:
                 self._say_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
+            if bets is not None and bets.played is not None:
+                self._say_to(link, table, self._played(table, bets.played, bets.at))
 
     def _line_bet(self, table: str, seat: str, has: bool, at: At) -> LineBet:
         return LineBet(
@@ -339,6 +350,17 @@ class Broker:
             sequence=at.sequence,
             step=at.step,
             without=without,
+            by=self._name,
+        )
+
+    def _played(self, table: str, play: PlayAt, at: At) -> PlayLies:
+        return PlayLies(
+            table=table,
+            session=self._session(table),
+            sequence=at.sequence,
+            step=at.step,
+            round=play.round,
+            seats=play.seats,
             by=self._name,
         )
 

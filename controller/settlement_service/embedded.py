@@ -79,6 +79,7 @@ class EngineWithin(Consumer):
             engine.gate.connect(self._ask, self._ask_late, self._ask_play)
             engine.line_bet = lambda _table, seat, has, _at: self._asked.line_bet(seat, has)
             engine.pair_plus = lambda _table, without, _at: self._asked.pair_plus(without)
+            engine.played = lambda _table, play, _at: self._asked.played(play.round, play.seats)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:

@@ -16,7 +16,7 @@ from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
 from controller.settlement_service.deliveries import Answer, RejectedDelivery, read
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Gate
+from controller.settlement_service.gate import Gate, PlayAt
 from controller.settlement_service.intake import Intake, Policies, seat_of
 from controller.settlement_service.standing import EnrolledTable, Games, load_table, shipped_games
 from controller.settlement_service.steps import Anchor
@@ -42,6 +42,8 @@ class Bets(NamedTuple):
     """The shooter's seat, and whether he has his line bet; None where there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None at another game."""
+    played: PlayAt | None = None
+    """Where Play lies, and in which round of bets; None where it lies nowhere."""
 
 
 class Engine:
@@ -61,6 +63,8 @@ class Engine:
         """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
         self.pair_plus: Callable[[str, tuple[str, ...], At], None] = lambda _table, _without, _at: None
         """Tells a table (its name) which positions have an Ante and no Pair Plus; it returns at once."""
+        self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
+        """Tells a table (its name) where Play lies, which nobody folds any more; it returns at once."""
         self._told: dict[str, Bets] = {}
         """What was told last of each table's bets."""
         self._store = store
@@ -236,6 +240,7 @@ class Engine:
             At(table.next_seq - 1, table.book.last_n),
             None if known is None else (seat_of(work, name, known[0]), known[1]),
             table.book.without_pair_plus if "pair_plus" in tells else None,
+            PlayAt(table.round or 1, played) if "played" in tells and (played := table.book.played) else None,
         )
 
     def _tell(self, name: str, bets: Bets) -> None:
@@ -247,6 +252,8 @@ class Engine:
         without = bets.without_pair_plus
         if without is not None and without != (before.without_pair_plus or ()):
             self.pair_plus(name, without, bets.at)
+        if bets.played is not None and bets.played != before.played:
+            self.played(name, bets.played, bets.at)
 
     def table(self, work: Work, name: str) -> EnrolledTable | None:
         """Return a table, loaded where it is not in memory; None where it is not enrolled."""

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, PublicKey, alone_in, load_key, new_key
-from controller.publish.events import endorse, is_endorsed
+from controller.publish.events import MAX_EARLIER, Endorsement, endorse, is_endorsed
 from controller.settlement_service.faults import SettlementFault
 
 CREDENTIAL = "settlement-key"
@@ -23,10 +23,20 @@ FOLDER = Path("/var/lib/table")
 
 
 class EngineKey(NamedTuple):
-    """The engine's key, and (once rotated) the signature of the key before over its public half, in hex."""
+    """The engine's key, and (once rotated) how it and those before it took over, newest first."""
 
     key: Key
-    endorsed: str | None = None
+    endorsements: tuple[Endorsement, ...] = ()
+
+    @property
+    def endorsed(self) -> str | None:
+        """The signature of the key before over this one's public half, in hex; None before any rotation."""
+        return self.endorsements[0].endorsed if self.endorsements else None
+
+    @property
+    def earlier(self) -> tuple[Endorsement, ...]:
+        """How the keys before this one took over: a table that met none of them goes along all the same."""
+        return self.endorsements[1:]
 
     @property
     def public(self) -> str:
@@ -56,11 +66,11 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
     try:
         if credential is not None and credential.exists():
             held = load_key(credential, "engine", by_acl=True)
-            return EngineKey(held, _endorsed(path, held))
+            return EngineKey(held, _endorsements(path, held))
         if not path.exists() and not _finish(path):
             new_key(path, "engine")
         held = load_key(path, "engine")
-        return EngineKey(held, _endorsed(path, held))
+        return EngineKey(held, _endorsements(path, held))
     except JournalFault as fault:
         raise SettlementFault(
             "key_unusable", str(path), fault.found, "the settlement engine's key"
@@ -100,7 +110,8 @@ def _rotate(path: Path) -> EngineKey:
         kept.unlink(missing_ok=True)
         os.link(path, kept)
         public = new_key(made, "engine")
-        _write_endorsement(path, f"{endorse(public.raw.hex(), before.key)} {before.public}")
+        newest = _Handover(endorse(public.raw.hex(), before.key), before.public)
+        _write_handovers(path, newest, *(one for one in _handovers(path, before.key) if one.before))
         made.replace(path)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
@@ -108,14 +119,14 @@ def _rotate(path: Path) -> EngineKey:
     finally:
         os.close(descriptor)
     held = load_key(path, "engine")
-    return EngineKey(held, _endorsed(path, held))
+    return EngineKey(held, _endorsements(path, held))
 
 
 def _finish(path: Path) -> bool:
     """Let the key of a rotation that was cut off take its place, if it is endorsed; return whether it has."""
     made = path.with_suffix(".new")
     try:
-        if not made.exists() or _endorsed(path, load_key(made, "engine")) is None:
+        if not made.exists() or not _handovers(path, load_key(made, "engine")):
             return False
     except JournalFault:
         return False
@@ -123,20 +134,46 @@ def _finish(path: Path) -> bool:
     return True
 
 
-def _endorsed(path: Path, held: Key) -> str | None:
-    """Return the signature of the key before over this one; None where that was made for another.
+def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
+    """Return how this key and those before it took over, newest first; nothing where none was before."""
+    handovers = _handovers(path, held)
+    keys = (held.public.raw.hex(), *(one.before for one in handovers))
+    return tuple(
+        Endorsement(key=key, endorsed=one.signature) for key, one in zip(keys, handovers, strict=False)
+    )
 
-    The file holds it with that key's public half; releases before this one wrote the signature alone.
+
+class _Handover(NamedTuple):
+    signature: str
+    """Of the key before over the one that took over, in hex."""
+    before: str
+    """That key's public half; empty in a file of an earlier release, which did not name it."""
+
+
+def _handovers(path: Path, held: Key) -> list[_Handover]:
+    """Read how a key came to be, newest first: one `SIGNATURE KEY` a line.
+
+    Lines of a rotation that was cut off are another key's, and passed over; so is what follows from no line.
     """
     file = _endorsement_of(path)
-    if not file.exists():
-        return None
     try:
-        signature, _, before = file.read_text(encoding="ascii").strip().partition(" ")
-        fits = not before or is_endorsed(held.public.raw.hex(), signature, PublicKey(bytes.fromhex(before)))
+        lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
     except ValueError:
-        return None
-    return signature if fits and signature else None
+        return []
+    found: list[_Handover] = []
+    public = held.public.raw.hex()
+    for line in lines:
+        signature, _, before = line.strip().partition(" ")
+        try:
+            fits = not before or is_endorsed(public, signature, PublicKey(bytes.fromhex(before)))
+        except ValueError:
+            fits = False
+        if signature and fits:
+            found.append(_Handover(signature, before))
+            public = before
+        if (found and not fits) or (fits and not before):
+            break
+    return found[: 1 + MAX_EARLIER]
 
 
 def _names_its_key(path: Path) -> bool:
@@ -145,11 +182,11 @@ def _names_its_key(path: Path) -> bool:
     return file.exists() and b" " in file.read_bytes().strip()
 
 
-def _write_endorsement(path: Path, words: str) -> None:
+def _write_handovers(path: Path, *handovers: _Handover) -> None:
     file = _endorsement_of(path)
     draft = file.with_name(file.name + ".new")
     with draft.open("w", encoding="ascii") as stream:
-        stream.write(words)
+        stream.writelines(f"{one.signature} {one.before}\n" for one in handovers)
         stream.flush()
         os.fsync(stream.fileno())
     draft.replace(file)

@@ -100,6 +100,11 @@ class Tally:
         return self._game.without_pair_plus
 
     @property
+    def played(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table where Play lies."""
+        return self._game.played
+
+    @property
     def carry(self) -> Fraction:
         """The part of a cent of breakage that is not booked yet."""
         return self._carry + self._game.breakage_cents - self._breakage_booked

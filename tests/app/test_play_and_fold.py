@@ -124,6 +124,12 @@ class Table:
         return [o.data.folds for o in self.house.outcomes() if isinstance(o.data, DealCalled)]
 
     @property
+    def said(self) -> list[object]:
+        """What the engine said of bets, by its input's name, as the journal has it."""
+        rows = (row.body for row in self.house.rows() if row.name == "settlement.said")
+        return [msgspec.json.decode(body)["input"] for body in rows if body is not None]
+
+    @property
     def refusals(self) -> list[str]:
         told = [o.data for o in self.house.outcomes() if o.type == "input.refused"]
         return [data.cause for data in told if isinstance(data, Happening)]
@@ -141,10 +147,16 @@ def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused
     assert table.answers.empty(), "no word was said before the fold came"
     table.runs_to(table.now_us + SECOND_US)
     assert table.answers.get(timeout=PATIENCE_S) == "granted"
+    until(lambda: "played" in table.said, "the engine's word that Play lies there")
     table.acts("fold", "1", 5_000)
+    table.acts("fold", "1", 15_000, by="dealer")
     table.acts("play", "1", 100)
     assert table.settles() == [()]
-    assert table.refusals == ["play_asked", "play_asked"]
+    assert table.refusals == ["play_asked", "played", "played"]
+    table.acts("fold", "1", 1_000, by="dealer")
+    table.runs_to(table.now_us + SECOND_US)
+    assert table.refusals[-1] == "played", "no correction folds it either"
+    assert table.betting == "open"
 
 
 def test_T_DEAL_4_a_fold_that_the_table_hears_first_stands_and_play_is_refused(table: Table) -> None:

@@ -18,6 +18,8 @@ from controller.publish.events import (
     OpenQuery,
     PairPlus,
     PlayerEvent,
+    PlayLies,
+    PlayQuery,
     ResendRequest,
     TableStatus,
     answer_bytes,
@@ -181,6 +183,11 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
             PairPlus(table="table-7", session=1, sequence=4, step=9, without=("2", "5"), by="engine"),
             "pair_plus",
         ),
+        (
+            PlayLies(table="table-7", session=1, sequence=4, step=9, round=3, seats=("2", "5"), by="engine"),
+            "played",
+        ),
+        (PlayQuery(table="table-7", round=3, nonce="0f" * 16, seats=("2", "5"), by="engine"), "ask_play"),
     ],
 )
 def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: Key) -> None:

@@ -18,6 +18,7 @@ from controller.publish.events import (
     Meeting,
     Message,
     PairPlus,
+    PlayLies,
     ResendRequest,
     TableStatus,
     read_event,
@@ -506,6 +507,22 @@ def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: 
         assert entered == [("3", False), ("3", True)]
 
 
+def lies(session: int, *seats: str, step: int = 9) -> PlayLies:
+    return PlayLies(table=NAME, session=session, sequence=9, step=step, round=3, seats=seats, by=ENGINE)
+
+
+def test_where_play_lies_is_told_the_core_and_an_older_word_is_no_news(house: House) -> None:
+    entered: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.pump, "_played", lambda round_, seats: entered.append((round_, seats)))
+        for word in (lies(0, "2"), lies(0, "2", "5", step=10), lies(0, "2")):
+            house.pump.post(word)
+            house.turn()
+            house.clock.forward(1)
+            house.turn()
+    assert entered == [(3, ("2",)), (3, ("2", "5"))]
+
+
 def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> None:
     """A table that restarted between two outcomes has the same number as before: only the session differs."""
     entered: list[object] = []
@@ -513,6 +530,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
         patch.setattr(house.pump, "_session", 12)
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
         patch.setattr(house.pump, "_pair_plus", entered.append)
+        patch.setattr(house.pump, "_played", lambda round_, seats: entered.append((round_, seats)))
         for session in (11, 13, 0):
             house.pump.post(
                 LineBet(table=NAME, session=session, sequence=9, step=9, seat="3", has=False, by=ENGINE)
@@ -520,6 +538,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
             house.pump.post(
                 PairPlus(table=NAME, session=session, sequence=9, step=9, without=("2",), by=ENGINE)
             )
+            house.pump.post(lies(session, "2"))
             house.turn()
             house.clock.forward(1)
         assert entered == []

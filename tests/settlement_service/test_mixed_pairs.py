@@ -9,13 +9,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.model.tables import MqttSettings
 from controller.publish.events import (
+    MAX_ANSWER_BYTES,
+    MAX_EARLIER,
     Acknowledgement,
     Answer,
     LineBet,
     Meeting,
     PairPlus,
+    PlayLies,
     TableStatus,
     answer_bytes,
+    endorse,
 )
 from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.mqtt import MqttSink
@@ -130,7 +134,13 @@ def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, si
 
 def meeting(key: EngineKey) -> bytes:
     told: Answer = Meeting(
-        table="wheel-1", sequence=0, chain=None, key=key.public, endorsed=key.endorsed, by="settlement"
+        table="wheel-1",
+        sequence=0,
+        chain=None,
+        key=key.public,
+        endorsed=key.endorsed,
+        earlier=key.earlier,
+        by="settlement",
     )
     return answer_bytes(told, key.key)
 
@@ -163,12 +173,62 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     assert "answer_forged" in alarms.holding
 
 
+@pytest.mark.parametrize("rotations", [2, 3, 1 + MAX_EARLIER])
+def test_a_table_that_was_away_for_many_rotations_goes_along(
+    rotations: int, tmp_path: Path, sink: Sink
+) -> None:
+    first = engine_key(tmp_path / "a.key", {})
+    pin = Pin(first.key.public.raw)
+    table, alarms, _ = sink(pin)
+    for _ in range(rotations):
+        rotate(tmp_path / "a.key")
+    newest = engine_key(tmp_path / "a.key", {})
+    shown = meeting(newest)
+    assert len(shown) < MAX_ANSWER_BYTES - 800, "with names of any length it is still read"
+    table._hear(shown)
+    assert pin.key == newest.public
+    assert not alarms.ever
+
+
+def test_a_table_that_was_away_for_more_rotations_than_are_shown_is_told_by_a_person(
+    tmp_path: Path, sink: Sink
+) -> None:
+    first = engine_key(tmp_path / "a.key", {})
+    pin = Pin(first.key.public.raw)
+    table, alarms, _ = sink(pin)
+    for _ in range(2 + MAX_EARLIER):
+        rotate(tmp_path / "a.key")
+    table._hear(meeting(engine_key(tmp_path / "a.key", {})))
+    assert pin.key == first.public
+    assert "engine_key" in alarms.holding["answer_forged"].kind.next_step
+
+
+def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Sink) -> None:
+    first = engine_key(tmp_path / "a.key", {})
+    for _ in range(3):
+        rotate(tmp_path / "a.key")
+    newest, stranger = engine_key(tmp_path / "a.key", {}), engine_key(tmp_path / "b.key", {})
+    one, two = newest.earlier
+    strange = msgspec.structs.replace(two, endorsed=endorse(two.key, stranger.key))
+    for earlier in ((two,), (one,), (), (two, one), (one, strange), (strange, two)):
+        pin = Pin(first.key.public.raw)
+        table, alarms, _ = sink(pin)
+        table._hear(meeting(newest._replace(endorsements=(newest.endorsements[0], *earlier))))
+        assert pin.key == first.public
+        assert "answer_forged" in alarms.holding
+    told = stranger._replace(endorsements=newest.endorsements)
+    table, alarms, _ = sink(Pin(first.key.public.raw))
+    table._hear(meeting(told))
+    assert "answer_forged" in alarms.holding
+
+
 @pytest.mark.parametrize(
     "word",
     [
         Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
         LineBet(table="craps-2", session=1, sequence=4, step=9, seat="3", has=False, by="settlement"),
         PairPlus(table="cards-2", session=1, sequence=4, step=9, without=("3",), by="settlement"),
+        PlayLies(table="cards-2", session=1, sequence=4, step=9, round=1, seats=("3",), by="settlement"),
     ],
 )
 def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:

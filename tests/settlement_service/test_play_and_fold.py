@@ -130,6 +130,27 @@ def test_T_DEAL_4_the_table_hears_for_which_position_play_is_asked(
     assert cards_out.asked == [PlayAt(1, ("3",))]
 
 
+def test_T_DEAL_4_the_table_is_told_where_play_lies_and_in_which_round(
+    house: House, table: SealedTable, cards_out: CardTable
+) -> None:
+    """It folds no position there any more, whoever enters that."""
+    told: list[PlayAt] = []
+    house.engine.played = lambda _table, play, _at: told.append(play)
+    assert refused(house, table, "bob", "6") != ""
+    assert told == []
+    for player, seat in (("ann", "3"), ("bob", "1")):
+        assert refused(house, table, player, seat) == ""
+    assert told == [PlayAt(1, ("3",)), PlayAt(1, ("1", "3"))]
+    bets = house.engine.bets(table.name)
+    assert bets is not None
+    assert bets.played == told[-1], "and told again at each meeting"
+    house.takes(*dealt(table))
+    bets = house.engine.bets(table.name)
+    assert bets is not None
+    assert bets.played is None
+    assert told[2:] == []
+
+
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
     """Ask with the player's own token; give the rule that refuses it, or nothing."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)

@@ -21,13 +21,24 @@ from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Read
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
 from controller.rules.cards.deal import judge_deal, opens_shoe
-from controller.rules.cards.layout import CARDS_EACH, Act, Layout, fill, lay_out, position_of
+from controller.rules.cards.layout import (
+    CARDS_EACH,
+    Act,
+    Layout,
+    fill,
+    lay_out,
+    left_to_right,
+    position_of,
+)
 
 PLAYER_ROLES = frozenset({"player", "guest"})
 """Who may not take back a play or a fold."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
 """Cards that follow a void deal's so soon are still its own: the dealer had not stopped yet."""
+PLAY_DECIDED_US = 10 * SECOND_US
+"""So long after Play was asked for the dealer waits with a fold: by then the settlement engine has granted it
+or never will (0.6 s for the table's word, 5 s for its database), and its word `played` has come back."""
 
 
 class CardGame(Results[Dealt], Protocol):
@@ -72,8 +83,12 @@ class Deals:
         self._seats: tuple[str, ...] = ()
         self._runs_on_from_us: int | None = None
         self._late = ""
-        self._play_asked: set[str] = set()
-        """Positions where the settlement engine takes Play: a player who has asked for it folds no more."""
+        self._play_asked: dict[str, int] = {}
+        """Positions where the settlement engine may take Play, and when it asked: no player folds there."""
+        self._played: set[str] = set()
+        """Positions where Play lies in this round, by the settlement engine's word: nobody folds them."""
+        self._stood_played: frozenset[str] = frozenset()
+        """The same of the deal decided last, for a ruling on it while the next one's bets are closed."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -84,13 +99,16 @@ class Deals:
         if call is None:
             return None
         cards = tuple(reading for reading in self._readings if isinstance(reading, Card | Input))
-        return msgspec.structs.replace(call, seats=self._seats, cards=cards)
+        return msgspec.structs.replace(
+            call, seats=self._seats, cards=cards, played=left_to_right(self._stood_played)
+        )
 
     def resume(self, call: StandingCall, before: object) -> None:
         """Go on from a deal that can still be corrected."""
         self.attempts.resume(call, call.value if isinstance(call.value, Dealt) else None, before)
         self._seats = call.seats
         self._readings = list(call.cards)
+        self._stood_played = frozenset(call.played)
 
     # --- readings, timers and inputs ---
 
@@ -151,6 +169,8 @@ class Deals:
         if attempts.state in ("called", "settled"):
             if entered.by in PLAYER_ROLES:
                 raise InputRefused("has_acted")
+            if entered.name == "fold" and position_of(entered.seat) in self._stood_played:
+                raise InputRefused("played")
             attempts.set_result(entered)
             return
         if not attempts.open:
@@ -162,9 +182,25 @@ class Deals:
             raise InputRefused("no_change")
         if before is not None and entered.by in PLAYER_ROLES:
             raise InputRefused("has_acted")
-        if entered.name == "fold" and position in self._play_asked and entered.by in PLAYER_ROLES:
-            raise InputRefused("play_asked")
+        self._may_fold(position, entered)
         self._note(entered)
+
+    def _may_fold(self, position: str, entered: Input) -> None:
+        """Raise InputRefused for a fold where Play lies, or may lie in a moment (T-DEAL-4)."""
+        if entered.name != "fold":
+            return
+        if position in self._played:
+            raise InputRefused("played")
+        asked_us = self._play_asked.get(position)
+        if asked_us is None:
+            return
+        if entered.by in PLAYER_ROLES:
+            raise InputRefused("play_asked")
+        wait_us = asked_us + PLAY_DECIDED_US - entered.t
+        if wait_us > 0:
+            wait_s = -(-wait_us // SECOND_US)
+            says = f"Play was asked for here and may still be granted; enter the fold again in {wait_s} s"
+            raise InputRefused("play_asked", says)
 
     def play_asked(self, entered: Input) -> None:
         """Note where Play is asked for, unless the position has folded: what came first stands (T-DEAL-4).
@@ -173,11 +209,23 @@ class Deals:
         """
         acts = self._layout().acts if self.attempts.open else {}
         positions = (position_of(seat) for seat in entered.seats or ())
-        self._play_asked.update(each for each in positions if each is not None and acts.get(each) != "fold")
+        for position in positions:
+            if position is not None and acts.get(position) != "fold":
+                self._play_asked[position] = entered.t
+
+    def played(self, entered: Input) -> None:
+        """Note where Play lies. A position that the dealer folded meanwhile has both: a person rules."""
+        positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
+        self._played.update(positions)
+        acts = self._layout().acts if self.attempts.open else {}
+        both = [position for position in positions if acts.get(position) == "fold"]
+        if both:
+            self.attempts.came_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
 
     def forget_play(self) -> None:
-        """Forget where Play was asked for: it was for a deal that is over."""
+        """Forget where Play was asked for and lies: it was in a round of bets that is over."""
         self._play_asked.clear()
+        self._played.clear()
 
     def set_card(self, entered: Input) -> None:
         """Handle a card that a person enters: unread, never read, or read wrong. Raises InputRefused."""
@@ -224,7 +272,9 @@ class Deals:
             return
         self._reconsider(entered.t, verdict)
         if verdict.ruling is Ruling.VALID and attempts.state == "review":
-            attempts.enter(msgspec.structs.replace(entered, name="accept"))
+            # Of a card `what` is no deal's number, but the card that it replaced.
+            what = None if entered.name == "set_card" else entered.what
+            attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
 
     def _go_on(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
         layout = self._layout()
@@ -336,8 +386,9 @@ class Deals:
             return None
         kept = [one for one in awaited.reasons if one in self._found or one not in self._found_first]
         new = [one for one in self._found if one not in kept]
-        lacks = self._layout().lacking if awaited.state == "review" else ()
-        return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks)
+        layout = self._layout()
+        lacks, entered = (layout.lacking, layout.entered) if awaited.state == "review" else ((), ())
+        return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks, entered=entered)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
         """Judge the present deal on what was seen so far."""
@@ -364,7 +415,8 @@ class Deals:
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""
-            self.forget_play()
+            self._play_asked.clear()
+            self._stood_played = frozenset(self._played)
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
             self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None

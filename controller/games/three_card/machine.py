@@ -216,11 +216,8 @@ class ThreeCard(PlaysAttempts):
         match entered.name:
             case "seats":
                 self._name_seats(entered)
-            case "pair_plus":
-                self._without_pair_plus = tuple(map(str, entered.seats or ()))
-            case "play_asked":
-                if self.awaits_play:
-                    self.deals.play_asked(entered)
+            case "pair_plus" | "play_asked" | "played":
+                self._hear_of_bets(entered)
             case "no_more_bets":
                 self._machine.fire("no_more_bets")
                 self.deals.between()
@@ -240,6 +237,15 @@ class ThreeCard(PlaysAttempts):
             case _:
                 return self.attempts.enter(entered)
         return True
+
+    def _hear_of_bets(self, entered: Input) -> None:
+        """Handle the settlement engine's word on wagers."""
+        if entered.name == "pair_plus":
+            self._without_pair_plus = tuple(map(str, entered.seats or ()))
+        elif entered.name == "play_asked" and self.awaits_play:
+            self.deals.play_asked(entered)
+        elif entered.name == "played" and entered.what == str(self._round) and not self._bets_open:
+            self.deals.played(entered)
 
     def allowed(self, t: int) -> Iterator[str]:
         """Yield the inputs that make sense at t."""
@@ -427,6 +433,8 @@ class ThreeCard(PlaysAttempts):
     # --- the bets ---
 
     def _close_bets(self, t: int, cause: str) -> None:
+        if self._bets_open:
+            self.deals.forget_play()
         self._bets_open = False
         self._closed_us = t
         self._agenda.light(t, "no_more_bets", "on")

@@ -5,7 +5,7 @@ import pytest
 from controller.games.three_card.machine import ThreeCardState, as_three_card_state
 from controller.machines.setup import read_memory, written
 from controller.model.effects import Lamp
-from controller.model.outcomes import Bets, DealCalled, DealReview
+from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, Happening
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
 from tests.scenes import SECOND_US
 
@@ -232,10 +232,72 @@ def test_T_DEAL_4_play_that_is_asked_for_once_bets_are_closed_holds_before_a_car
     assert table.says("fold", "player", seat="1").quiet(1).played.refusals() == ["play_asked"]
 
 
-def test_T_DEAL_4_the_dealer_may_still_fold_it() -> None:
+def asked(*, after_s: float = 5.0) -> Table:
+    """Deal, and let Play be asked for at position 1; `after_s` later the dealer folds it."""
+    table = seated().deals().says("play_asked", "settlement", seats=["1"])
+    return table.says("fold", "dealer", seat="1", after_s=after_s)
+
+
+def lies(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the wire's word
+    """Let the engine say where Play lies."""
+    return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
+
+
+def test_T_DEAL_4_the_dealer_may_still_fold_it_once_it_is_known_that_play_was_not_granted() -> None:
     """Where the engine never heard the table's word nobody has Play, and the player asks the dealer."""
-    table = seated().deals().says("play_asked", "settlement", seats=["1"]).act(p1="fold", p2="play")
+    table = asked(after_s=9.5)
+    assert table.quiet(1).played.refusals() == ["play_asked"]
+    (refused,) = table.played.data(Happening)
+    assert refused.says == "Play was asked for here and may still be granted; enter the fold again in 1 s"
+    table.act(p1="fold", p2="play")
     assert called(table.end()).folds == ("1",)
+
+
+@pytest.mark.parametrize("by", ["dealer", "supervisor", "player"])
+def test_T_DEAL_4_where_play_lies_nobody_folds(by: str) -> None:
+    table = lies(asked(after_s=1), "1").says("fold", by, seat="1", after_s=60).act(p2="fold")
+    assert table.quiet(1).played.session.acted == {"2": "fold"}
+    assert table.played.refusals() == ["play_asked", "played"]
+    assert called(table.act(p1="play").end()).folds == ("2",)
+
+
+def test_T_DEAL_4_play_that_was_heard_of_without_its_question_is_not_folded_either() -> None:
+    """Another copy of the table's word may have been answered before a restart."""
+    table = lies(seated().deals(), "1").says("fold", "dealer", seat="1")
+    assert table.quiet(1).played.refusals() == ["played"]
+
+
+def test_T_DEAL_4_a_correction_folds_no_position_where_play_lay() -> None:
+    """Its wager book could not follow: Play was granted, and paid."""
+    table = lies(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
+    table.says("no_more_bets").says("fold", "dealer", seat="1").says("fold", "dealer", seat="2")
+    played = table.quiet(1).played
+    assert played.refusals() == ["played", "played"]
+    assert [corrected.folds for corrected in played.data(DealCorrected)] == [("2",)]
+
+
+def test_T_DEAL_4_a_recording_goes_on_with_where_play_lay() -> None:
+    before = lies(seated().deals(), "1").act(p1="play", p2="play").end().session
+    table = Table(state=before.state(), first=before.first())
+    assert table.says("fold", "dealer", seat="1").quiet(1).played.refusals() == ["played"]
+
+
+def test_T_DEAL_4_a_position_that_was_folded_before_its_play_was_heard_of_goes_to_review() -> None:
+    """The engine's word took longer than the dealer waited: which of them is wrong is no guess."""
+    table = asked(after_s=20)
+    table = lies(table, "1").act(p2="play")
+    (review,) = table.quiet(1).played.data(DealReview)
+    assert review.reasons[0].seen.endswith("position 1 was folded, and Play lies there (T-DEAL-4)")
+    assert called(table.says("play", seat="1").end()).folds == ()
+
+
+def test_T_DEAL_4_play_of_another_round_binds_nobody() -> None:
+    table = lies(seated().deals(), "1", round=2).act(p1="fold", p2="play")
+    assert called(table.end()).folds == ("1",)
+    table = lies(seated().deals(), "1").says("misdeal").says("seats", seats=["1", "2"]).deals()
+    assert table.act(p1="fold").quiet(1).played.session.acted == {"1": "fold"}
+    table = lies(seated(), "1").deals().act(p1="fold")
+    assert table.quiet(1).played.session.acted == {"1": "fold"}, "bets were open: nobody can have played"
 
 
 def test_T_DEAL_4_the_next_deal_begins_without_it() -> None:

@@ -124,7 +124,10 @@ def still_open(table: Table) -> Awaited:
     return awaited
 
 
-def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_for_no_others() -> None:
+@pytest.mark.parametrize("named", ["9h", "1 9h"])
+def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_for_no_others(
+    named: str,
+) -> None:
     table = seated().deals(HANDS | {"2": "7s 7d ?", "dealer": "? Kc 8d"}).act(p1="play", p2="play")
     assert still_open(table).lacks == ("2", "dealer")
     awaited = still_open(table.says("set_card", card="9h", seat="2"))
@@ -133,6 +136,16 @@ def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_f
     awaited = still_open(table.says("set_card", card="9h", seat="dealer"))
     assert awaited.lacks == ()
     assert [one.code for one in awaited.reasons] == ["conflict"]
+    assert awaited.entered == (("2", "9h"), ("dealer", "9h")), "one of them is replaced, and the deal counts"
+    table.says("set_card", card="3s", seat="dealer", what=named)
+    assert called(table.end()).dealer == ("Kc", "8d", "3s")
+
+
+def test_gap_T_14_no_card_that_was_entered_is_named_before_all_have_acted() -> None:
+    table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="9h", seat="dealer")
+    table.act(p1="play").quiet(700)
+    assert still_open(table).entered == ()
+    assert still_open(table.act(p2="play")).entered == (("dealer", "9h"),)
 
 
 def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it() -> None:

@@ -102,6 +102,12 @@ class ThreeCardBook(Book):
         )
         return tuple(sorted(lacking, key=_left_to_right))
 
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The positions where Play lies: nobody folds them any more (T-DEAL-4)."""
+        playing = (seat for seat, wagers in self._positions.items() if "play" in wagers)
+        return tuple(sorted(playing, key=_left_to_right))
+
     def apply(self, request: Request) -> list[Line]:
         """Obey a request and return its answer."""
         match request:

@@ -54,5 +54,5 @@ WAGERS = Wagers(
     closed=Refusal("T-DEAL-2", "cards are out; bet again when this deal is decided"),
     settled_at=decided_by("deal"),
     taken_while_closed=_is_play,
-    tells=frozenset({"pair_plus"}),
+    tells=frozenset({"pair_plus", "played"}),
 )
