@@ -36,6 +36,8 @@ from controller.journal.opening import Authorization, KeyReplacement, check_repl
 from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
+PUBLISHED = frozenset({"console", "release"})
+"""Keys whose public half lies beside them as `.pub`, for whoever believes what they sign."""
 NODE_BYTES = 16
 """A sensor node's HMAC key: 128 bits, as 32 hexadecimal digits."""
 _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -69,7 +71,10 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public half or fingerprint."""
     with alone_with(path):
+        if kind in PUBLISHED and _public_of(path) == path:
+            raise KeyFault(f"{path}: found the name of a public half, expected one that ends otherwise")
         write_key(path, _fresh(kind))
+        _publish(kind, path, shown(kind, path))
         return shown(kind, path)
 
 
@@ -101,6 +106,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
     before = (steps[-1].new if steps else "") if lost else shown(kind, path)
     made = path.with_name(path.name + ".new")
     if (begun := _begun(kind, made, before, steps)) is not None:
+        _publish(kind, path, begun.new)
         _take_place(made, path)
         return begun
     _must_be_last(path, before, steps)
@@ -111,8 +117,30 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
+    _publish(kind, path, step.new)  # first, so that a stolen key is believed no longer than this
     _take_place(made, path)
     return step
+
+
+def _public_of(path: Path) -> Path:
+    return path.with_suffix(".pub")
+
+
+def _publish(kind: Kind, path: Path, public: str) -> None:
+    """Write a key's public half beside it, for all to read, in the name of who has its folder."""
+    if kind not in PUBLISHED:
+        return
+    draft = _public_of(path).with_name(f"{_public_of(path).name}.new")
+    draft.unlink(missing_ok=True)
+    with open(draft, "wb", opener=_not_for_others_to_write) as file:
+        os.fchmod(file.fileno(), 0o644)
+        if os.geteuid() == 0:
+            owner = path.parent.stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        file.write(public.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(_public_of(path))
 
 
 def _begun(kind: Kind, made: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
@@ -169,6 +197,8 @@ def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
         else:
             _must_be_last(path, step.old, steps)
             _append(path, step, _held(kind, path))
+        if kind in PUBLISHED:
+            _public_of(path).unlink(missing_ok=True)
         path.unlink()
         return step
 
@@ -191,6 +221,22 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
             raise KeyFault(f"{where}: found a step that its keys did not sign, expected both signatures")
         steps.append(step)
     return steps
+
+
+def follows(steps: Sequence[KeyStep], believed: str, key: str) -> bool:
+    """Return whether a key is the one that is believed, or took over from it step by step under signatures.
+
+    A step on a person's word alone (`lost`) and a revocation lead nowhere: somebody tells who believes it.
+    """
+    if key == believed:
+        return True
+    at = believed
+    for step in steps:
+        if step.old == at and step.new and not step.lost and _signed(step):
+            at = step.new
+        elif at != believed:
+            return False
+    return at == key
 
 
 def unseal(sealed: Path, name: str) -> Key:

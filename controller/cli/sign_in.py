@@ -17,7 +17,8 @@ from controller.people.desk import SignInDesk
 from controller.people.failed_attempts import Screens, ScreensFile, TriesFile
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, Register, RegisterError, read_register, write_register
-from controller.people.service import Service, load_or_make_key
+from controller.people.service import Service
+from controller.people.signing_key import SigningKey
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 
@@ -52,14 +53,14 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.people
     try:
         folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        key = load_or_make_key(folder)
+        key = SigningKey(folder)
         read_register(folder / REGISTER_FILE)
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
         tries = TriesFile(folder / TRIES_FILE, _tell)
         screens = ScreensFile(folder / SCREENS_FILE, _tell)
         desk = SignInDesk(
             lambda: read_register(folder / REGISTER_FILE),
-            key,
+            lambda: key.key,
             _now_us,
             tells=_tell,
             idle_us=round(arguments.idle * 60_000_000),

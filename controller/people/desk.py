@@ -49,7 +49,7 @@ class SignInDesk:
     def __init__(
         self,
         register: Callable[[], Register],
-        key: Ed25519PrivateKey,
+        key: Callable[[], Ed25519PrivateKey],
         now_us: BootClock,
         *,
         tells: Callable[[str], None] = lambda _: None,
@@ -58,7 +58,7 @@ class SignInDesk:
         keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Ask this register, sign with this key; `tells` is called for each lock and sign-in, for the log.
+        """Ask this register, sign with the key of now; `tells` hears of each lock and sign-in, for the log.
 
         `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
         At `screens` that know a person, his or her tries are counted apart from those at strange ones.
@@ -105,18 +105,20 @@ class SignInDesk:
         """Return a token for one word in this role; the session is used by it.
 
         Raises:
-            SignInRefused: `signed_out`, or `not_your_role`.
+            SignInRefused: `signed_out`, `not_your_role`, or `no_key`.
         """
         session, person = self._session(secret)
         if role not in person.roles:
             raise SignInRefused(
                 "not_your_role", f"{person.name} signs in as {' or '.join(person.roles)}, not {role}"
             )
+        try:
+            key = self._key()
+        except (OSError, ValueError) as error:
+            raise SignInRefused("no_key", str(error)) from error
         session.used_us = self._now_us()
         until_us = session.used_us + LIFE_US
-        return issue(
-            self._key, Claims(person=person.name, role=role, console=session.console, until_us=until_us)
-        )
+        return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
 
     def standing(self, secret: str) -> tuple[Person, int]:
         """Return who a session is, and in how many microseconds it ends; raises SignInRefused."""

@@ -6,24 +6,18 @@ socket's group lets in: the process that serves the screens.
 
 import asyncio
 import os
-import re
 import socket
-import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Meta
 
 from controller.model.conversion import strict
 from controller.people.desk import SignInDesk, SignInRefused
-from controller.people.places import KEY_FILE, PUBLIC_FILE
-from controller.people.register import MAX_PIN, RegisterError, write_private
-from controller.people.tokens import KEY_BYTES
+from controller.people.register import MAX_PIN, RegisterError
 
 MAX_LINE = 4096
 LINE_S = 10.0
@@ -79,34 +73,6 @@ class Unlock(_Request, frozen=True, kw_only=True, tag="unlock"):
 AnyRequest = PeopleRequest | SignIn | TokenRequest | SessionRequest | SignOut | Unlock
 _decode = msgspec.json.Decoder(AnyRequest).decode
 _encode = msgspec.json.Encoder().encode
-
-
-def load_or_make_key(folder: Path) -> Ed25519PrivateKey:
-    """Read the signing key of this folder, made at the first start; the public one lies beside it for all.
-
-    Raises:
-        OSError: the folder can't be written.
-        ValueError: the key's file holds none, or others can read it.
-    """
-    file = folder / KEY_FILE
-    if not file.exists():
-        write_private(file, Ed25519PrivateKey.generate().private_bytes_raw().hex().encode())
-    mode = stat.S_IMODE(file.stat().st_mode)
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ValueError(
-            f"{file}: found mode {mode:04o}, expected 0600: who has it signs words in anybody's name. If"
-            " others could have read it delete it, and another is made at the next start; else: chmod 600"
-        )
-    text = file.read_bytes().strip()
-    if not re.fullmatch(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES), text):
-        raise ValueError(
-            f"{file}: found {len(text)} bytes that are no key, expected {2 * KEY_BYTES} hexadecimal digits;"
-            " delete it, and another is made at the next start"
-        )
-    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text.decode()))
-    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    write_private(folder / PUBLIC_FILE, public.hex().encode(), mode=0o644)
-    return key
 
 
 class Service:

@@ -177,7 +177,26 @@ def test_whatever_the_umask_nobody_else_writes_a_key_or_its_history(
     finally:
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert modes == {"a.key": 0o600, "a.key.history.jsonl": 0o644}
+    published = {} if kind == "node" else {"a.pub": 0o644}
+    assert modes == {"a.key": 0o600, "a.key.history.jsonl": 0o644, **published}
+
+
+@pytest.mark.parametrize("kind", ["console", "release"])
+def test_the_public_half_lies_beside_a_key_that_others_believe(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, public = tmp_path / "a.key", tmp_path / "a.pub"
+    _, first, _ = told(capsys, "make", kind, str(file))
+    assert public.read_text(encoding="ascii") == first
+    _, second, _ = told(capsys, "rotate", kind, str(file), "--reason", "yearly")
+    assert public.read_text(encoding="ascii") == second != first
+    assert told(capsys, "revoke", kind, str(file), "--reason", "sold")[0] == 0
+    assert not public.exists()
+    _, third, _ = told(capsys, "replace", kind, str(file), "--reason", "lost")
+    assert public.read_text(encoding="ascii") == third
+    code, _, err = told(capsys, "make", kind, str(tmp_path / "b.pub"))
+    assert (code, (tmp_path / "b.pub").exists()) == (1, False)
+    assert "expected one that ends otherwise" in err
 
 
 PEM_KINDS = ("table", "engine", "console", "release")

@@ -59,7 +59,9 @@ def test_a_rotation_killed_at_any_write_goes_on_when_it_is_done_again(
         assert len(steps) == (1 if before == first else 2), (
             "what was begun went on, and nothing else was made"
         )
-        assert sorted(path.name for path in folder.iterdir()) == [FILE, f"{FILE}.history.jsonl"]
+        published = {path.name: path.read_text(encoding="ascii") for path in folder.glob("*.pub")}
+        assert published == ({} if kind == "node" else {"a.pub": keys.shown(kind, file)})
+        assert sorted(path.name for path in folder.iterdir()) == [FILE, f"{FILE}.history.jsonl", *published]
 
 
 @pytest.mark.parametrize("kind", FILE_KINDS)
@@ -219,4 +221,4 @@ def test_what_root_rotates_stays_its_service_s(tmp_path: Path, capsys: pytest.Ca
         reason = () if does == "make" else REASON
         assert told(capsys, does, "console", str(file), *reason)[0] == 0
     owners = {(path.name, path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
-    assert owners == {(FILE, 1234, 1235), (f"{FILE}.history.jsonl", 1234, 1235)}
+    assert owners == {(name, 1234, 1235) for name in (FILE, "a.pub", f"{FILE}.history.jsonl")}

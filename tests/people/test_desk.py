@@ -39,14 +39,14 @@ class Door:
         self.clock = Clock()
         self.told: list[str] = []
         self.register = people()
-        self.desk = SignInDesk(lambda: self.register, KEY, self.clock, tells=self.told.append)
+        self.desk = SignInDesk(lambda: self.register, lambda: KEY, self.clock, tells=self.told.append)
 
     def restarted(self, file: Path) -> SignInDesk:
         """Start the desk anew, with its tries kept in this file."""
         kept = TriesFile(file, self.told.append)
         self.desk = SignInDesk(
             lambda: self.register,
-            KEY,
+            lambda: KEY,
             self.clock,
             tells=self.told.append,
             tries=kept.read(self.clock.us),

@@ -20,7 +20,7 @@ def people() -> Register:
 
 def desk_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> SignInDesk:
     register = people()
-    return SignInDesk(lambda: register, KEY, lambda: 1_000_000, screens=screens, tries=tries)
+    return SignInDesk(lambda: register, lambda: KEY, lambda: 1_000_000, screens=screens, tries=tries)
 
 
 def tried(desk: SignInDesk, person: str | None, typed: str, screen: str | None = None) -> str:

@@ -1,40 +1,126 @@
-"""The key of the sign-in process: closed to others, named where it is none, and another counts at once."""
+"""The key of the sign-in process: closed to others, named where it is none, changed by commands at once."""
 
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.places import KEY_FILE, PUBLIC_FILE
-from controller.people.service import load_or_make_key
+from controller.app import keys
+from controller.people.places import HISTORY_FILE, KEY_FILE, PUBLIC_FILE
+from controller.people.signing_key import SigningKey
 from controller.people.tokens import Claims, TokenError, Verifier, issue
 
 CLAIMS = Claims(person="ann", role="dealer", console="pit 1", until_us=5_000_000)
 
 
+def verifier(folder: Path) -> Verifier:
+    return Verifier(folder / PUBLIC_FILE, lambda: 1_000_000)
+
+
+def believed(folder: Path, token: str) -> bool:
+    try:
+        return verifier(folder).verify(token) == CLAIMS
+    except TokenError:
+        return False
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660])
 def test_a_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> None:
     """Whoever has it signs words in anybody's name."""
-    load_or_make_key(tmp_path)
+    SigningKey(tmp_path)
     (tmp_path / KEY_FILE).chmod(mode)
     with pytest.raises(ValueError, match=f"{KEY_FILE}: found mode {mode:04o}, expected 0600"):
-        load_or_make_key(tmp_path)
+        SigningKey(tmp_path)
 
 
 @pytest.mark.parametrize("found", [b"", b"\n", b"no key", b"\xff\xfe", b"ab" * 31, b"zz" * 32])
 def test_what_is_no_key_is_named_with_what_to_do(found: bytes, tmp_path: Path) -> None:
-    load_or_make_key(tmp_path)
+    SigningKey(tmp_path)
     (tmp_path / KEY_FILE).write_bytes(found)
-    with pytest.raises(ValueError, match=rf"{KEY_FILE}: found \d+ bytes .* delete it, and another is made"):
-        load_or_make_key(tmp_path)
+    with pytest.raises(ValueError, match=rf"{KEY_FILE}: found \d+ bytes .*: tablectl keys replace console"):
+        SigningKey(tmp_path)
 
 
-def test_a_token_of_the_key_before_is_refused_as_soon_as_another_is_made(tmp_path: Path) -> None:
-    old = load_or_make_key(tmp_path)
-    verifier = Verifier(tmp_path / PUBLIC_FILE, lambda: 1_000_000)
-    stolen = issue(old, CLAIMS)
-    assert verifier.verify(stolen) == CLAIMS
-    (tmp_path / KEY_FILE).unlink()
-    new = load_or_make_key(tmp_path)
+@pytest.mark.parametrize("kind", ["release"])
+def test_the_key_of_another_kind_is_none_of_its(kind: keys.Kind, tmp_path: Path) -> None:
+    keys.make(kind, tmp_path / KEY_FILE)
+    with pytest.raises(ValueError, match="that are no key"):
+        SigningKey(tmp_path)
+
+
+def test_a_key_of_an_earlier_release_is_the_same_key_and_known_to_the_commands(tmp_path: Path) -> None:
+    """It was hexadecimal digits alone."""
+    old = Ed25519PrivateKey.generate()
+    (tmp_path / KEY_FILE).write_bytes(old.private_bytes_raw().hex().encode())
+    (tmp_path / KEY_FILE).chmod(0o600)
+    held = SigningKey(tmp_path)
+    assert believed(tmp_path, issue(held.key, CLAIMS))
+    assert held.key.private_bytes_raw() == old.private_bytes_raw()
+    assert keys.shown("console", tmp_path / KEY_FILE) == old.public_key().public_bytes_raw().hex()
+
+
+def test_a_rotated_key_signs_at_once_and_a_token_of_the_key_before_is_refused(tmp_path: Path) -> None:
+    held = SigningKey(tmp_path)
+    one = verifier(tmp_path)
+    stolen = issue(held.key, CLAIMS)
+    assert one.verify(stolen) == CLAIMS
+    keys.rotate("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
     with pytest.raises(TokenError, match="the sign-in process did not sign this"):
-        verifier.verify(stolen)
-    assert verifier.verify(issue(new, CLAIMS)) == CLAIMS
+        one.verify(stolen)
+    assert one.verify(issue(held.key, CLAIMS)) == CLAIMS
+    assert believed(tmp_path, issue(SigningKey(tmp_path).key, CLAIMS))
+
+
+def test_a_revoked_key_signs_nothing_and_no_start_makes_another(tmp_path: Path) -> None:
+    held = SigningKey(tmp_path)
+    stolen = issue(held.key, CLAIMS)
+    key = (tmp_path / KEY_FILE).read_bytes()
+    keys.revoke("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
+    assert not believed(tmp_path, stolen)
+    with pytest.raises(ValueError, match=r"it was revoked: ann, yearly.*tablectl keys replace console"):
+        _ = held.key
+    with pytest.raises(ValueError, match="it was revoked: ann, yearly"):
+        SigningKey(tmp_path)
+    (tmp_path / KEY_FILE).write_bytes(key)
+    (tmp_path / KEY_FILE).chmod(0o600)
+    with pytest.raises(ValueError, match="expected another: it was revoked"):
+        SigningKey(tmp_path)
+    assert not believed(tmp_path, stolen), "a revoked key that is put back is not published again"
+    (tmp_path / KEY_FILE).unlink()
+    keys.rotate("console", tmp_path / KEY_FILE, lost=True, who="ann", reason="yearly")
+    assert believed(tmp_path, issue(held.key, CLAIMS)), "the process at work goes on under the new one"
+
+
+def test_an_old_key_put_back_is_named(tmp_path: Path) -> None:
+    SigningKey(tmp_path)
+    old = (tmp_path / KEY_FILE).read_bytes()
+    keys.rotate("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
+    (tmp_path / KEY_FILE).write_bytes(old)
+    with pytest.raises(ValueError, match="took over from it"):
+        SigningKey(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["not published", "published"])
+def test_a_start_finishes_a_rotation_that_was_cut_off(left: str, tmp_path: Path) -> None:
+    SigningKey(tmp_path)
+    old, old_public = (tmp_path / KEY_FILE).read_bytes(), (tmp_path / PUBLIC_FILE).read_bytes()
+    step = keys.rotate("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
+    new = (tmp_path / KEY_FILE).read_bytes()
+    for name, data in ((f"{KEY_FILE}.new", new), (KEY_FILE, old)):
+        (tmp_path / name).write_bytes(data)
+        (tmp_path / name).chmod(0o600)
+    if left == "not published":
+        (tmp_path / PUBLIC_FILE).write_bytes(old_public)
+    held = SigningKey(tmp_path)
+    assert held.key.public_key().public_bytes_raw().hex() == step.new
+    assert believed(tmp_path, issue(held.key, CLAIMS))
+    assert not (tmp_path / f"{KEY_FILE}.new").exists()
+
+
+def test_half_a_line_of_its_history_was_never_told(tmp_path: Path) -> None:
+    SigningKey(tmp_path)
+    (tmp_path / HISTORY_FILE).write_bytes(b'{"kind":"console","old":"')
+    SigningKey(tmp_path)
+    (tmp_path / HISTORY_FILE).write_bytes(b"what?\n")
+    with pytest.raises(ValueError, match=r"history.jsonl: found .* in its last line"):
+        SigningKey(tmp_path)

@@ -1,0 +1,154 @@
+"""The sign-in process's key, the table's `console` key: it signs who is at a screen.
+
+The process makes it at its first start. `tablectl keys ... console` rotates, revokes and replaces it; what
+these leave in the folder is looked at whenever a token is signed, so that the key of now counts at once.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from controller.people.places import HISTORY_FILE, KEY_FILE, PUBLIC_FILE
+from controller.people.register import write_private
+from controller.people.tokens import KEY_BYTES
+
+LABEL = b"console key of the table controller\n"
+"""The first line of the key's file, by which commands on keys know it."""
+_OLD_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
+"""A key of an earlier release: hexadecimal digits alone."""
+
+
+class _Step(msgspec.Struct, frozen=True):
+    old: str = ""
+    new: str = ""
+    who: str = ""
+    reason: str = ""
+
+
+_decode_step = msgspec.json.Decoder(_Step).decode
+
+
+class SigningKey:
+    """The key in a folder, read again when its file has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the key, made where there never was one; the public one lies beside it for all.
+
+        Raises:
+            OSError: the folder can't be written.
+            ValueError: the key's file holds none, others can read it, or it was revoked.
+        """
+        self._file = folder / KEY_FILE
+        if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
+            write_private(self._file, _pem(Ed25519PrivateKey.generate()))
+        self._seen = _marks(self._file)
+        self._key = _load(folder)
+
+    @property
+    def key(self) -> Ed25519PrivateKey:
+        """The key of now; raises OSError or ValueError where there is none any more."""
+        seen = _marks(self._file)
+        if seen != self._seen:
+            self._key, self._seen = _load(self._file.parent), seen
+        return self._key
+
+
+def _marks(file: Path) -> tuple[int, int, int]:
+    try:
+        now = file.stat()
+    except FileNotFoundError:
+        return 0, 0, 0
+    return now.st_ino, now.st_mtime_ns, now.st_size
+
+
+def _load(folder: Path) -> Ed25519PrivateKey:
+    file, last = folder / KEY_FILE, _last_step(folder / HISTORY_FILE)
+    if not file.exists():
+        why = f"; it was revoked: {last.who}, {last.reason}" if last and not last.new else ""
+        raise ValueError(
+            f"{file}: found no key{why}, expected one; tablectl keys replace console {file} --reason WORDS"
+        )
+    key = _read(file)
+    public = _public(key)
+    if last is not None and last.new != public:
+        key = _taken_over(file, last, public)
+        public = _public(key)
+    write_private(folder / PUBLIC_FILE, public.encode(), mode=0o644)
+    return key
+
+
+def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
+    """Finish a rotation that was cut off; raises ValueError where the key was revoked or put back."""
+    made = file.with_name(f"{file.name}.new")
+    if last.new and last.old == found and made.exists():
+        key = _read(made)
+        if _public(key) == last.new:
+            made.replace(file)
+            return key
+    was = f"{last.new[:16]} took over from it" if last.new else "it was revoked"
+    raise ValueError(
+        f"{file}: found key {found[:16]}, expected another: {was} ({last.who}, {last.reason}); move it away,"
+        f" then: tablectl keys replace console {file} --reason WORDS"
+    )
+
+
+def _last_step(history: Path) -> _Step | None:
+    """Return the newest step of the key's history; what is cut off in mid-line was never told."""
+    written = history.read_bytes() if history.exists() else b""
+    lines = written[: written.rfind(b"\n") + 1].splitlines()
+    try:
+        return _decode_step(lines[-1]) if lines else None
+    except msgspec.MsgspecError as error:
+        raise ValueError(
+            f"{history}: found {error} in its last line, expected a step of the key's history; put back a"
+            " copy of it"
+        ) from error
+
+
+def _read(file: Path) -> Ed25519PrivateKey:
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ValueError(
+            f"{file}: found mode {mode:04o}, expected 0600: who has it signs words in anybody's name. chmod"
+            f" 600; if others could have read it: tablectl keys rotate console {file} --reason WORDS"
+        )
+    text = file.read_bytes()
+    if _OLD_FORM.fullmatch(text.strip()):
+        key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text.strip().decode()))
+        write_private(file, _pem(key))
+        return key
+    found = _key_in(text)
+    if found is None:
+        raise ValueError(
+            f"{file}: found {len(text)} bytes that are no key, expected the sign-in process's; move it away,"
+            f" then: tablectl keys replace console {file} --reason WORDS"
+        )
+    return found
+
+
+def _key_in(text: bytes) -> Ed25519PrivateKey | None:
+    try:
+        found = load_pem_private_key(text, None) if text.startswith(LABEL) else None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    return found if isinstance(found, Ed25519PrivateKey) else None
+
+
+def _pem(key: Ed25519PrivateKey) -> bytes:
+    return LABEL + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _public(key: Ed25519PrivateKey) -> str:
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
