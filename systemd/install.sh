@@ -113,6 +113,20 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	trap - EXIT
 }
 
+# Where this machine trusts a release key, nothing is switched to that the key did not sign, file by file. The
+# release that runs looks at the new one where it can: a program that somebody changed says of itself what he likes.
+verify_release() { # RELEASE
+	local release=$1 trusted=$root/etc/table/release.pub by
+	rm -f "$release/release.json"
+	[ ! -e "$here/release.json" ] || install -m 0644 "$here/release.json" "$release/release.json"
+	[ -e "$trusted" ] || return 0
+	by=$home/current/bin/python
+	"$by" -c 'import controller.cli.release' 2>/dev/null || by=$release/bin/python
+	"$by" -c 'from controller.cli.main import main; raise SystemExit(main())' \
+		release verify --key "$trusted" --of "$release" >&2 ||
+		refuse "found a release that no key of $trusted signed, or files that it did not (above); nothing was changed"
+}
+
 lay_system_files() { # of this checkout, or of a release that kept its own
 	local units=$1
 	install -D -m 0644 -t "$root/etc/systemd/system" "$units"/*.service
@@ -261,6 +275,7 @@ do_install() {
 	mkdir -p "$home/$release/systemd"
 	cp -R "$here"/systemd/* "$home/$release/systemd/"
 	chmod -R u=rwX,go=rX "$home/$release/systemd"
+	verify_release "$home/$release"
 	if live; then before=$(how_it_stands); fi
 	lay_configuration
 	lay_system_files "$here/systemd"

@@ -4,6 +4,7 @@ It stays up whatever is wrong with the disk or the devices: locked, with the rea
 status.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -189,6 +190,7 @@ class Daemon:
             return
         # Others may ask for play as soon as they see it live: what forbids that is active before.
         self._check_identity(live)
+        self._check_release()
         self._check_clock_against_journal(live)
         self.faults.clear("opening")
         self.live = live
@@ -378,6 +380,26 @@ class Daemon:
             named = ", ".join(_NAMES_OF_PARTS.get(part, part) for part in parts)
             self.faults.began(Fault("identity_changed", where, f"not as approved: {named}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
+
+    def _check_release(self) -> None:
+        """Hold the program's files against its maker's signed list, where a release key is trusted here."""
+        key = self.options.release_key
+        if key is None or not os.path.lexists(key):
+            return
+        from controller.app.release import (  # noqa: PLC0415 - many tables trust no key, and start without it
+            ReleaseFault,
+            place_of,
+            trusted_keys,
+            verify,
+        )
+
+        try:
+            verify(place_of(), trusted_keys(key))
+        except ReleaseFault as fault:
+            self.faults.began(Fault("release_unverified", str(key), str(fault)))
+        except OSError as error:
+            found = f"{error.filename}: {error.strerror}"
+            self.faults.began(Fault("release_unverified", str(key), found))
 
     def _check_clock_against_journal(self, live: RunningTable) -> None:
         with Reader(self.options.place.journal) as reader:

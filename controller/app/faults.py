@@ -154,6 +154,12 @@ _OWN: Mapping[str, FaultKind] = {
         "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
         _APPROVED,
     ),
+    "release_unverified": FaultKind(
+        "the program is not, file by file, a release that a trusted key signed",
+        "a file was changed, added or taken away, or a release was installed that nobody signed",
+        "`tablectl release verify` names the files; install a signed release again (docs/installing.md)",
+        "when the controller starts on one",
+    ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
         "it is missing, or this user may not read it",

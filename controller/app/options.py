@@ -69,6 +69,8 @@ class Options:
     socket_group: str | None = None
     sign_in_key: Path | None = None
     """The public key of the sign-in process, whose tokens say who is at a screen; None: none is believed."""
+    release_key: Path | None = None
+    """The public release keys that are believed; where there are any, the program must be theirs."""
     shadow: bool = False
     """Whether it watches a table that is run by hand: it publishes nothing and shows nothing."""
     keep_bytes: int = 2 * 1024**3

@@ -15,6 +15,7 @@ import msgspec
 
 from controller.app.clock import iso, system_wall
 from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
+from controller.app.release import TRUSTED_FILE
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
@@ -113,6 +114,7 @@ def _findings(
     settings, loaded = (None, []) if name is None else table_checks.load(name)
     yield machine_checks.python()
     yield machine_checks.sqlite()
+    yield machine_checks.release(Path(TRUSTED_FILE))
     yield from machine_checks.extras(table_checks.extras_of(settings))
     yield machine_checks.clock(synchronized=system_wall().synced)
     yield machine_checks.power(machine)

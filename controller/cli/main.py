@@ -36,6 +36,7 @@ COMMANDS = {
     "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
+    "release": "sign the list of a release's files, and hold what is installed against it",
     "completion": "print the shell's completion of commands, options and files",
     "doctor": "check everything a support person would ask, and pack it for them",
     "firmware": "build what a board runs, put it on the board, verify it there",

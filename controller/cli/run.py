@@ -93,6 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign-in-key", type=Path, metavar="FILE", help="the sign-in process's public key (tablectl sign_in)"
     )
+    parser.add_argument(
+        "--release-key",
+        type=Path,
+        metavar="FILE",
+        help="the public release keys that are believed: where this file is, the table stays locked unless"
+        " every file of the program is as one of them signed it (tablectl release)",
+    )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(f"--{role}-group", metavar="GROUP", help=f"the unix group of {role}")
     parser.add_argument("--socket-group", metavar="GROUP", help="the unix group that reaches the socket")
@@ -209,6 +216,7 @@ def _options(arguments: argparse.Namespace) -> Options:
             arguments.screen_group,
         ),
         sign_in_key=arguments.sign_in_key,
+        release_key=arguments.release_key,
         socket_group=arguments.socket_group,
     )
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple
 
+from controller.app.release import ReleaseFault, place_of, trusted_keys, verify
+
 State = Literal["ok", "warning", "fault", "unchecked"]
 
 
@@ -284,6 +286,19 @@ def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.st
     if CONSOLE not in mine:
         return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
     return Finding("ok", about, says)
+
+
+def release(key: Path) -> Finding:
+    """Return whether the program is, file by file, a release that a key trusted on this machine signed."""
+    about = "release"
+    if not os.path.lexists(key):
+        says = f"no release key at {key}: the program's files are held against no list"
+        return Finding("unchecked", about, says, f"put the maker's public release key into {key}")
+    try:
+        told = verify(place_of(), trusted_keys(key))
+    except (ReleaseFault, OSError) as error:
+        return Finding("fault", about, str(error), "install a signed release again (docs/installing.md)")
+    return Finding("ok", about, f"{told.release}: {len(told.files)} files as key {told.key[:16]} signed them")
 
 
 def _list(value: object) -> Sequence[Told]:

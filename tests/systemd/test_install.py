@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from controller.app import keys
+from controller.app.release import LIST_FILE, place_of, sign
 from systemd import closure
 
 HERE = Path(__file__).parents[2]
@@ -327,3 +329,60 @@ def test_what_is_chosen_from_the_lock_is_whole_and_no_more() -> None:
     assert {"apsw", "cffi", "cryptography", "msgspec", "pydantic", "pydantic-core", "six"} <= names
     assert not {"paho-mqtt", "gpiod", "sqlalchemy", "uvicorn"} & names
     assert all("--hash=sha256:" in entry for entry in chosen)
+
+
+def release_signed_in(checkout: Path, key: Path) -> None:
+    (checkout / LIST_FILE).write_bytes(sign(place_of(checkout), key))
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("signed", ""),
+        ("unsigned", "found none, expected the release's signed list of files"),
+        ("changed", "changed: controller/cli/release.py"),
+        ("strange", "expected that of"),
+    ],
+)
+def test_where_a_release_key_is_trusted_no_other_release_is_switched_to(
+    way: str, told: str, tmp_path: Path
+) -> None:
+    """What pip laid in is held against the list that came with the checkout."""
+    checkout, root, stub = tmp_path / "checkout", tmp_path / "root", tmp_path / "python"
+    for name in ("controller", "drivers", "config", "systemd", "docs"):
+        shutil.copytree(HERE / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "requirements-table.lock", "requirements.lock", "CHANGELOG.md"):
+        shutil.copy(HERE / name, checkout / name)
+    for name in ("release", "strange"):
+        keys.make("release", tmp_path / f"{name}.key")
+    if way != "unsigned":
+        release_signed_in(checkout, tmp_path / ("strange.key" if way == "strange" else "release.key"))
+    if way == "changed":
+        with (checkout / "controller/cli/release.py").open("a", encoding="utf-8") as program:
+            program.write("# mine\n")
+    (root / "etc/table").mkdir(parents=True)
+    shutil.copy(tmp_path / "release.pub", root / "etc/table/release.pub")
+    stub.write_text(LAYS_IN.format(python=sys.executable, checkout=checkout), encoding="ascii")
+    stub.chmod(0o755)
+    environ = {**os.environ, "DESTDIR": str(root), "PYTHON": str(stub), "EXTRAS": "journal"}
+    done = subprocess.run(
+        [checkout / "systemd/install.sh", "install"], env=environ, capture_output=True, text=True, check=False
+    )
+    assert told in done.stderr, done.stderr
+    assert (done.returncode, (root / OPT / "current").is_symlink()) == ((0, True) if not told else (2, False))
+
+
+LAYS_IN = """#!/bin/sh
+# Stands for Python and for each environment made with it: pip lays the checkout in, as its wheel would.
+here=$(dirname "$(dirname "$0")")
+case "$*" in
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo "#!$3/bin/python" >"$3/bin/tablectl" ;;
+*" wheel "*) while [ "$1" != --wheel-dir ]; do shift; done; touch "$2/table_controller-9-py3-none-any.whl" ;;
+*pip*table_controller-9*)
+    to=$here/lib/python3.11/site-packages
+    mkdir -p "$to" && cp -R {checkout}/controller {checkout}/drivers "$to"
+    cp -R {checkout}/config "$to/controller/_config" ;;
+*pip*) ;;
+*) exec {python} "$@" ;;
+esac
+"""

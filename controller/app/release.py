@@ -1,0 +1,185 @@
+"""A release's signed list of its files: made where the release is built, checked where it is installed.
+
+The list (`release.json`) names each file of the program, its configuration and its units with its SHA-256,
+under the maker's release key. Whoever has that key's public half can tell that a file was changed, added or
+taken away. Compiled copies (`__pycache__`) and other projects' packages are not on it.
+"""
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+import controller
+from controller.app.keys import KeyStep, follows, history
+from controller.journal.keys import PublicKey, load_key
+from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
+
+LIST_FILE = "release.json"
+TRUSTED_FILE = "/etc/table/release.pub"
+"""Where a machine keeps the public release keys that it believes, a line each in hexadecimal digits."""
+MAX_LIST_BYTES = 4_000_000
+"""Some hundred files at 120 bytes each."""
+_PURPOSE = b"table-release\0"
+_PACKAGES = ("controller", "drivers")
+_CONFIG = "controller/_config"
+"""Where an installation has the configuration that a checkout has in `config`."""
+_KEY_DIGITS = 64
+SHOWN = 3
+"""Files of a kind that a message names."""
+
+
+class ReleaseFault(Exception):
+    """A release can't be signed, or is not as its maker signed it: what was found, and what to do."""
+
+
+class FileList(msgspec.Struct, frozen=True, kw_only=True):
+    """What a release is made of: the SHA-256 of each file by its name, and which key says so.
+
+    `history` is how that key took over from earlier ones, so that who believes one of these believes it.
+    """
+
+    release: str
+    files: dict[str, str]
+    key: str
+    history: tuple[KeyStep, ...] = ()
+    signature: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(FileList).decode
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPlace:
+    """Where a program lies: its packages in `packages`, all else in `home` (the same in a checkout)."""
+
+    packages: Path
+    home: Path
+
+    @property
+    def list_file(self) -> Path:
+        """The signed list."""
+        return self.home / LIST_FILE
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Yield each file of the program by its name in an installation."""
+        for package in _PACKAGES:
+            yield from _below(self.packages / package, package)
+        if not (self.packages / _CONFIG).is_dir():
+            yield from _below(self.home / "config", _CONFIG)
+        yield from _below(self.home / "systemd", "systemd")
+
+
+def place_of(folder: Path | None = None) -> ProgramPlace:
+    """Return where a checkout's or an installed release's program lies; that of this process where None.
+
+    Raises ReleaseFault where the folder holds none.
+    """
+    if folder is None:
+        packages = Path(controller.__path__[0]).resolve().parent
+        return ProgramPlace(packages, packages if (packages / "config").is_dir() else Path(sys.prefix))
+    if (folder / "controller").is_dir():
+        return ProgramPlace(folder, folder)
+    installed = sorted(folder.glob("lib/python3*/site-packages"))
+    for packages in installed:
+        if (packages / "controller").is_dir():
+            return ProgramPlace(packages, folder)
+    raise ReleaseFault(
+        f"{folder}: found no program, expected a checkout, or a release's folder as"
+        " /opt/table-controller/current"
+    )
+
+
+def sign(place: ProgramPlace, key_file: Path) -> bytes:
+    """Return the signed list of what lies there.
+
+    Raises:
+        JournalFault: the key's file holds no release key, or others can read it.
+        KeyFault: the history of that key does not lead to it.
+        OSError: a file can't be read.
+    """
+    key = load_key(key_file, "release")
+    public = key.public.raw.hex()
+    steps = tuple(history("release", key_file))
+    if steps and steps[-1].new != public:
+        raise ReleaseFault(
+            f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none: it was revoked'}"
+            ", as its history says"
+        )
+    told = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)
+    unsigned = msgspec.to_builtins(told)
+    del unsigned["signature"]
+    return sign_message(_encode(unsigned), _PURPOSE, key)
+
+
+def verify(place: ProgramPlace, trusted: Collection[str]) -> FileList:
+    """Return the list of what lies there, once every file is as a trusted key says.
+
+    Raises:
+        ReleaseFault: there is no list, no trusted key signed it, or files differ from it.
+        OSError: a file can't be read.
+    """
+    file = place.list_file
+    if not file.exists():
+        raise ReleaseFault(f"{file}: found none, expected the release's signed list of files")
+    payload = file.read_bytes()
+    try:
+        told = bounded(_decode, payload, MAX_LIST_BYTES)
+        signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(told.key)))
+    except (Unreadable, ValueError) as error:
+        raise ReleaseFault(f"{file}: found {error}, expected a signed list of files") from None
+    if not signed:
+        raise ReleaseFault(f"{file}: found a list that its key {told.key[:16]} did not sign")
+    if not any(follows(told.history, key, told.key) for key in trusted):
+        names = ", ".join(sorted(key[:16] for key in trusted))
+        raise ReleaseFault(f"{file}: found the signature of key {told.key[:16]}, expected that of {names}")
+    differences = "; ".join(_differences(told.files, dict(_digests(place))))
+    if differences:
+        raise ReleaseFault(f"{place.home}: found files that are not release {told.release}'s: {differences}")
+    return told
+
+
+def trusted_keys(file: Path) -> frozenset[str]:
+    """Read the keys that this machine believes; raises ReleaseFault where a line is none, OSError."""
+    lines = file.read_text(encoding="utf-8", errors="replace").split()
+    wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
+    if wrong or not lines:
+        at = f", line {wrong}" if wrong else ""
+        raise ReleaseFault(f"{file}{at}: found no public key, expected {_KEY_DIGITS} hexadecimal digits")
+    return frozenset(line.lower() for line in lines)
+
+
+def _is_key(text: str) -> bool:
+    return len(text) == _KEY_DIGITS and all(digit in "0123456789abcdefABCDEF" for digit in text)
+
+
+def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        below = path.relative_to(folder)
+        if "__pycache__" not in below.parts and path.is_file():
+            yield f"{name}/{below.as_posix()}", path
+
+
+def _digests(place: ProgramPlace) -> Iterator[tuple[str, str]]:
+    for name, path in place.files():
+        yield name, sha256(path.read_bytes()).hexdigest()
+
+
+def _differences(signed: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    for what, names in (
+        ("changed", [name for name, digest in signed.items() if found.get(name, digest) != digest]),
+        ("missing", [name for name in signed if name not in found]),
+        ("not on its list", [name for name in found if name not in signed]),
+    ):
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            yield f"{what}: {', '.join(names[:SHOWN])}{more}"
+
+
+def _version() -> str:
+    return metadata.version("table-controller")

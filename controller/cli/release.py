@@ -1,0 +1,77 @@
+"""`tablectl release`: sign the list of a release's files, and hold what is installed against it."""
+
+import argparse
+from pathlib import Path
+
+from controller.app.keys import KeyFault
+from controller.app.release import (
+    LIST_FILE,
+    TRUSTED_FILE,
+    ReleaseFault,
+    place_of,
+    sign,
+    trusted_keys,
+    verify,
+)
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.whole_file import whole_file
+from controller.journal.faults import JournalFault
+
+EXAMPLES = (
+    "tablectl release sign --key release.key",
+    "tablectl release verify",
+    "tablectl release verify --key release.pub --of /opt/table-controller/current",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    does = parser.add_subparsers(metavar="sign|verify", required=True, dest="does")
+    signs = does.add_parser("sign", help=f"write the signed list of its files, {LIST_FILE}")
+    signs.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="the release key (tablectl keys make release)"
+    )
+    verifies = does.add_parser("verify", help="find every file that was changed, added or taken away")
+    verifies.add_argument(
+        "--key",
+        type=Path,
+        default=Path(TRUSTED_FILE),
+        metavar="FILE",
+        help=f"the public release keys that are believed, a line each (default: {TRUSTED_FILE})",
+    )
+    for one in (signs, verifies):
+        one.add_argument(
+            "--of",
+            type=Path,
+            metavar="DIR",
+            help="a checkout, or a release's folder (default: the program that runs this)",
+        )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; return 1 where files differ or no believed key signed them, 2 for bad input."""
+    try:
+        place = place_of(arguments.of)
+        if arguments.does == "sign":
+            listed = sign(place, arguments.key)
+            with whole_file(place.list_file) as stream:
+                stream.write(listed)
+            print(place.list_file)
+            return OK
+        trusted = trusted_keys(arguments.key)
+    except (KeyFault, JournalFault, ReleaseFault) as fault:
+        say(fault)
+        return BAD_INPUT
+    except OSError as error:
+        say(f"{error.filename or arguments.key}: {error.strerror}")
+        return BAD_INPUT
+    try:
+        told = verify(place, trusted)
+    except ReleaseFault as fault:
+        say(fault)
+        return FAILED
+    except OSError as error:
+        say(f"{error.filename or place.home}: {error.strerror}")
+        return BAD_INPUT
+    print(f"release {told.release}: {len(told.files)} files as key {told.key[:16]} signed them")
+    return OK

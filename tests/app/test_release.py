@@ -1,0 +1,211 @@
+"""A release's signed list of its files: made, believed, and held against what is there."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app import keys
+from controller.app.release import LIST_FILE, ReleaseFault, place_of, sign, trusted_keys, verify
+from controller.cli.main import main
+from controller.technician.machine_checks import release
+from tests.app.house import HouseMaker
+
+FILES = {
+    "controller/__init__.py": b"",
+    "controller/games/craps.py": b"POINT = 4\n",
+    "drivers/__init__.py": b"",
+    "config/rulesets/craps.yaml": b"name: craps\n",
+    "systemd/table.service": b"[Unit]\n",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    for name, data in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    keys.make("release", tmp_path / "release.key")
+    return tmp_path / "release.key"
+
+
+def signed(folder: Path, key: Path) -> Path:
+    (folder / LIST_FILE).write_bytes(sign(place_of(folder), key))
+    return folder
+
+
+def trusted(key: Path) -> frozenset[str]:
+    return trusted_keys(key.with_suffix(".pub"))
+
+
+def installed(checkout: Path, to: Path) -> Path:
+    """Lay a checkout in as an installation does: packages apart, the configuration in them."""
+    packages = to / "lib" / "python3.13" / "site-packages"
+    for name in ("controller", "drivers"):
+        shutil.copytree(checkout / name, packages / name)
+    shutil.copytree(checkout / "config", packages / "controller" / "_config")
+    shutil.copytree(checkout / "systemd", to / "systemd")
+    shutil.copy(checkout / LIST_FILE, to / LIST_FILE)
+    return to
+
+
+def test_what_is_installed_is_what_was_signed_where_it_was_built(
+    checkout: Path, key: Path, tmp_path: Path
+) -> None:
+    signed(checkout, key)
+    assert len(verify(place_of(checkout), trusted(key)).files) == len(FILES)
+    there = installed(checkout, tmp_path / "release")
+    told = verify(place_of(there), trusted(key))
+    assert "controller/_config/rulesets/craps.yaml" in told.files
+    (there / "lib/python3.13/site-packages/controller/__pycache__").mkdir()
+    (there / "lib/python3.13/site-packages/controller/__pycache__/x.pyc").write_bytes(b"\0")
+    assert verify(place_of(there), trusted(key)) == told, "what Python makes of a file is on no list"
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("way", ["changed", "missing"])
+def test_every_file_that_differs_is_named(name: str, way: str, checkout: Path, key: Path) -> None:
+    signed(checkout, key)
+    if way == "changed":
+        (checkout / name).write_bytes(b"# another\n")
+    else:
+        (checkout / name).unlink()
+        if name == "controller/__init__.py":
+            assert (checkout / "controller").is_dir()
+    shown = name.replace("config/", "controller/_config/")
+    with pytest.raises(ReleaseFault, match=f"{way}: {shown}"):
+        verify(place_of(checkout), trusted(key))
+
+
+@pytest.mark.parametrize("name", ["controller/yaml.py", "drivers/x.so", "systemd/x.service", "config/x.yaml"])
+def test_a_file_that_nobody_signed_is_named(name: str, checkout: Path, key: Path) -> None:
+    signed(checkout, key)
+    (checkout / name).write_bytes(b"")
+    with pytest.raises(ReleaseFault, match="not on its list: "):
+        verify(place_of(checkout), trusted(key))
+
+
+def test_no_bit_of_the_list_can_be_changed(checkout: Path, key: Path) -> None:
+    signed(checkout, key)
+    file = checkout / LIST_FILE
+    whole = file.read_bytes()
+    for at in range(0, len(whole), 37):
+        file.write_bytes(bytes([*whole[:at], whole[at] ^ 1, *whole[at + 1 :]]))
+        with pytest.raises(ReleaseFault):
+            verify(place_of(checkout), trusted(key))
+    for found in (b"", b"{}", b"[]", whole[: len(whole) // 2], whole + whole, b"[" * 100_000):
+        file.write_bytes(found)
+        with pytest.raises(ReleaseFault, match=r"expected a signed list of files|did not sign"):
+            verify(place_of(checkout), trusted(key))
+    file.unlink()
+    with pytest.raises(ReleaseFault, match="found none, expected the release's signed list"):
+        verify(place_of(checkout), trusted(key))
+
+
+def test_a_strangers_signature_is_named(checkout: Path, key: Path, tmp_path: Path) -> None:
+    keys.make("release", tmp_path / "strange.key")
+    signed(checkout, tmp_path / "strange.key")
+    with pytest.raises(ReleaseFault, match=f"expected that of {next(iter(trusted(key)))[:16]}"):
+        verify(place_of(checkout), trusted(key))
+
+
+def test_a_rotated_key_is_believed_by_who_believes_an_earlier_one_and_old_releases_still_verify(
+    checkout: Path, key: Path, tmp_path: Path
+) -> None:
+    first = trusted(key)
+    old = shutil.copytree(signed(checkout, key), tmp_path / "old")
+    for _ in range(2):
+        keys.rotate("release", key, who="ann", reason="yearly")
+    signed(checkout, key)
+    assert verify(place_of(checkout), first).key == next(iter(trusted(key)))
+    assert verify(place_of(old), first), "the release before, to which a machine may go back"
+    with pytest.raises(ReleaseFault):
+        verify(place_of(old), trusted(key))
+
+
+@pytest.mark.parametrize("way", ["lost", "left out", "forged"])
+def test_a_step_that_no_key_signed_leads_nowhere(way: str, checkout: Path, key: Path) -> None:
+    first = trusted(key)
+    if way == "lost":
+        key.unlink()
+    keys.rotate("release", key, lost=way == "lost", who="ann", reason="yearly")
+    history = key.with_name(f"{key.name}.history.jsonl")
+    signed(checkout, key)
+    if way == "left out":
+        keys.rotate("release", key, who="ann", reason="yearly")
+        steps = history.read_bytes().splitlines(keepends=True)
+        history.write_bytes(steps[1])
+        signed(checkout, key)
+    if way == "forged":
+        (step,) = keys.history("release", key)
+        strange = msgspec.structs.replace(step, signature="0" * 128)
+        assert not keys.follows([strange], step.old, step.new)
+        return
+    with pytest.raises(ReleaseFault, match="expected that of"):
+        verify(place_of(checkout), first)
+
+
+def test_a_revoked_key_signs_no_release(checkout: Path, key: Path) -> None:
+    stolen = key.read_bytes()
+    keys.revoke("release", key, who="ann", reason="yearly")
+    key.write_bytes(stolen)
+    key.chmod(0o600)
+    with pytest.raises(ReleaseFault, match="none: it was revoked"):
+        sign(place_of(checkout), key)
+
+
+def test_the_command_signs_and_verifies_and_says_what_differs(
+    checkout: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of, public = ("--of", str(checkout)), str(key.with_suffix(".pub"))
+    assert main(["release", "verify", *of, "--key", public]) == 1
+    assert main(["release", "sign", *of, "--key", str(key)]) == 0
+    assert main(["release", "verify", *of, "--key", public]) == 0
+    (checkout / "drivers/__init__.py").write_bytes(b"1")
+    assert main(["release", "verify", *of, "--key", public]) == 1
+    assert "changed: drivers/__init__.py" in capsys.readouterr().err
+    assert main(["release", "verify", *of, "--key", str(key)]) == 2
+    assert "line 1: found no public key, expected 64 hexadecimal digits" in capsys.readouterr().err
+    assert main(["release", "verify", "--of", str(checkout / "drivers"), "--key", public]) == 2
+    assert main(["release", "verify", *of, "--key", str(checkout / "none")]) == 2
+    assert main(["release", "sign", *of, "--key", public]) == 2
+
+
+def test_the_doctor_tells_of_it(tmp_path: Path, key: Path) -> None:
+    assert release(tmp_path / "none").state == "unchecked"
+    found = release(key.with_suffix(".pub"))
+    assert (found.state, LIST_FILE in found.says) == ("fault", True), "this checkout is no signed release"
+
+
+def test_a_table_that_trusts_a_release_key_locks_on_a_program_that_it_did_not_sign(
+    house: HouseMaker, key: Path
+) -> None:
+    one = house(release_key=key.with_suffix(".pub"))
+    daemon = one.open()
+    (fault,) = (fault for fault in daemon.faults.locking if fault.code == "release_unverified")
+    assert LIST_FILE in fault.found
+
+
+def test_a_table_that_trusts_none_is_not_kept_from_play(house: HouseMaker, tmp_path: Path) -> None:
+    daemon = house(release_key=tmp_path / "none.pub").open()
+    assert "release_unverified" not in [fault.code for fault in daemon.faults.present]
+
+
+def test_the_program_of_this_process_is_found() -> None:
+    place = place_of()
+    assert (place.packages / "controller" / "app" / "release.py").exists()
+    names = [name for name, _ in place.files()]
+    assert "controller/app/release.py" in names
+    assert any(name.startswith("controller/_config/rulesets/") for name in names)
+    assert not any("__pycache__" in name for name in names)
+    done = subprocess.run([sys.executable, "-c", "import controller.app.release"], check=False)
+    assert done.returncode == 0
