@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Protocol
 
 import msgspec
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import insert, select
 
 from controller.settlement.book import Line
 from controller.settlement.wire import Asked
@@ -158,11 +158,15 @@ class RequestDesk:
                 "a wager made with the dice out is confirmed individually: send it in its own request",
             )
         requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
+        keys = [request.asking.key for request in requests]
         with self._engine.work() as work:
+            work.read_answers(asking.caller.name, keys)
             wait = [self._waits(work, table, request) for request in requests]
             play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
         word = self._engine.gate.word(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
+            work.read_answers(asking.caller.name, keys)
+            work.read_wagers(table, [str(bet["id"]) for bet in bets])
             return [
                 _answer(work, request.asking, request.asked, partial(request.do, word=word))
                 for request, _ in wait
@@ -192,7 +196,7 @@ class RequestDesk:
             standing = self._table(work, table)
             if (refusal := standing.game.wagers.bought_at_table) is not None:
                 raise RequestRefused(*refusal)
-            if standing.book.wager(str(bet["id"])) is not None or had_wager(work, table, str(bet["id"])):
+            if standing.book.wager(str(bet["id"])) is not None or work.had_wager(table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
@@ -268,7 +272,7 @@ class RequestDesk:
             standing is None
             or standing.halted
             or not _may_open(standing, request.asked)
-            or _before(work, request.asking) is not None
+            or work.answered(request.asking.caller.name, request.asking.key) is not None
         ):
             return request, False
         if not standing.game.wagers.taken_while_closed(request.asked):
@@ -294,7 +298,7 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
     `do` raises RequestRefused before it writes anything.
     """
     text = encode(asked).decode()
-    before = _before(work, asking)
+    before = work.answered(asking.caller.name, asking.key)
     answer: _Granted | _Refusal
     if before is None:
         try:
@@ -309,8 +313,8 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
             answer=encode(answer).decode(),
             answered_us=work.now_us,
         )
-    elif before[0] == text:
-        answer = _decode_answer(before[1])
+    elif before.asked == text:
+        answer = _decode_answer(before.answer)
     else:
         answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
@@ -377,13 +381,6 @@ _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 _TRIED = NoWord("TABLE-WORD", "this was only tried")
 """In place of the table's word: what would nothing but its absence refuse?"""
-_ANSWER_OF = select(schema.requests.c.asked, schema.requests.c.answer).where(
-    schema.requests.c.caller == bindparam("caller"), schema.requests.c.key == bindparam("key")
-)
-_WAGER_OF = select(schema.wagers.c.id).where(
-    schema.wagers.c.table_name == bindparam("table"), schema.wagers.c.id == bindparam("wager")
-)
-"""Made once: to make them anew for each of fifty wagers took as long as to run them."""
 
 
 def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
@@ -400,11 +397,6 @@ def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Do
     raise refused
 
 
-def _before(work: Work, asking: Asking) -> tuple[str, str] | None:
-    row = work.connection.execute(_ANSWER_OF, {"caller": asking.caller.name, "key": asking.key}).first()
-    return None if row is None else (row.asked, row.answer)
-
-
 def need_account(work: Work, player: str) -> None:
     """Raise RequestRefused where a player has no account."""
     if not work.has_account(player):
@@ -414,11 +406,6 @@ def need_account(work: Work, player: str) -> None:
 def was_refused(answer: str) -> bool:
     """Return whether a kept answer is a refusal."""
     return isinstance(_decode_answer(answer), _Refusal)
-
-
-def had_wager(work: Work, table: str, wager: str) -> bool:
-    """Return whether a wager of this id was ever granted: no other can have it."""
-    return work.connection.execute(_WAGER_OF, {"table": table, "wager": wager}).first() is not None
 
 
 def _refusal_of(line: Line) -> RequestRefused:

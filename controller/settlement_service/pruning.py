@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import bindparam, delete, select, tuple_
 
 from controller.settlement_service import schema
-from controller.settlement_service.desk import had_wager, was_refused
+from controller.settlement_service.desk import was_refused
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.work import Work
 
@@ -78,7 +78,7 @@ class Pruning:
             return False
         if was_refused(answer):
             return True
-        if not had_wager(work, asked.table, asked.id):
+        if not work.had_wager(asked.table, asked.id):
             return False
         table = self._engine.table(work, asked.table)
         return asked.do == "bet" or (table is not None and table.book.wager(asked.id) is None)

@@ -1,6 +1,6 @@
 """Work: everything one transaction writes, gathered and written at its end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -47,6 +47,15 @@ _STRIKE_ROUND = text(
 )
 _CENTS = select(schema.balances.c.cents).where(schema.balances.c.account == bindparam("account"))
 _PLAYER = select(schema.players.c.name).where(schema.players.c.name == bindparam("player"))
+_ANSWERS = select(schema.requests.c.key, schema.requests.c.asked, schema.requests.c.answer).where(
+    schema.requests.c.caller == bindparam("caller"),
+    schema.requests.c.key.in_(bindparam("keys", expanding=True)),
+)
+_WAGERS = select(schema.wagers.c.id).where(
+    schema.wagers.c.table_name == bindparam("table"),
+    schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
+)
+"""Made once: to make them anew for each request took as long as to run them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
 """Causes that close the bets with the very thing that decides: dice, ball or card."""
 encode = msgspec.json.Encoder().encode
@@ -70,6 +79,13 @@ class Cause(NamedTuple):
     n: int | None = None
 
 
+class Answered(NamedTuple):
+    """A request that was answered, and its answer, both as JSON."""
+
+    asked: str
+    answer: str
+
+
 class Work:
     """The writes of one transaction; nothing reaches the database before `flush`."""
 
@@ -83,6 +99,8 @@ class Work:
         self._read: dict[str, int] = {}
         """Balances as they were before this transaction, of the accounts that were asked for."""
         self._players: dict[str, bool] = {}
+        self._answers: dict[tuple[str, str], Answered | None] = {}
+        self._had: dict[tuple[str, str], bool] = {}
         self._wagers: dict[tuple[str, str], Row] = {}
         self._superseded: list[Row] = []
         self._stands: dict[str, Row] = {}
@@ -127,6 +145,29 @@ class Work:
         if player not in self._players:
             self._players[player] = self.connection.execute(_PLAYER, {"player": player}).first() is not None
         return self._players[player]
+
+    def answered(self, caller: str, key: str) -> Answered | None:
+        """Return what a caller asked under this key before, and the answer."""
+        if (caller, key) not in self._answers:
+            self.read_answers(caller, (key,))
+        return self._answers[caller, key]
+
+    def read_answers(self, caller: str, keys: Sequence[str]) -> None:
+        """Read what `answered` returns of all these keys, in one query."""
+        self._answers |= dict.fromkeys(((caller, key) for key in keys), None)
+        for key, asked, answer in self.connection.execute(_ANSWERS, {"caller": caller, "keys": keys}):
+            self._answers[caller, key] = Answered(asked, answer)
+
+    def had_wager(self, table: str, wager: str) -> bool:
+        """Return whether a wager of this id was granted in an earlier transaction: no other can have it."""
+        if (table, wager) not in self._had:
+            self.read_wagers(table, (wager,))
+        return self._had[table, wager]
+
+    def read_wagers(self, table: str, wagers: Sequence[str]) -> None:
+        """Read what `had_wager` returns of all these, in one query."""
+        found = set(self.connection.execute(_WAGERS, {"table": table, "wagers": wagers}).scalars())
+        self._had |= {(table, wager): wager in found for wager in wagers}
 
     def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
         """Keep an outcome that is applied, with its seal."""
