@@ -85,6 +85,8 @@ class Deals:
         self._late = ""
         self._play_asked: dict[str, int] = {}
         """Positions where the settlement engine may take Play, and when it asked: no player folds there."""
+        self._questions: set[str | None] = set()
+        """The numbers under which the engine asked, each used once."""
         self._played: set[str] = set()
         """Positions where Play lies in this round, by the settlement engine's word: nobody folds them."""
         self._stood_played: frozenset[str] = frozenset()
@@ -209,6 +211,9 @@ class Deals:
         """
         acts = self._layout().acts if self.attempts.open else {}
         positions = (position_of(seat) for seat in entered.seats or ())
+        if entered.what in self._questions:
+            return  # Somebody repeats it: the dealer must not wait for that.
+        self._questions.add(entered.what)
         for position in positions:
             if position is not None and acts.get(position) != "fold":
                 self._play_asked[position] = entered.t
@@ -225,6 +230,7 @@ class Deals:
     def forget_play(self) -> None:
         """Forget where Play was asked for and lies: it was in a round of bets that is over."""
         self._play_asked.clear()
+        self._questions.clear()
         self._played.clear()
 
     def set_card(self, entered: Input) -> None:
@@ -416,6 +422,7 @@ class Deals:
         if decided != "review":
             self._late = ""
             self._play_asked.clear()
+            self._questions.clear()
             self._stood_played = frozenset(self._played)
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]

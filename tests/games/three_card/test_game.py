@@ -253,6 +253,18 @@ def test_T_DEAL_4_the_dealer_may_still_fold_it_once_it_is_known_that_play_was_no
     assert called(table.end()).folds == ("1",)
 
 
+def test_T_DEAL_4_who_repeats_the_question_holds_the_dealer_up_no_longer() -> None:
+    """The engine's own words, signed and true once, sent again by who may write to the broker."""
+    table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
+    for _ in range(5):
+        table.says("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
+    table.act(p1="fold", p2="play")
+    assert called(table.end()).folds == ("1",)
+    again = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
+    again.says("play_asked", "settlement", seats=["1"], what="5d", after_s=8).act(p1="fold")
+    assert again.quiet(1).played.refusals() == ["play_asked"], "a new question may be granted"
+
+
 @pytest.mark.parametrize("by", ["dealer", "supervisor", "player"])
 def test_T_DEAL_4_where_play_lies_nobody_folds(by: str) -> None:
     table = lies(asked(after_s=1), "1").says("fold", by, seat="1", after_s=60).act(p2="fold")
