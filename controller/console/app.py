@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,11 +30,13 @@ from controller.console.sessions import (
     Sessions,
     SignedOutError,
 )
+from controller.console.streams import Stream, Streams
 from controller.console.technician import Panels, Technician
 from controller.console.workbench import Bench
 from controller.evidence.folder import FOLDER, MissingError
 
-STREAMS = 48
+MAX_STAFF_STREAMS = 32
+MAX_DISPLAY_STREAMS = 24
 """Pages that are fed at once; one more is told to come again."""
 BEAT_S = 10.0
 """A stream with nothing new says so this often: a page without a beat knows that it is cut off."""
@@ -46,6 +48,8 @@ Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
+Place = AbstractContextManager[Stream]
+"""What a stream has while it is fed."""
 
 
 class SignIn(Body, frozen=True, kw_only=True):
@@ -92,6 +96,16 @@ _approve_of = msgspec.json.Decoder(Approve).decode
 _say_of = msgspec.json.Decoder(Say).decode
 
 
+def _end_of(request: Request) -> Callable[[], None]:
+    """Return what ends a request's connection; nothing where it has none, as in tests."""
+    connection = request.scope.get("state", {}).get("connection")
+    return _nothing if connection is None else connection.leave
+
+
+def _nothing() -> None:
+    return
+
+
 class Console:
     """One console: its feed, its sessions, its pages."""
 
@@ -119,7 +133,8 @@ class Console:
         self._technician = Technician(table, self.sessions, self.feed, bench)
         self._table = table
         self._secure = secure
-        self._streams = 0
+        self._staff = Streams(MAX_STAFF_STREAMS)
+        self._displays = Streams(MAX_DISPLAY_STREAMS)
         self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
@@ -204,21 +219,18 @@ class Console:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
             return _no_picture(error)
-        if self._streams >= STREAMS:
-            return PlainTextResponse("too many screens are fed already", 503, {"retry-after": "5"})
         session = self._session(request)
 
         async def played() -> AsyncIterator[bytes]:
-            self._streams += 1
-            try:
+            with self._staff.of("clips", _end_of(request)) as stream:
                 for stay_s, jpeg in (*frames,) * ROUNDS:
-                    if self._ending or self._session(request) is not session:
+                    if self._ending or not stream.stands:
+                        return
+                    if self._session(request) is not session:
                         return
                     yield b"--frame\r\nContent-Type: image/jpeg\r\n\r\n" + jpeg + b"\r\n"
                     await asyncio.sleep(stay_s)
                 yield b"--frame--\r\n"
-            finally:
-                self._streams -= 1
 
         return StreamingResponse(played(), media_type="multipart/x-mixed-replace; boundary=frame")
 
@@ -246,7 +258,8 @@ class Console:
         except (LinkError, msgspec.ValidationError):
             status = None
         return Response(
-            exposition(status, self.feed.told, self._streams), headers={"content-type": CONTENT_TYPE}
+            exposition(status, self.feed.told, len(self._staff) + len(self._displays)),
+            headers={"content-type": CONTENT_TYPE},
         )
 
     # --- streams ---
@@ -262,20 +275,19 @@ class Console:
         async def panels() -> dict[str, str]:
             return self.pages.panels(self.feed.now, session)
 
-        return self._stream(panels, stands)
+        return self._stream(panels, stands, self._staff.of(session.person, _end_of(request)))
 
-    async def _display_events(self, _request: Request) -> Response:
+    async def _display_events(self, request: Request) -> Response:
         async def stands() -> bool:
             return True
 
         async def panels() -> dict[str, str]:
             return {"board": self.pages.board(self.feed.now)}
 
-        return self._stream(panels, stands)
+        address = "" if request.client is None else request.client.host
+        return self._stream(panels, stands, self._displays.of(address, _end_of(request)))
 
-    def _stream(self, panels: Panels, stands: Callable[[], Awaitable[bool]]) -> Response:
-        if self._streams >= STREAMS:
-            return PlainTextResponse("too many screens are fed already", 503, {"retry-after": "5"})
+    def _stream(self, panels: Panels, stands: Callable[[], Awaitable[bool]], place: Place) -> Response:
         seen = self.feed.version
 
         async def wait() -> None:
@@ -283,17 +295,17 @@ class Console:
             await self.feed.after(seen, BEAT_S)
             seen = self.feed.version
 
-        return StreamingResponse(self._changes(panels, wait, stands), media_type="text/event-stream")
+        return StreamingResponse(self._changes(panels, wait, stands, place), media_type="text/event-stream")
 
     async def _changes(
         self,
         panels: Panels,
         wait: Callable[[], Awaitable[None]],
         stands: Callable[[], Awaitable[bool]],
+        place: Place | None = None,
     ) -> AsyncIterator[bytes]:
         """Yield what has changed of these panels each time that `wait` returns, while its person `stands`."""
-        self._streams += 1
-        try:
+        with place or self._staff.of("technician") as stream:
             shown: dict[str, str] = {}
             while True:
                 made = await panels()
@@ -301,13 +313,11 @@ class Console:
                 shown = made
                 yield b"data: " + _encode(changed) + b"\n\n" if changed else b": beat\n\n"
                 await wait()
-                if self._ending:
+                if self._ending or not stream.stands:
                     return
                 if not await _still(stands):
                     yield b'data: {"":"signed out"}\n\n'
                     return
-        finally:
-            self._streams -= 1
 
     # --- what people do ---
 

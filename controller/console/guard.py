@@ -51,6 +51,7 @@ class Guard:
 
         async def answer(message: "Message") -> None:
             if message["type"] == "http.response.start":
+                _let_stream(scope, message)
                 own = {name for name, _ in message.get("headers", ())}
                 message["headers"] = [
                     *message.get("headers", ()),
@@ -88,6 +89,17 @@ class Guard:
         if headers.get(b"content-type", "").partition(";")[0].strip() != "application/json":
             return 415, "expected application/json"
         return None
+
+
+STREAMED = (b"text/event-stream", b"multipart/x-mixed-replace")
+
+
+def _let_stream(scope: "Scope", message: "Message") -> None:
+    """Tell the connection of an answer that has no end."""
+    connection = scope.get("state", {}).get("connection")
+    kind = dict(message.get("headers", ())).get(b"content-type", b"")
+    if connection is not None and kind.startswith(STREAMED):
+        connection.endless()
 
 
 def _name(url: str) -> str:

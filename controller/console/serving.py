@@ -1,6 +1,6 @@
-"""Serving the pages: uvicorn with its limits, and a head that must come in time."""
+"""Serving the pages: uvicorn with its limits, and connections of which each step has its time."""
 
-import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,20 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from controller.console.app import Console
 from controller.console.guard import LOOPBACK
 from controller.console.link import Link
-from controller.console.tls_listening import listening
+from controller.console.tls_listening import TlsListening, listening
 from controller.console.workbench import Bench
 from controller.evidence.folder import FOLDER
+from controller.serving.connections import Limits, Server
 
-HEAD_S = 5.0
-"""A request's head is there so long after the connection was made."""
-CONNECTIONS = 96
-"""At once: streams among them."""
-KEEP_S = 15
+LIMITS = Limits(max_open=96, exchange_s=300.0)
+"""Streams are among them; a technician's download may take its time."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
@@ -75,28 +72,6 @@ def _fault_of(certificate: Path, key: Path | None) -> str | None:
     return None
 
 
-class Prompt(H11Protocol):
-    """A connection whose first request comes in time: half-sent ones are given up."""
-
-    _due: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the library has it
-        """Begin."""
-        super().connection_made(transport)
-        self._due = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
-        if self._due is not None:
-            self._due.cancel()
-        super().connection_lost(exc)
-
-    def _give_up(self) -> None:
-        begun: object = self.cycle
-        if begun is None:
-            self.transport.abort()
-
-
 def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None = None) -> None:
     """Serve until SIGTERM; raises OSError where the port or the certificate can't be had."""
     console = Console(
@@ -109,17 +84,13 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
         bench=bench,
     )
     config: Any = {  # Any: the library's own arguments
-        "host": settings.host,
-        "port": settings.port,
-        "http": Prompt,
         "ws": "none",
         "loop": "asyncio",
         "access_log": False,
         "log_level": "warning",
         "server_header": False,
         "proxy_headers": False,
-        "limit_concurrency": CONNECTIONS,
-        "timeout_keep_alive": KEEP_S,
+        "timeout_keep_alive": round(LIMITS.keep_s),
         "timeout_graceful_shutdown": STOP_S,
         "h11_max_incomplete_event_size": HEAD_BYTES,
     }
@@ -127,16 +98,17 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
         config |= {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
     hosts = (*LOOPBACK, *settings.hosts, *(() if settings.host in LOOPBACK else (settings.host,)))
     server = _Server(uvicorn.Config(console.app(hosts), **config), ready, console.end_streams)
-    server.run(None if settings.certificate is None else list(listening(settings.host, settings.port)))
+    kind = TlsListening if settings.secure else socket.socket
+    server.run(list(listening(settings.host, settings.port, kind)))
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """Says where it listens, once it does; ends the streams before it stops."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]
     ) -> None:
-        super().__init__(config)
+        super().__init__(config, LIMITS)
         self._ready = ready
         self._end_streams = end_streams
 
@@ -146,10 +118,9 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
-        """Bind, then tell."""
+        """Accept, then tell."""
         await super().startup(sockets)
-        for server in self.servers:
-            for bound in server.sockets:
-                host, port = bound.getsockname()[:2]
-                scheme = "https" if self.config.is_ssl else "http"
-                self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+        for bound in sockets or ():
+            host, port = bound.getsockname()[:2]
+            scheme = "https" if self.config.is_ssl else "http"
+            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")

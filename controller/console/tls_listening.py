@@ -1,4 +1,4 @@
-"""The console's TLS port: plain HTTP is told that it speaks TLS, and not hung up on without a word."""
+"""The console's port; one that speaks TLS tells plain HTTP so, and does not hang up without a word."""
 
 import socket
 from collections.abc import Sequence
@@ -28,16 +28,17 @@ class TlsListening(socket.socket):
         return connection, address
 
 
-def listening(host: str, port: int) -> Sequence[TlsListening]:
-    """Bind every address of a host; raises OSError."""
-    bound: list[TlsListening] = []
+def listening(host: str, port: int, kind: type[socket.socket]) -> Sequence[socket.socket]:
+    """Bind sockets of this class to every address of a host; raises OSError."""
+    bound: list[socket.socket] = []
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(infos):
-            one = TlsListening(family, kind, protocol)
+        for family, type_, protocol, _, address in dict.fromkeys(infos):
+            one = kind(family, type_, protocol)
             bound.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, FIRST_S)
+            if kind is TlsListening:
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, FIRST_S)
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             one.bind(address)

@@ -1,4 +1,4 @@
-"""Connections to the HTTP API: how many there may be, and how long each may take with each step.
+"""Connections over HTTP: how many there may be, and how long each may take with each step.
 
 Whoever comes when all places are taken gets the place of the connection that has waited longest without a
 request under way, strangers' first: half-sent requests keep nobody out.
@@ -8,21 +8,31 @@ import asyncio
 import socket
 import ssl
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_OPEN = 64
-"""Connections at once; a process may have 1,024 files or fewer."""
-HANDSHAKE_S = 5.0
-HEAD_S = 5.0
-"""A request's head must be there so long after the connection was made."""
-KEEP_S = 15.0
-"""A connection may be idle so long between two requests, the next one's head included."""
-EXCHANGE_S = 20.0
-"""From a request's head to the end of its answer, whoever is slow."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a server's connections may take."""
+
+    max_open: int = 64
+    """Connections at once; a process may have 1,024 files or fewer."""
+    handshake_s: float = 5.0
+    head_s: float = 5.0
+    """A request's head must be there so long after the connection was made."""
+    keep_s: float = 15.0
+    """A connection may be idle so long between two requests, the next one's head included."""
+    exchange_s: float = 20.0
+    """From a request's head to the end of its answer, whoever is slow; a stream has no end."""
+
+
 AGAIN_S = 0.2
+BACKLOG = 128
+"""Connections that the kernel holds until they are accepted."""
 HIGH_WATER = 65_536
 """Bytes of an answer that may wait for its reader."""
 
@@ -33,13 +43,16 @@ class _Guest(Protocol):
     @property
     def busy(self) -> bool: ...
 
+    @property
+    def stuck(self) -> bool: ...
+
     def leave(self) -> None: ...
 
 
 class Places:
     """Who is connected, in the order they came."""
 
-    def __init__(self, most: int = MAX_OPEN) -> None:
+    def __init__(self, most: int) -> None:
         """Offer so many places."""
         self._most = most
         self._guests: dict[_Guest, None] = {}
@@ -50,6 +63,7 @@ class Places:
         """Admit a guest, at another's cost where need be; False where all are being answered."""
         if len(self._guests) >= self._most:
             waiting = [known for known in self._guests if not known.busy]
+            waiting = waiting or [known for known in self._guests if known.stuck]
             oldest = next((known for known in waiting if not known.trusted), next(iter(waiting), None))
             if oldest is None:
                 self.counts["found no place"] += 1
@@ -74,6 +88,7 @@ class _Opening:
 
     trusted = False
     busy = False
+    stuck = False
 
     def __init__(self, task: "asyncio.Task[None]") -> None:
         self._task = task
@@ -86,12 +101,15 @@ class _Opening:
 class Bounded(H11Protocol):
     """One connection, each of whose steps has its time."""
 
-    def __init__(self, places: Places, **of_uvicorn: Any) -> None:  # Any: the library's own arguments
+    def __init__(
+        self, places: Places, limits: Limits, **of_uvicorn: Any
+    ) -> None:  # Any: the library's own arguments
         """Make a connection that has its place among these."""
         super().__init__(**of_uvicorn)
         self.trusted = False
-        """Whether a valid token came over it."""
+        """Whether a valid token, or a person who has signed in, came over it."""
         self._places = places
+        self._limits = limits
         self._due: asyncio.TimerHandle | None = None
 
     @property
@@ -100,9 +118,18 @@ class Bounded(H11Protocol):
         cycle = self.cycle
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
+    @property
+    def stuck(self) -> bool:
+        """Whether its answer waits for a reader that does not read."""
+        return bool(self.transport.get_write_buffer_size())
+
     def leave(self) -> None:
         """End it at once."""
         self.transport.abort()
+
+    def endless(self) -> None:
+        """Let the answer that is under way take as long as it likes: it is a stream."""
+        self._within(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the library has it
         """Begin."""
@@ -111,7 +138,7 @@ class Bounded(H11Protocol):
         self.app_state = {**self.app_state, "connection": self}
         if not self._places.take(self):
             transport.abort()
-        self._within(HEAD_S)
+        self._within(self._limits.head_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -124,15 +151,15 @@ class Bounded(H11Protocol):
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._within(EXCHANGE_S)
+            self._within(self._limits.exchange_s)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or go on with one that is here already."""
         before = self.cycle
-        self._within(KEEP_S)
+        self._within(self._limits.keep_s)
         super().on_response_complete()
         if self.cycle is not before:
-            self._within(EXCHANGE_S)
+            self._within(self._limits.exchange_s)
 
     def _within(self, seconds: float | None) -> None:
         if self._due is not None:
@@ -147,18 +174,21 @@ class Bounded(H11Protocol):
 class Server(uvicorn.Server):
     """Accepts by itself, so that a handshake has its place and its time as well."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, limits: Limits | None = None) -> None:
         super().__init__(config)
-        self.places = Places()
+        self.limits = limits or Limits()
+        self.places = Places(self.limits.max_open)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept at the one socket that is given."""
+        """Begin to accept at the sockets that are given."""
         assert sockets is not None
         await self.lifespan.startup()
         self.servers = []
-        sockets[0].setblocking(False)
-        self._keep(self._accept(sockets[0]))
+        for listener in sockets:
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+            self._keep(self._accept(listener))
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -186,6 +216,8 @@ class Server(uvicorn.Server):
         while True:
             try:
                 connection, _ = await loop.sock_accept(listener)
+            except ConnectionAbortedError:
+                continue  # gone, or answered where it was accepted
             except OSError:
                 self.places.counts["could not be accepted"] += 1
                 await asyncio.sleep(AGAIN_S)
@@ -206,13 +238,18 @@ class Server(uvicorn.Server):
 
         def protocol() -> Bounded:
             return Bounded(
-                self.places, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                self.places,
+                self.limits,
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
             )
 
         tls = self.config.ssl
+        handshake_s = None if tls is None else self.limits.handshake_s
         try:
             await loop.connect_accepted_socket(
-                protocol, connection, ssl=tls, ssl_handshake_timeout=None if tls is None else HANDSHAKE_S
+                protocol, connection, ssl=tls, ssl_handshake_timeout=handshake_s
             )
         except (OSError, ssl.SSLError):
             self.places.counts["no handshake"] += 1

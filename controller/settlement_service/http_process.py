@@ -17,6 +17,7 @@ from contextlib import suppress
 import msgspec
 import uvicorn
 
+from controller.serving.connections import Server
 from controller.settlement_service.api import make_app
 from controller.settlement_service.channel import (
     BEAT,
@@ -28,7 +29,6 @@ from controller.settlement_service.channel import (
     frame,
     refusal,
 )
-from controller.settlement_service.connections import Server
 from controller.settlement_service.http_limits import MAX_HEAD
 
 MAX_LINES = 20

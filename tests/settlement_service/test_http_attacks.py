@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.settlement_service.connections import MAX_OPEN
+from controller.serving.connections import Limits
 from controller.settlement_service.http_limits import MAX_BODY
 from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
@@ -26,6 +26,7 @@ from tests.publish.broker import Authority
 from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.service import PATIENCE_S, Service, ask
 
+MAX_OPEN = Limits().max_open
 MB = 1_000_000
 MAX_GROWTH = 30 * MB
 """Of either process under attack: the attacks bring 60 MB and more."""

@@ -1,0 +1,1 @@
+"""What serves HTTP in bounds, whatever it serves."""
