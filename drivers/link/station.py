@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from controller.model.readings import AnyReading, DeviceDown
 from drivers.device import AnyDevice
@@ -28,55 +28,76 @@ class Outlet(Protocol):
         ...
 
 
+Work = Callable[[AnyDevice, int], None]
+T = TypeVar("T")
+
+
 class Hub:
     """The devices and their outlets. One thread calls it; it never waits."""
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
         """Run each device on its link; the device's name is its source's name."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
+        self._due: dict[str, int] = {}
         self.strays = 0
         """Arrivals of sources that are no device."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: every device is down until it is heard."""
-        return [reading for device, _ in self._devices.values() for reading in device.start(now_us)]
+        return [reading for name in self._devices for reading in self._with(name, _start, now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:
         """Handle one arrival; return the readings it makes."""
-        found = self._devices.get(arrival.source)
-        if found is None:
+        if arrival.source not in self._devices:
             self.strays += 1
             return []
-        device, outlet = found
-        readings = _heard(device, arrival)
-        self._answer(device, outlet)
-        return readings
+        return self._with(arrival.source, _heard, arrival)
+
+    def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
+        """Do something with a device, such as send it a command; raises KeyError where there is none."""
+        work(self._devices[name][0], now_us)
+        return self._with(name, _nothing, now_us)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""
-        due = (device.next_deadline() for device, _ in self._devices.values())
-        return min((at for at in due if at is not None), default=None)
+        return min(self._due.values(), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now. First `take` all that has arrived, or a device may look silent."""
-        readings = []
-        for device, outlet in self._devices.values():
-            due = device.next_deadline()
-            if due is not None and due <= now_us:
-                readings += device.tick(now_us)
-            self._answer(device, outlet)
-        return readings
+        due = [name for name, at in self._due.items() if at <= now_us]
+        return [reading for name in due for reading in self._with(name, _tick, now_us)]
 
     def __iter__(self) -> Iterator[AnyDevice]:
         return (device for device, _ in self._devices.values())
 
-    @staticmethod
-    def _answer(device: AnyDevice, outlet: Outlet) -> None:
-        output = device.take_output()
-        if output:
-            outlet.send(output)
-        if device.take_reopen():
-            outlet.reopen()
+    def _with(self, name: str, work: Callable[[AnyDevice, T], list[AnyReading]], what: T) -> list[AnyReading]:
+        """Let a device work, send what it answers, and note when it is due: it changes by this alone."""
+        device, outlet = self._devices[name]
+        try:
+            return work(device, what)
+        finally:
+            output = device.take_output()
+            if output:
+                outlet.send(output)
+            if device.take_reopen():
+                outlet.reopen()
+            due = device.next_deadline()
+            if due is None:
+                self._due.pop(name, None)
+            else:
+                self._due[name] = due
+
+
+def _start(device: AnyDevice, now_us: int) -> list[AnyReading]:
+    return device.start(now_us)
+
+
+def _tick(device: AnyDevice, now_us: int) -> list[AnyReading]:
+    return device.tick(now_us)
+
+
+def _nothing(_device: AnyDevice, _now_us: int) -> list[AnyReading]:
+    return []
 
 
 def _heard(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
@@ -98,7 +119,6 @@ _NOBODY = ""
 """The source of what only wakes the thread, and of what concerns all devices."""
 
 Hear = Callable[[AnyReading], object]
-Work = Callable[[AnyDevice, int], None]
 
 
 class Station:
@@ -187,11 +207,7 @@ class Station:
                 name, work = self._asked.get_nowait()
             except Empty:
                 return
-            self._guard(name, partial(self._do, self._devices[name], work))
-
-    def _do(self, device: AnyDevice, work: Work) -> list[AnyReading]:
-        work(device, self._now_us())
-        return []
+            self._guard(name, partial(self._hub.ask, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
         """Do it; a defect in one device takes that device down, and never the thread of all."""

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
+import pytest
+
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, PocketBall
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
+from drivers.device import AnyDevice
 from drivers.link.link import Arrival, LinkDown, LinkUp, Overflow
 from drivers.link.station import Hub
 from drivers.node.device import NodeDevice, NodeSettings
@@ -77,10 +80,26 @@ def test_what_is_due_is_done_and_a_silent_devices_port_is_opened_anew() -> None:
     now_us = 0
     while now_us < 11_000_000:
         now_us = hub.next_deadline() or now_us
+        assert now_us == min(filter(None, (device.next_deadline() for device in hub)))
         told += hub.tick(now_us)
     assert codes(told) == [("wheel", "no_hello")]
     assert (outlets["wheel"].reopened, outlets["cam"].reopened) == (1, 0)
     assert len(outlets["wheel"].sent) > 40
+
+
+def test_what_is_asked_of_a_device_goes_out_at_once_and_its_answer_is_waited_for() -> None:
+    hub, outlets = table()
+    hub.start(0)
+
+    def open_in_passing(device: AnyDevice, now_us: int) -> None:
+        device.opened(now_us)
+
+    hub.ask("wheel", open_in_passing, 5)
+    assert [sentence[:7] for sentence in outlets["wheel"].sent] == [b">w1 3F3"]
+    assert hub.next_deadline() is not None
+    assert hub.next_deadline() == next(iter(hub)).next_deadline()
+    with pytest.raises(KeyError, match="stranger"):
+        hub.ask("stranger", open_in_passing, 6)
 
 
 def test_what_belongs_to_no_device_is_counted() -> None:
