@@ -14,7 +14,7 @@ from controller.cli.calibrate import AskedError, guided
 from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
-from controller.console.workbench import Answer, CheckResult, Does, GuidedWork, Line
+from controller.console.technician import Answer, CheckResult, Does, GuidedWork, Line
 from controller.settings.editing import EditError
 from controller.settings.mistakes import SettingsError
 from controller.technician import machine_checks, table_checks

@@ -11,8 +11,18 @@ from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
 from controller.cli.link import SOCKET, VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
 from controller.cli.shell import FAILED, OK, printable, say, whole
-from controller.evidence.folder import FOLDER, MB, Folder, HeldError, Hold, Limits, MissingError, StoredFile
-from controller.evidence.keeper import Keeper, WallTime
+from controller.evidence.folder import (
+    FOLDER,
+    MB,
+    Folder,
+    HeldError,
+    Hold,
+    Keeper,
+    Limits,
+    MissingError,
+    StoredFile,
+    WallTime,
+)
 from drivers.vision.rig import EvidenceFile
 
 EXAMPLES = (

@@ -9,7 +9,7 @@ from controller.cli.link import add_socket
 from controller.cli.shell import BAD_INPUT, OK, say, startup_frozen
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
-from controller.console.workbench import CheckResult, Does, GuidedWork
+from controller.console.technician import CheckResult, Does, GuidedWork
 from controller.evidence.folder import FOLDER
 from controller.people.places import SOCKET as SIGN_IN_SOCKET
 

@@ -13,11 +13,18 @@ from pathlib import Path
 from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
-from controller.people.desk import SignInDesk
-from controller.people.failed_attempts import Screens, ScreensFile, TriesFile
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
-from controller.people.register import ROLES, Register, RegisterError, read_register, write_register
-from controller.people.service import Service
+from controller.people.register import (
+    ROLES,
+    Register,
+    RegisterError,
+    Screens,
+    ScreensFile,
+    TriesFile,
+    read_register,
+    write_register,
+)
+from controller.people.service import Service, SignInSessions
 from controller.people.signing_key import SigningKey
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
@@ -58,7 +65,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
         tries = TriesFile(folder / TRIES_FILE, _tell)
         screens = ScreensFile(folder / SCREENS_FILE, _tell)
-        desk = SignInDesk(
+        sessions = SignInSessions(
             lambda: read_register(folder / REGISTER_FILE),
             lambda: key.key,
             _now_us,
@@ -68,7 +75,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
             keeps=tries.write,
             screens=Screens(screens.read(), screens.write),
         )
-        service = Service(desk, lambda uid: uid in (0, os.getuid()))
+        service = Service(sessions, lambda uid: uid in (0, os.getuid()))
         asyncio.run(_until_stopped(service, arguments.socket, group, folder / PUBLIC_FILE))
     except (OSError, ValueError, RegisterError, LookupError) as error:
         say(f"sign_in: {error}")

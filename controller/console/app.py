@@ -15,24 +15,26 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from controller.console.feed import Feed
-from controller.console.filmed import ROUNDS, Filmed
-from controller.console.guard import LOOPBACK, Guard
-from controller.console.link import Link, LinkError
-from controller.console.metrics import CONTENT_TYPE, exposition, read_status
-from controller.console.pages import Pages
-from controller.console.requests import Body, Refusal, body_of, json_answer
-from controller.console.sessions import (
+from controller.console.feed import ROUNDS, Feed, Filmed
+from controller.console.guard import (
     COOKIE,
+    LOOPBACK,
     SCREEN_COOKIE,
     SCREEN_S,
+    Body,
+    Guard,
+    Refusal,
     Session,
     Sessions,
     SignedOutError,
+    body_of,
+    json_answer,
 )
+from controller.console.link import Link, LinkError
+from controller.console.metrics import CONTENT_TYPE, exposition, read_status
+from controller.console.pages import Pages
 from controller.console.streams import Stream, Streams
-from controller.console.technician import Panels, Technician
-from controller.console.workbench import Bench
+from controller.console.technician import Bench, Panels, Technician
 from controller.evidence.folder import FOLDER, MissingError
 
 MAX_STAFF_STREAMS = 32

@@ -6,9 +6,9 @@ import jinja2
 
 from controller.console import words
 from controller.console.feed import Now
+from controller.console.guard import Session
 from controller.console.keys import CHIPS, keys_for
 from controller.console.seen import Game
-from controller.console.sessions import Session
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The staff page's parts, each a template and an element of that id."""

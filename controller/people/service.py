@@ -1,23 +1,205 @@
-"""The sign-in process: the desk behind a unix socket, one JSON object a line in, one out.
+"""The sign-in process: a PIN or card against the register, five tries, sessions that end when idle, tokens.
 
-It runs as a user of its own, which alone can read the register and the key; who may connect is whoever the
-socket's group lets in: the process that serves the screens.
+It listens on a unix socket, one JSON object a line in, one out. It runs as a user of its own, which alone can
+read the register and the key; the socket's group lets in the process that serves the screens.
 """
 
 import asyncio
 import os
+import secrets
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta
 
 from controller.model.conversion import strict
-from controller.people.desk import SignInDesk, SignInRefused
-from controller.people.register import MAX_PIN, RegisterError
+from controller.people.register import (
+    MAX_PIN,
+    TRIES,
+    Person,
+    Register,
+    RegisterError,
+    Screens,
+    Tries,
+    digest_of,
+    is_of_person,
+    knows_pin,
+    lock_of,
+    of_cards,
+    of_person,
+)
+from controller.people.tokens import LIFE_US, BootClock, Claims, issue
+
+IDLE_US = 15 * 60 * 1_000_000
+"""A person who enters nothing for so long is signed out, unless told otherwise."""
+SESSIONS = 64
+"""People signed in at once; one more ends the session that was idle longest."""
+
+
+class SignInRefused(Exception):
+    """Not signed in, or no longer: a stable code, and what to do."""
+
+    def __init__(self, code: str, says: str) -> None:
+        super().__init__(says)
+        self.code = code
+        self.says = says
+
+
+@dataclass(slots=True)
+class Session:
+    """One person at one screen."""
+
+    person: str
+    console: str
+    used_us: int
+
+
+class SignInSessions:
+    """Signs people in and out. One thread; the clock is the machine's time since boot."""
+
+    def __init__(
+        self,
+        register: Callable[[], Register],
+        key: Callable[[], Ed25519PrivateKey],
+        now_us: BootClock,
+        *,
+        tells: Callable[[str], None] = lambda _: None,
+        idle_us: int = IDLE_US,
+        tries: Mapping[str, Tries] | None = None,
+        keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
+        screens: Screens | None = None,
+    ) -> None:
+        """Ask this register, sign with the key of now; `tells` is called with a log line at each.
+
+        `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
+        At `screens` that know a person, his or her tries are counted apart from those at strange ones.
+        """
+        self._screens = screens or Screens()
+        self._register = register
+        self._key = key
+        self._now_us = now_us
+        self._tells = tells
+        self._idle_us = idle_us
+        self._tries = dict(tries or {})
+        self._keeps = keeps
+        self._sessions: dict[str, Session] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Return who can sign in, in the register's order."""
+        return tuple(one.name for one in self._register().people)
+
+    def sign_in(
+        self, console: str, person: str | None, typed: str, screen: str | None = None
+    ) -> tuple[str, Person, str]:
+        """Return the new session's secret, who it is, and the screen's secret for the next sign-in.
+
+        `person` is None where a card was read, `screen` where the screen has no secret yet.
+
+        Raises:
+            SignInRefused: `wrong`, or `locked_out` after five in a row.
+        """
+        if person is None:
+            of = of_cards(console, self._screens.last_at(screen))
+        else:
+            of = of_person(person, digest_of(screen) if self._screens.knows(screen, person) else "")
+        self._must_be_free(of)
+        register = self._register()
+        one = register.with_card(typed) if person is None else register.named(person)
+        known = one is not None if person is None else knows_pin(one, typed)
+        if one is None or not known:
+            self._wrong(of, known_name=person is None or one is not None)
+        assert one is not None
+        self._forget({of})
+        return self._begun(one, console), one, self._screens.note(screen, one.name)
+
+    def token(self, secret: str, role: str) -> str:
+        """Return a token for one word in this role; the session is used by it.
+
+        Raises:
+            SignInRefused: `signed_out`, `not_your_role`, or `no_key`.
+        """
+        session, person = self._session(secret)
+        if role not in person.roles:
+            raise SignInRefused(
+                "not_your_role", f"{person.name} signs in as {' or '.join(person.roles)}, not {role}"
+            )
+        try:
+            key = self._key()
+        except (OSError, ValueError) as error:
+            raise SignInRefused("no_key", str(error)) from error
+        session.used_us = self._now_us()
+        until_us = session.used_us + LIFE_US
+        return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
+
+    def standing(self, secret: str) -> tuple[Person, int]:
+        """Return who a session is, and in how many microseconds it ends; raises SignInRefused."""
+        session, person = self._session(secret)
+        return person, session.used_us + self._idle_us - self._now_us()
+
+    def sign_out(self, secret: str) -> None:
+        """End a session, if it is one."""
+        session = self._sessions.pop(secret, None)
+        if session is not None:
+            self._tells(f"{session.person} signed out at {session.console}")
+
+    def unlock(self, person: str) -> None:
+        """Forget a person's wrong tries."""
+        self._forget({of for of in self._tries if is_of_person(of, person)})
+
+    def _forget(self, forgotten: Set[str]) -> None:
+        if not forgotten.isdisjoint(self._tries):
+            self._tries = {of: tries for of, tries in self._tries.items() if of not in forgotten}
+            self._keeps(self._tries)
+
+    def _session(self, secret: str) -> tuple[Session, Person]:
+        session = self._sessions.get(secret)
+        person = None if session is None else self._register().named(session.person)
+        if session is None or person is None or self._now_us() - session.used_us >= self._idle_us:
+            self._sessions.pop(secret, None)
+            raise SignInRefused(
+                "signed_out", "you are signed out: nothing was entered for a while; sign in again"
+            )
+        return session, person
+
+    def _begun(self, person: Person, console: str) -> str:
+        if len(self._sessions) >= SESSIONS:
+            idlest = min(self._sessions, key=lambda secret: self._sessions[secret].used_us)
+            del self._sessions[idlest]
+        secret = secrets.token_urlsafe(32)
+        self._sessions[secret] = Session(person.name, console, self._now_us())
+        self._tells(f"{person.name} signed in at {console}")
+        return secret
+
+    def _must_be_free(self, of: str) -> None:
+        left_us = self._tries.get(of, Tries()).locked_until_us - self._now_us()
+        if left_us > 0:
+            minutes = -(-left_us // 60_000_000)
+            raise SignInRefused(
+                "locked_out",
+                f"locked after {TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
+                " unlocked: tablectl people unlock",
+            )
+
+    def _wrong(self, of: str, *, known_name: bool) -> None:
+        if not known_name:  # a name that nobody has is tried by no person: nothing is kept of it
+            raise SignInRefused("wrong", "unknown name")
+        tries = self._tries.setdefault(of, Tries())
+        tries.wrong += 1
+        if tries.wrong >= TRIES:
+            self._tries[of] = Tries(locked_until_us=self._now_us() + lock_of(of))
+            self._keeps(self._tries)
+            self._tells(f"locked: {of}, after {TRIES} wrong tries")
+            self._must_be_free(of)
+        self._keeps(self._tries)
+        left = TRIES - tries.wrong
+        raise SignInRefused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")
+
 
 MAX_LINE = 4096
 LINE_S = 10.0
@@ -42,7 +224,7 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
     typed: Typed
     person: Short | None = None
     screen: Short | None = None
-    """The secret that the desk gave this screen at a good sign-in."""
+    """The secret that this screen was given at a good sign-in."""
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
@@ -76,11 +258,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Service:
-    """Serves one desk."""
+    """Serves one sign-in process."""
 
-    def __init__(self, desk: SignInDesk, may_unlock: Callable[[int], bool]) -> None:
-        """Serve this desk; `may_unlock` tells of a client's uid whether it may forget wrong tries."""
-        self._desk = desk
+    def __init__(self, sessions: SignInSessions, may_unlock: Callable[[int], bool]) -> None:
+        """Serve these sessions; `may_unlock` tells of a client's uid whether it may forget wrong tries."""
+        self._sessions = sessions
         self._may_unlock = may_unlock
         self._clients = 0
 
@@ -127,27 +309,27 @@ class Service:
             return _encode({"ok": False, "code": "bad_request", "says": str(error)})
 
     def _do(self, request: AnyRequest, uid: int) -> dict[str, object]:
-        desk = self._desk
+        sessions = self._sessions
         match request:
             case PeopleRequest():
-                return {"people": desk.names()}
+                return {"people": sessions.names()}
             case SignIn(console=console, person=person, typed=typed, screen=screen):
-                session, one, known = desk.sign_in(console, person, typed, screen)
+                session, one, known = sessions.sign_in(console, person, typed, screen)
                 return {"session": session, "person": one.name, "roles": one.roles, "screen": known}
             case TokenRequest(session=session, role=role):
-                return {"token": desk.token(session, role)}
+                return {"token": sessions.token(session, role)}
             case SessionRequest(session=session):
-                one, left_us = desk.standing(session)
+                one, left_us = sessions.standing(session)
                 return {"person": one.name, "roles": one.roles, "left_s": left_us // 1_000_000}
             case SignOut(session=session):
-                desk.sign_out(session)
+                sessions.sign_out(session)
                 return {}
             case Unlock(person=person):
                 if not self._may_unlock(uid):
                     raise SignInRefused(
                         "not_allowed", "root or the sign-in process's own user unlocks a person"
                     )
-                desk.unlock(person)
+                sessions.unlock(person)
                 return {"unlocked": person}
 
 

@@ -49,8 +49,7 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.sink import Acknowledged, Backoff, Chance, Post, Ready, Report
-from controller.publish.topics import topics_of
-from controller.publish.wire import Signer, Unreadable
+from controller.publish.wire import Signer, Unreadable, topics_of
 
 TURN_S = 0.5
 REFUSED = 0x80

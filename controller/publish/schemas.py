@@ -30,7 +30,7 @@ from controller.publish.events import (
     schema_id,
 )
 from controller.publish.players import PLAYER_KEYS, REASON_KEYS, TableBoard
-from controller.publish.topics import PREFIX, Topics
+from controller.publish.wire import PREFIX, Topics
 
 FOLDER = Path(__file__).parents[2] / "docs" / "messages"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -31,8 +31,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.topics import topics_of
-from controller.publish.wire import Unreadable
+from controller.publish.wire import Unreadable, topics_of
 from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import RejectedDelivery
 from controller.settlement_service.engine import At, Engine

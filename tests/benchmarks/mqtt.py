@@ -33,7 +33,7 @@ from controller.publish.events import Acknowledgement, TableStatus, answer_bytes
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from controller.publish.pump import Pump
-from controller.publish.topics import topics_of
+from controller.publish.wire import topics_of
 from tests.benchmarks.figures import Figure, tell
 from tests.journal.rig import NAME, Rig, begin, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto

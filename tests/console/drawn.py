@@ -6,9 +6,9 @@ from playwright.sync_api import Browser, Page, Route
 
 import controller.console
 from controller.console.feed import Now
+from controller.console.guard import Session
 from controller.console.pages import Pages
 from controller.console.seen import Board, Floor
-from controller.console.sessions import Session
 from tests.console.touch import PATIENCE_MS
 
 STATIC = Path(controller.console.__file__).parent / "static"

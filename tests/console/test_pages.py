@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from controller.console.feed import Now
+from controller.console.guard import Session
 from controller.console.pages import PANELS, Pages
 from controller.console.seen import (
     Attempt,
@@ -26,7 +27,6 @@ from controller.console.seen import (
     State,
     ThreeCard,
 )
-from controller.console.sessions import Session
 from controller.console.words import CAUSES, causes
 from controller.model.geometry import STANDARD_POCKETS
 from controller.model.rulesets import DEAL_CAUSES, SPIN_CAUSES, THROW_CAUSES

@@ -14,9 +14,8 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
 from controller.console.app import Console
-from controller.console.guard import BODY_MAX, Guard
+from controller.console.guard import BODY_MAX, COOKIE, SCREEN_COOKIE, Guard
 from controller.console.link import Json, Link, LinkError
-from controller.console.sessions import COOKIE, SCREEN_COOKIE
 
 ORIGIN = "http://localhost"
 OURS = {"origin": ORIGIN, "content-type": "application/json"}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from controller.console.app import Console
+from controller.console.guard import COOKIE
 from controller.console.link import Json, Link
-from controller.console.sessions import COOKIE
-from controller.console.workbench import Answer, CheckResult, Does, Line
+from controller.console.technician import Answer, CheckResult, Does, Line
 from tests.console.test_requests import BODIES, ORIGIN, OURS, FakeDesk, FakeTable
 
 PAGES = ("", "/sensors", "/work", "/recordings", "/checks")

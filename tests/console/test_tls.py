@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from controller.cli.main import main
-from controller.console.sessions import COOKIE
+from controller.console.guard import COOKIE
 from tests.app.rig import PATIENCE_S
 from tests.console.rig import PEOPLE, Screens
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.evidence.container import About, Closed, Writer
-from controller.evidence.folder import DAY_S, MB, Folder, Limits, MissingError
-from controller.evidence.keeper import Keeper, WallTime
+from controller.evidence.folder import DAY_S, MB, Folder, Keeper, Limits, MissingError, WallTime
 from tests.app.rig import until
 
 ROOMY = Limits(days=3650, max_mb=1000)

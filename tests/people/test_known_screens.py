@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import SignInDesk, SignInRefused
-from controller.people.failed_attempts import ALONE, SCREENS, TRIES, Screens, ScreensFile, Tries
-from controller.people.register import Register, new_register
+from controller.people.register import (
+    ALONE,
+    SCREENS,
+    TRIES,
+    Register,
+    Screens,
+    ScreensFile,
+    Tries,
+    new_register,
+)
+from controller.people.service import SignInRefused, SignInSessions
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 CARD = "0049300117"
@@ -18,80 +26,80 @@ def people() -> Register:
     return register.having("bob", ("dealer",), "2345", CARD)
 
 
-def desk_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> SignInDesk:
+def sessions_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> SignInSessions:
     register = people()
-    return SignInDesk(lambda: register, lambda: KEY, lambda: 1_000_000, screens=screens, tries=tries)
+    return SignInSessions(lambda: register, lambda: KEY, lambda: 1_000_000, screens=screens, tries=tries)
 
 
-def tried(desk: SignInDesk, person: str | None, typed: str, screen: str | None = None) -> str:
+def tried(sessions: SignInSessions, person: str | None, typed: str, screen: str | None = None) -> str:
     """Try to sign in; return the refusal's code, or nothing."""
     try:
-        desk.sign_in("pit 1", person, typed, screen)
+        sessions.sign_in("pit 1", person, typed, screen)
     except SignInRefused as refused:
         return refused.code
     return ""
 
 
 def test_strangers_who_lock_a_pin_keep_its_person_out_at_no_screen_of_hers() -> None:
-    desk = desk_of()
-    _, _, screen = desk.sign_in("pit 1", "ann", "1234")
-    assert [tried(desk, "ann", "9999") for _ in range(TRIES)][-1] == "locked_out"
-    assert tried(desk, "ann", "1234") == "locked_out"
-    assert tried(desk, "ann", "1234", "made up") == "locked_out"
-    assert tried(desk, "ann", "1234", screen) == ""
+    sessions = sessions_of()
+    _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
+    assert [tried(sessions, "ann", "9999") for _ in range(TRIES)][-1] == "locked_out"
+    assert tried(sessions, "ann", "1234") == "locked_out"
+    assert tried(sessions, "ann", "1234", "made up") == "locked_out"
+    assert tried(sessions, "ann", "1234", screen) == ""
 
 
 def test_her_own_screen_locks_after_as_many_tries_and_alone() -> None:
-    desk = desk_of()
-    _, _, screen = desk.sign_in("pit 1", "ann", "1234")
-    assert [tried(desk, "ann", "9999", screen) for _ in range(TRIES)][-1] == "locked_out"
-    assert tried(desk, "ann", "1234", screen) == "locked_out"
-    assert tried(desk, "ann", "1234") == ""
-    desk.unlock("ann")
-    assert tried(desk, "ann", "1234", screen) == ""
+    sessions = sessions_of()
+    _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
+    assert [tried(sessions, "ann", "9999", screen) for _ in range(TRIES)][-1] == "locked_out"
+    assert tried(sessions, "ann", "1234", screen) == "locked_out"
+    assert tried(sessions, "ann", "1234") == ""
+    sessions.unlock("ann")
+    assert tried(sessions, "ann", "1234", screen) == ""
 
 
 def test_who_signs_in_anew_and_anew_gets_no_more_tries_at_another_s_pin() -> None:
-    desk = desk_of()
+    sessions = sessions_of()
     codes = []
     for _ in range(TRIES):
-        _, _, screen = desk.sign_in("pit 1", "bob", "2345")
-        codes.append(tried(desk, "ann", "9999", screen))
+        _, _, screen = sessions.sign_in("pit 1", "bob", "2345")
+        codes.append(tried(sessions, "ann", "9999", screen))
     assert codes == ["wrong"] * (TRIES - 1) + ["locked_out"]
 
 
 def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() -> None:
-    desk = desk_of()
-    _, _, screen = desk.sign_in("pit 1", "ann", "1234")
-    _, _, again = desk.sign_in("pit 1", "bob", "2345", screen)
+    sessions = sessions_of()
+    _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
+    _, _, again = sessions.sign_in("pit 1", "bob", "2345", screen)
     assert again == screen
     for person in ("ann", "bob"):
         for _ in range(TRIES):
-            tried(desk, person, "9999")
-    assert [tried(desk, "ann", "1234", screen), tried(desk, "bob", "2345", screen)] == ["", ""]
+            tried(sessions, person, "9999")
+    assert [tried(sessions, "ann", "1234", screen), tried(sessions, "bob", "2345", screen)] == ["", ""]
 
 
 def test_strangers_cards_leave_the_reader_of_a_known_screen_alone() -> None:
-    desk = desk_of()
-    _, _, screen = desk.sign_in("pit 1", "bob", "2345")
+    sessions = sessions_of()
+    _, _, screen = sessions.sign_in("pit 1", "bob", "2345")
     for _ in range(TRIES):
-        tried(desk, None, "0000000000")
-    assert tried(desk, None, CARD) == "locked_out"
-    assert tried(desk, None, CARD, screen) == ""
+        tried(sessions, None, "0000000000")
+    assert tried(sessions, None, CARD) == "locked_out"
+    assert tried(sessions, None, CARD, screen) == ""
 
 
 def test_known_screens_outlive_a_restart_and_only_as_digests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ScreensFile(tmp_path / "screens.json", print)
-    _, _, screen = desk_of(Screens(file.read(), file.write)).sign_in("pit 1", "ann", "1234")
+    _, _, screen = sessions_of(Screens(file.read(), file.write)).sign_in("pit 1", "ann", "1234")
     kept = (tmp_path / "screens.json").read_text(encoding="utf-8")
     assert screen not in kept
     assert (tmp_path / "screens.json").stat().st_mode & 0o777 == 0o600
-    desk = desk_of(Screens(file.read(), file.write))
+    sessions = sessions_of(Screens(file.read(), file.write))
     for _ in range(TRIES):
-        tried(desk, "ann", "9999")
-    assert tried(desk, "ann", "1234", screen) == ""
+        tried(sessions, "ann", "9999")
+    assert tried(sessions, "ann", "1234", screen) == ""
     (tmp_path / "screens.json").write_text("[", encoding="utf-8")
     assert file.read() == {}
     assert "counts as unknown" in capsys.readouterr().out

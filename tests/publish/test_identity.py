@@ -19,7 +19,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.topics import access_list
+from controller.publish.wire import access_list
 from tests.journal.rig import NAME, Rig
 from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto, running
 from tests.publish.house import Books, House, Settlement, half, pinned, until

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.publish.topics import access_list, main, topics_of
+from controller.publish.wire import access_list, main, topics_of
 
 EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "acl"
 ARGUMENTS = ["--table", "craps-1", "--table", "roulette-1", "--settlement", "settlement"]

@@ -26,7 +26,7 @@ from controller.publish.identity import Pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
 from controller.publish.sink import Acknowledged, Report
-from controller.publish.topics import topics_of
+from controller.publish.wire import topics_of
 from controller.settlement_service.consuming import Broker
 from controller.settlement_service.embedded import Embedded, EngineWithin, RefusedOutcome
 from controller.settlement_service.key import EngineKey

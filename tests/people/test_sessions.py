@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import IDLE_US, SignInDesk, SignInRefused
-from controller.people.failed_attempts import LOCKED_US, TRIES, TriesFile
 from controller.people.register import (
+    LOCKED_US,
+    TRIES,
     Register,
     RegisterError,
+    TriesFile,
     new_register,
     read_register,
     write_register,
 )
+from controller.people.service import IDLE_US, SignInRefused, SignInSessions
 from controller.people.tokens import LIFE_US, TokenError, verify
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -33,18 +35,18 @@ class Clock:
 
 
 class Door:
-    """A desk with its clock, what it tells the log, and its register."""
+    """A sessions with its clock, what it tells the log, and its register."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.told: list[str] = []
         self.register = people()
-        self.desk = SignInDesk(lambda: self.register, lambda: KEY, self.clock, tells=self.told.append)
+        self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, tells=self.told.append)
 
-    def restarted(self, file: Path) -> SignInDesk:
-        """Start the desk anew, with its tries kept in this file."""
+    def restarted(self, file: Path) -> SignInSessions:
+        """Start the sessions anew, with its tries kept in this file."""
         kept = TriesFile(file, self.told.append)
-        self.desk = SignInDesk(
+        self.sessions = SignInSessions(
             lambda: self.register,
             lambda: KEY,
             self.clock,
@@ -52,11 +54,11 @@ class Door:
             tries=kept.read(self.clock.us),
             keeps=kept.write,
         )
-        return self.desk
+        return self.sessions
 
     def refused(self, person: str | None, typed: str) -> SignInRefused:
         with pytest.raises(SignInRefused) as refused:
-            self.desk.sign_in("pit 1", person, typed)
+            self.sessions.sign_in("pit 1", person, typed)
         return refused.value
 
 
@@ -66,14 +68,14 @@ def door() -> Door:
 
 
 def test_a_pin_signs_its_person_in_and_a_token_names_person_role_and_console(door: Door) -> None:
-    secret, person, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    secret, person, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     assert person.roles == ("boxperson", "supervisor")
-    claims = verify(door.desk.token(secret, "supervisor"), KEY.public_key(), door.clock.us)
+    claims = verify(door.sessions.token(secret, "supervisor"), KEY.public_key(), door.clock.us)
     assert (claims.person, claims.role, claims.console) == ("ann", "supervisor", "pit 1")
 
 
 def test_a_card_signs_its_person_in(door: Door) -> None:
-    _, person, _ = door.desk.sign_in("pit 1", None, "0049300117")
+    _, person, _ = door.sessions.sign_in("pit 1", None, "0049300117")
     assert person.name == "bob"
     assert door.refused(None, "0049300118").code == "wrong"
 
@@ -87,25 +89,25 @@ def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
     assert "15 more min" in locked.says
     assert door.refused("ann", "1234").code == "locked_out"
     assert door.told == ["locked: person ann, after 5 wrong tries"]
-    door.desk.sign_in("pit 1", "bob", "2345")
+    door.sessions.sign_in("pit 1", "bob", "2345")
 
 
 def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> None:
     for _ in range(TRIES):
         door.refused("ann", "9999")
-    door.desk.unlock("ann")
-    door.desk.sign_in("pit 1", "ann", "1234")
+    door.sessions.unlock("ann")
+    door.sessions.sign_in("pit 1", "ann", "1234")
     for _ in range(TRIES):
         door.refused("ann", "9999")
     door.clock.us += LOCKED_US
-    door.desk.sign_in("pit 1", "ann", "1234")
+    door.sessions.sign_in("pit 1", "ann", "1234")
 
 
 def test_a_right_pin_forgets_the_wrong_ones_before_it(door: Door) -> None:
     for _ in range(3):
         for _ in range(TRIES - 1):
             door.refused("ann", "9999")
-        door.desk.sign_in("pit 1", "ann", "1234")
+        door.sessions.sign_in("pit 1", "ann", "1234")
 
 
 def test_a_restart_forgives_no_wrong_try(door: Door, tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_a_restart_forgives_no_wrong_try(door: Door, tmp_path: Path) -> None:
     door.clock.us += LOCKED_US - 1
     assert door.refused("ann", "1234").code == "locked_out"
     door.clock.us += 1
-    door.desk.sign_in("pit 1", "ann", "1234")
+    door.sessions.sign_in("pit 1", "ann", "1234")
     door.restarted(file)
     assert "4 tries" in door.refused("ann", "9999").says
 
@@ -135,7 +137,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
     door.restarted(file)
     assert "15 more min" in door.refused("ann", "1234").says
     door.clock.us += LOCKED_US
-    door.desk.sign_in("pit 1", "ann", "1234")
+    door.sessions.sign_in("pit 1", "ann", "1234")
 
 
 def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
     door.restarted(file)
     for _ in range(TRIES):
         door.refused("ann", "9999")
-    door.desk.unlock("ann")
+    door.sessions.unlock("ann")
     door.restarted(file).sign_in("pit 1", "ann", "1234")
 
 
@@ -159,45 +161,45 @@ def test_a_full_disk_keeps_nobody_out_and_is_told(door: Door, tmp_path: Path) ->
     door.restarted(tmp_path / "gone" / "tries.json")
     assert door.refused("ann", "9999").code == "wrong"
     assert "a restart will lose the counts" in door.told[0]
-    door.desk.sign_in("pit 1", "ann", "1234")
+    door.sessions.sign_in("pit 1", "ann", "1234")
 
 
 def test_names_that_nobody_has_are_refused_and_not_kept(door: Door) -> None:
     for number in range(50):
         assert door.refused(f"nobody {number}", "1234").code == "wrong"
-    assert door.desk._tries == {}
+    assert door.sessions._tries == {}
 
 
 def test_who_enters_nothing_is_signed_out(door: Door) -> None:
-    secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     door.clock.us += IDLE_US - 1
-    door.desk.token(secret, "boxperson")
+    door.sessions.token(secret, "boxperson")
     door.clock.us += IDLE_US - 1
-    assert door.desk.standing(secret)[1] == 1
+    assert door.sessions.standing(secret)[1] == 1
     door.clock.us += 1
     with pytest.raises(SignInRefused) as refused:
-        door.desk.token(secret, "boxperson")
+        door.sessions.token(secret, "boxperson")
     assert refused.value.code == "signed_out"
 
 
 def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
-    secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     with pytest.raises(SignInRefused) as refused:
-        door.desk.token(secret, "manager")
+        door.sessions.token(secret, "manager")
     assert refused.value.code == "not_your_role"
 
 
 def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None:
-    secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     door.register = door.register.without("ann")
     with pytest.raises(SignInRefused) as refused:
-        door.desk.token(secret, "boxperson")
+        door.sessions.token(secret, "boxperson")
     assert refused.value.code == "signed_out"
 
 
 def test_a_token_holds_for_ten_seconds_and_not_before_its_time(door: Door) -> None:
-    secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
-    token, issued_us = door.desk.token(secret, "boxperson"), door.clock.us
+    secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
+    token, issued_us = door.sessions.token(secret, "boxperson"), door.clock.us
     verify(token, KEY.public_key(), issued_us + LIFE_US - 1)
     for now_us in (issued_us + LIFE_US, issued_us - 1):
         with pytest.raises(TokenError) as error:
