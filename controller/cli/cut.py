@@ -7,11 +7,22 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.exhibits import WHICH, Asked, add_attempt_options, asked
+from controller.cli.attempts import WHICH, Asked, add_attempt_options, asked
 from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
 from controller.cli.replay import ruleset_of, stamp_of_log
-from controller.cli.shell import BAD_INPUT, FAILED, INTERRUPTED, MANY, OK, Command, say, whole
-from controller.cli.whole_file import unwritable, whole_file, why_not
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    MANY,
+    OK,
+    Command,
+    say,
+    unwritable,
+    whole,
+    whole_file,
+    why_not,
+)
 from controller.cli.words import lines_of
 from controller.machines.setup import SetupError
 from controller.replay.cutting import Piece, cut_attempt, cut_attempts
@@ -87,8 +98,7 @@ def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.journal_attempts import recording_of  # noqa: PLC0415 - optional dependency
-    from controller.cli.journal_source import open_journal  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_source import open_journal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     try:
@@ -233,8 +243,7 @@ def _progress(done: int, status: Json) -> None:
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.journal_attempts import recording_of  # noqa: PLC0415 - optional dependency
-    from controller.cli.journal_source import ToldJournal  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_source import ToldJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     until_s = time.monotonic() + SETTLES_S

@@ -18,8 +18,7 @@ from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
 from controller.app.release import TRUSTED_FILE
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
-from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, camera_checks, machine_checks, screen_checks, table_checks

@@ -9,12 +9,23 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.exhibits import Asked, add_which, asked, from_log, stamp_of, when
-from controller.cli.filmed import Filmed, add_pictures, extracted, filmed, line_of, told_of
+from controller.cli.attempts import (
+    Asked,
+    Filmed,
+    add_pictures,
+    add_which,
+    asked,
+    extracted,
+    filmed,
+    from_log,
+    line_of,
+    stamp_of,
+    told_of,
+    when,
+)
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
-from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
 from controller.cli.words import describe, lines_of
 from controller.evidence.folder import Folder
 from controller.machines.setup import SetupError
@@ -101,8 +112,7 @@ def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
             "--rules", found, "it with a recorded log", "a journal knows which rules were in force"
         )
     # What reads a journal comes with an extra; a log is explained without it.
-    from controller.cli.journal_attempts import from_journal  # noqa: PLC0415 - an extra's
-    from controller.cli.journal_source import open_journal  # noqa: PLC0415 - an extra's
+    from controller.cli.journal_source import from_journal, open_journal  # noqa: PLC0415 - an extra's
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
 
     try:

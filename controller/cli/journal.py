@@ -8,7 +8,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.filmed import add_pictures, extracted, filmed, line_of, told_of
+from controller.cli.attempts import add_pictures, extracted, filmed, line_of, told_of
 from controller.cli.journal_source import journal_file, open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole

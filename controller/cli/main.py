@@ -51,6 +51,7 @@ COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("devices", "faults"), "status"),
     "approve": "input",
+    "outbox": "status",
     "people": "sign_in",
     "recall": "journal",
     "record": "cut",

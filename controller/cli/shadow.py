@@ -11,8 +11,7 @@ import msgspec
 from controller.cli.journal_source import journal_file, open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say, unwritable, whole_file
 from controller.cli.words import wall_clock
 from controller.journal.faults import JournalFault
 from controller.journal.shifts import Agreement, Compared, compared

@@ -12,8 +12,7 @@ from controller.app.clock import iso
 from controller.cli.journal_source import open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
-from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole, whole_file
 from controller.cli.words import describe, wall_clock, wall_date
 from controller.journal.faults import JournalFault
 from controller.journal.shifts import NOBODY, Review, Shift, Span, shift_from, starts_of

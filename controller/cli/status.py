@@ -1,15 +1,91 @@
-"""`tablectl status`, `devices`, `faults`: how the table stands, why, and what to do."""
+"""`tablectl status`, `devices`, `faults`, `outbox`: the state of the running table, and what to do."""
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
-from controller.cli.calls import puck_in_words
-from controller.cli.follow import Look, NothingSeenError, add_follow, look
-from controller.cli.link import add_socket, ask
+import msgspec
+
+from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.screen import Entry, Screen, Style, rows_of
-from controller.cli.shell import FAILED, OK, Command
+from controller.cli.shell import FAILED, OK, ROWS, Command, say, whole
+from controller.cli.words import puck_in_words
+
+EVERY_S = 1.0
+"""How often a page is drawn anew: as often as its figures change."""
+
+
+class NothingSeenError(Exception):
+    """There is no such thing at this table; the message says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen: the exit code, the JSON lines, and the lines for people."""
+
+    code: int
+    told: Sequence[object]
+    shown: Callable[[Screen], list[str]]
+
+
+def add_follow(parser: argparse.ArgumentParser) -> None:
+    """Declare that a page can be followed."""
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help=f"redraw every {EVERY_S:g} s, until Ctrl-C"
+    )
+
+
+def look(
+    arguments: argparse.Namespace,
+    screen: Screen,
+    seen: Callable[[], Look],
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Print what is seen, again and again with --follow; return the exit code of the last look."""
+    try:
+        found = seen()
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except NothingSeenError as error:
+        say(error)
+        return FAILED
+    if not arguments.follow:
+        _print(arguments, screen, found)
+        return found.code
+    return _follow(arguments, screen, seen, sleep)
+
+
+def _follow(
+    arguments: argparse.Namespace, screen: Screen, seen: Callable[[], Look], sleep: Callable[[float], None]
+) -> int:
+    """Draw pages until a signal ends it; a controller that is away for a while is told on the page."""
+    before: list[str] = []
+    if not arguments.json:
+        screen.clear()
+    while True:
+        try:
+            found = seen()
+            lines = [] if arguments.json else found.shown(screen)
+        except (OutOfReachError, NothingSeenError) as error:
+            found, lines = Look(FAILED, (), lambda _: []), screen.entry(Entry("", str(error), "red"))
+        if arguments.json:
+            _print(arguments, screen, found)
+        elif screen.cursor or lines != before:
+            screen.page(lines, first=not before)
+            before = lines
+        sleep(EVERY_S)
+
+
+def _print(arguments: argparse.Namespace, screen: Screen, found: Look) -> None:
+    if not arguments.json:
+        screen.lines(found.shown(screen))
+        return
+    for one in found.told:
+        print(msgspec.json.encode(one).decode(), flush=arguments.follow)
+
 
 _STATUS_EXAMPLES = (
     "tablectl status",
@@ -338,8 +414,64 @@ def fault_lines(screen: Screen, faults: Sequence[Mapping[str, object]]) -> list[
     return lines
 
 
+_OUTBOX_EXAMPLES = (
+    "tablectl outbox",
+    "tablectl outbox --limit 10 --json",
+)
+
+
+def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `outbox`."""
+    parser.add_argument(
+        "--limit", type=whole(1, 1000), default=100, metavar="N", help="show at most N (default: 100)"
+    )
+    parser.add_argument(
+        "--after", type=whole(0, ROWS), default=0, metavar="ROW", help="only those after this row"
+    )
+    parser.add_argument(
+        "--settled", nargs=2, metavar=("ID", "CHAIN"), help="close this outcome on settlement's word"
+    )
+    add_socket(parser)
+
+
+def run_outbox(arguments: argparse.Namespace) -> int:
+    """List the outbox, or close one place in it; 1 where that was refused."""
+    request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
+    if arguments.settled:
+        told_id, chain = arguments.settled
+        request = {"do": "settled", "id": told_id, "chain": chain}
+    try:
+        told = ask(arguments.socket, request)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    if not told["ok"]:
+        say(f"{told['says']} [{told['code']}]")
+        return FAILED
+    if arguments.settled:
+        print(msgspec.json.encode(told).decode() if arguments.json else f"{arguments.settled[0]}: closed")
+    else:
+        _list_outbox(told["outbox"], arguments)
+    return OK
+
+
+def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
+    assert isinstance(waiting, list)
+    for place in waiting:
+        outcome = place["outcome"]
+        line = f"{place['n']:>8}  {outcome['id']}  {outcome['type']}  {place['chain']}"
+        print(msgspec.json.encode(place).decode() if arguments.json else line)
+    if arguments.json:
+        return
+    if len(waiting) == arguments.limit:
+        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists the rest")
+    elif not waiting:
+        after = f" after row {arguments.after}" if arguments.after else ""
+        print(f"nothing waiting{after}: settlement has acknowledged every outcome")
+
+
 COMMANDS = {
     "status": Command(add_status_arguments, run_status, _STATUS_EXAMPLES),
     "devices": Command(add_devices_arguments, run_devices, _DEVICES_EXAMPLES),
     "faults": Command(add_faults_arguments, run_faults, _FAULTS_EXAMPLES),
+    "outbox": Command(add_outbox_arguments, run_outbox, _OUTBOX_EXAMPLES),
 }

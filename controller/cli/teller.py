@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.cli.calls import (
+from controller.cli.screen import Entry, Screen, Style
+from controller.cli.words import (
     call_in_words,
     dealer_in_words,
     dollars,
@@ -15,7 +16,6 @@ from controller.cli.calls import (
     seats_in_words,
     won_in_words,
 )
-from controller.cli.screen import Entry, Screen, Style
 from controller.model.outcomes import (
     Bets,
     BonusPaid,

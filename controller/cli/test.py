@@ -11,8 +11,7 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.cli.whole_file import unwritable, whole_file, why_not
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say, unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table

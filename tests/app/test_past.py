@@ -26,7 +26,7 @@ Told = pytest.CaptureFixture[str]
 
 AS_ANOTHER = """
 import os, sys
-import controller.cli.main, controller.cli.journal_source, controller.cli.exhibits
+import controller.cli.main, controller.cli.journal_source, controller.cli.attempts
 from importlib import import_module
 for command in ("explain", "cut", "journal", "status", "replay"):
     import_module(f"controller.cli.{command}")

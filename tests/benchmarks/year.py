@@ -16,7 +16,7 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-from controller.cli.side_by_side import cores
+from controller.cli.replay import cores
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
 from tests.benchmarks.figures import Figure, tell

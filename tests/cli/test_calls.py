@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from controller.cli.calls import hand_in_words, seat_in_words, seats_in_words
 from controller.cli.screen import Entry, Screen
 from controller.cli.teller import Teller
+from controller.cli.words import hand_in_words, seat_in_words, seats_in_words
 from controller.model.outcomes import CardPitched, CardsBought, Data, DealCalled, Outcome, SeatResult
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from controller.cli import demo
-from controller.cli.calls import call_in_words, puck_in_words
 from controller.cli.main import parser_for
 from controller.cli.screen import Screen
+from controller.cli.words import call_in_words, puck_in_words
 from controller.model.outcomes import CrapsCall, RollCalled
 
 UTF8 = {"LANG": "en_US.UTF-8"}

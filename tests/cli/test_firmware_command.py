@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("littlefs", reason="littlefs-python comes with the extra `firmware`")
 
-from controller.cli.firmware_image import approved_as
+from controller.cli.firmware import approved_as
 from controller.cli.main import main
 from tests.cli.controller_at import FakeController
 from tests.drivers.firmware.bench import MICROPYTHON

@@ -17,8 +17,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.cli import practice
 from controller.cli.link import Json, ask
-from controller.cli.practice import Practice
-from controller.cli.practice_score import Score, score_lines
+from controller.cli.practice import Practice, Score, score_lines
 from controller.cli.screen import Screen
 from controller.cli.shell import DEFECT
 from controller.games.high_roller.table import HighRollerState
