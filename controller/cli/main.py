@@ -55,6 +55,8 @@ _MODULES = {
     "people": "sign_in",
     "recall": "journal",
     "record": "cut",
+    "settle": "rules",
+    "shadow": "shift",
 }
 """The module of this package that a command stands in, where that has another name."""
 
@@ -105,7 +107,7 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
 
 
 def command_of(name: str) -> Command:
-    """Import a command; a module that has several lists them in COMMANDS."""
+    """Import a command; COMMANDS of its module lists those beside the main one."""
     if name == "completion":
         return Command(_add_completion, _complete, _COMPLETION_EXAMPLES)
     module = import_module(f"controller.cli.{_MODULES.get(name, name)}")

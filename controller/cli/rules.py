@@ -1,24 +1,37 @@
-"""`tablectl rules`: what a rule set says, and whether its pay table is what the document prints."""
+"""`tablectl rules` and `settle`: what a rule set says, its pay table checked, and wagers settled by it."""
 
 import argparse
+import io
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import BinaryIO, TextIO
 
 import msgspec
 
 from controller.cli.screen import Row, aligned, rows_of
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, say
 from controller.model.rulesets import RuleSet
+from controller.replay.source import LogError, name_of, open_input
 from controller.rulebook.catalogue import rules
 from controller.settings.mistakes import SettingsError, did_you_mean, dotted
-from controller.settings.paytables import AcceptedFinding, accepted_file, check, read_accepted, write_accepted
+from controller.settings.paytables import (
+    AcceptedFinding,
+    accepted_file,
+    check,
+    game_for,
+    read_accepted,
+    write_accepted,
+)
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.yaml_text import parse_document
 from controller.settlement.edges import Chance, Edge, Report, decimal
+from controller.settlement.run import settle
+from controller.settlement.wire import Malformed
 
 EXAMPLES = (
     "tablectl rules show craps-12-034",
@@ -264,3 +277,56 @@ def _paytable(ruleset: RuleSet) -> dict[str, object]:
     if document.mistakes:
         raise SettingsError(document.mistakes)
     return dict(document.value) if isinstance(document.value, dict) else {}
+
+
+_SETTLE_EXAMPLES = (
+    "tablectl settle --rules craps-12-034 WAGERS",
+    "tablectl settle --rules roulette < WAGERS > RESULTS",
+)
+
+
+def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--rules", required=True, metavar="NAME", help="the rule set to settle by")
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="JSON Lines (default: standard input)"
+    )
+
+
+def _run_settle(arguments: argparse.Namespace) -> int:
+    """Settle the file or standard input to standard output."""
+    try:
+        source = open_input(arguments.file, "wagers and results as JSON Lines")
+    except LogError as error:
+        say(error)
+        return BAD_INPUT
+    wrong = io.StringIO()
+    with source as lines:
+        code = settle_stream(lines, sys.stdout.buffer, wrong, arguments.rules, name_of(arguments.file))
+    if wrong.tell():
+        say(wrong.getvalue().rstrip("\n"))
+    return code
+
+
+def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
+    """Settle a stream by a rule set's name; `name` is the source's, for messages. Give the exit status."""
+    try:
+        game, answered = game_for(ruleset), False
+        for answer in settle(source, game):
+            out.write(answer)
+            out.flush()
+            answered = True
+        if not answered:
+            err.write(f"{name}: found no bet in it, so nothing was settled\n")
+    except SettingsError as error:
+        err.write(f"{error}\n")
+        return BAD_INPUT
+    except Malformed as error:
+        err.write(f"{name}: {error}; correct the line and settle the file again from its start\n")
+        return BAD_INPUT
+    return OK
+
+
+COMMANDS = {
+    "settle": Command(_add_settle_arguments, _run_settle, _SETTLE_EXAMPLES),
+}

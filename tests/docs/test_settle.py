@@ -9,7 +9,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from controller.cli.settle import settle_stream
+from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.paytable import CrapsPayTable, rules_of
 from controller.games.roulette.wagers.layout import RULES as ROULETTE
 from controller.settings.paytables import game_for, load_paytable

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.cli.settle import settle_stream
+from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.requests import VOCABULARY
 from controller.settings.paytables import game_for
 from controller.settlement.run import Decoder, settle
