@@ -21,7 +21,7 @@ from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
-from controller.machines.roles import PLAYERS
+from controller.machines.refusals import PLAYERS
 from controller.machines.setup import First, Setup
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Awaited, Bets, Happening, Outcome

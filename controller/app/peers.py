@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from controller.machines.roles import PLAYERS
+from controller.machines.refusals import PLAYERS
 
 Role = Literal["staff", "technician", "settlement", "screen"]
 

@@ -10,7 +10,7 @@ from controller.app.status import fault_of, lock_of
 from controller.app.view import View
 from controller.games.registry import game_of
 from controller.machines.flat import InputRefused
-from controller.machines.roles import PLAYERS, require_role
+from controller.machines.refusals import PLAYERS, require_role
 from controller.model.geometry import DiceTable
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet

@@ -19,7 +19,7 @@ from controller.model.readings import DieLost, DieRest, Reading
 from controller.replay.log import open_log
 from controller.replay.run import replay, setup_of
 from controller.replay.source import LogError
-from controller.technician.sheet import Exhibit
+from controller.technician.drawing import Exhibit
 
 _ID = re.compile(r".+/\d+/\d+")
 WHICH = (

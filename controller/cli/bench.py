@@ -15,8 +15,8 @@ from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
 from controller.console.technician import Answer, CheckResult, Does, GuidedWork, Line
-from controller.settings.editing import EditError
 from controller.settings.mistakes import SettingsError
+from controller.settings.yaml_text import EditError
 from controller.technician import machine_checks, table_checks
 from controller.technician.acts import ACT_S, Act, SensorFinding
 from controller.technician.calibration import MIN_THROWS, UnfitError

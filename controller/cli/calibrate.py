@@ -22,11 +22,11 @@ from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, KeyPath, TableSettings
 from controller.replay.log import open_log
 from controller.replay.source import LogError
-from controller.settings.editing import EditError, changed, replace_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
-from controller.technician.acts import Act
+from controller.settings.yaml_text import EditError, changed, replace_file
+from controller.technician.acts import Act, ThrowAtWall
 from controller.technician.calibration import (
     MIN_THROWS,
     Calibrated,
@@ -40,7 +40,6 @@ from controller.technician.calibration import (
     named_places,
     sorted_out,
 )
-from controller.technician.dice_acts import ThrowAtWall
 from controller.technician.wheel_acts import BallInPocket, SpinBall
 from controller.technician.wheel_calibration import calibrate_wheel
 from drivers.node.device import NodeSettings

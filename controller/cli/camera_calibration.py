@@ -14,7 +14,7 @@ from controller.cli.camera_both import beside_argument, pair_of
 from controller.cli.camera_input import CameraInputError, picture_of, rig_file_of, rig_of
 from controller.cli.shell import FAILED, OK, say
 from controller.model.tables import KeyPath, Setting
-from controller.settings.editing import EditError, changed, replace_file
+from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
 from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
 from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt_of, lens_of

@@ -28,8 +28,7 @@ from controller.replay.run import as_json, compare
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, high_roller, three_card, wheel
-from drivers.sim.referee import Disagreement, disagreements
-from drivers.sim.scenes import Feed, Header, Scene
+from drivers.sim.scenes import Disagreement, Feed, Header, Scene, disagreements
 
 EXAMPLES = (
     "tablectl demo",

@@ -21,7 +21,7 @@ from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
-from controller.technician import bundle, camera_checks, machine_checks, screen_checks, table_checks
+from controller.technician import bundle, machine_checks, table_checks
 from controller.technician.bundle import known_lines
 from controller.technician.machine_checks import Finding, Machine, State
 
@@ -130,8 +130,8 @@ def _findings(
     yield machine_checks.caller(_user(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
     yield from machine_checks.controller(status, why)
     yield from machine_checks.units(machine)
-    yield from screen_checks.screens(machine)
-    yield from camera_checks.pictures(machine, system_wall().us / 1e6)
+    yield from machine_checks.screens(machine)
+    yield from machine_checks.pictures(machine, system_wall().us / 1e6)
 
 
 def _user() -> str:

@@ -35,10 +35,9 @@ from controller.replay.source import LogError
 from controller.rules.dice.resting import FLAT_DEG
 from controller.rules.dice.wording import wall_words
 from controller.settings.mistakes import SettingsError
-from controller.technician.drawing import Drawing
+from controller.technician.drawing import Drawing, Exhibit
 from controller.technician.in_characters import plot
 from controller.technician.pictures import Seen, as_svg, draw, see
-from controller.technician.sheet import Exhibit
 from controller.technician.throw_picture import ThrowSeen, story_lines
 
 EXAMPLES = (

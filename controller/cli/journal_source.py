@@ -25,7 +25,7 @@ from controller.journal.recall import find_attempt, judged_of
 from controller.journal.store import Origin
 from controller.model.conversion import Converter, converter_of
 from controller.replay.source import LogError
-from controller.technician.sheet import Exhibit
+from controller.technician.drawing import Exhibit
 
 T = TypeVar("T")
 _number_of = converter_of(int)

@@ -10,7 +10,7 @@ from controller.games.registry import game_of
 from controller.machines.agenda import NEVER_US, Agenda
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
-from controller.machines.roles import RULINGS, SETTLEMENTS_ALONE, require_role
+from controller.machines.refusals import RULINGS, SETTLEMENTS_ALONE, require_role
 from controller.machines.setup import CarriedReadings, First, Setup, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late

@@ -8,16 +8,17 @@ import msgspec
 
 from controller.machines.agenda import Agenda
 from controller.machines.flat import FlatMachine, InputRefused
-from controller.machines.lifecycle import AttemptTerms, life_cycle
-from controller.machines.results import (
+from controller.machines.lifecycle import (
     AttemptJudge,
     AttemptRules,
+    AttemptTerms,
     Result,
     Results,
     StandingCall,
     V,
     Value,
     as_spoken,
+    life_cycle,
 )
 from controller.model.effects import Judged, Proposed
 from controller.model.outcomes import Awaited, Data, Grade, Outcome

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from controller.machines.results import StandingCall
+from controller.machines.lifecycle import StandingCall
 from controller.model.conversion import Converter
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat

@@ -11,8 +11,7 @@ from controller.machines.attempts import Attempts
 from controller.machines.flat import InputRefused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.lifecycle import THROW
-from controller.machines.results import Decided, Results, StandingCall
+from controller.machines.lifecycle import THROW, Decided, Results, StandingCall
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.readings import (

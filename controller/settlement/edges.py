@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from controller.settlement.money import Ratio, payout
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Pays, Ratio, payout
 
 
 def decimal(value: Fraction, places: int) -> str:

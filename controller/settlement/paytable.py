@@ -1,14 +1,71 @@
-"""What pay table files of several games hold: odds, limits and policies, each with its rule and reason.
+"""Money, and what pay table files of several games hold: odds, limits and policies, with their rules.
 
-Plain frozen dataclasses, so that the games need no configuration library.
+Money is whole cents and ratios of whole numbers; each bet is rounded once, always down. No document says how
+to round (!X-8). What the house keeps by rounding down is its breakage, exact to a fraction of a cent and
+never lost: a ledger sums it. Plain frozen dataclasses, so that the games need no configuration library.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from fractions import Fraction
+from typing import Annotated, NamedTuple
 
 from annotated_types import Ge, Le
 
-from controller.settlement.money import MAX_CENTS, Ratio
+MAX_CENTS = 10**15
+"""The largest amount taken in one request: far above any table, and still whole in any JSON reader."""
+
+
+class Ratio(NamedTuple):
+    """What a bet pays: `pays` to `to`, so 7 to 4 is Ratio(7, 4)."""
+
+    pays: int
+    to: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.pays}:{self.to}"
+
+    @property
+    def exact(self) -> Fraction:
+        """The ratio as a fraction of the stake."""
+        return Fraction(self.pays, self.to)
+
+
+class Payout(NamedTuple):
+    """Winnings without the stake, and the breakage as a numerator over the ratio's own denominator."""
+
+    paid_cents: int
+    breakage: int
+    over: int
+
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What the house kept by rounding down, exactly."""
+        return Fraction(self.breakage, self.over)
+
+
+def payout(stake_cents: int, ratio: Ratio, pay_unit_cents: int = 1) -> Payout:
+    """Work out the winnings of one bet, rounded down once to the pay unit."""
+    exact = stake_cents * ratio.pays
+    paid_cents = exact // (ratio.to * pay_unit_cents) * pay_unit_cents
+    return Payout(paid_cents, exact - paid_cents * ratio.to, ratio.to)
+
+
+class BreakageLedger:
+    """The sum of all breakage, kept per denominator so that a sum costs one addition."""
+
+    def __init__(self) -> None:
+        self._over: dict[int, int] = {}
+
+    def keep(self, part: Payout) -> None:
+        """Add what one bet's rounding left with the house."""
+        if part.breakage:
+            self._over[part.over] = self._over.get(part.over, 0) + part.breakage
+
+    @property
+    def total_cents(self) -> Fraction:
+        """The whole breakage, exactly."""
+        return sum((Fraction(part, over) for over, part in self._over.items()), Fraction())
+
 
 AtLeastOne = Annotated[int, Ge(1)]
 Amount = Annotated[int, Ge(1), Le(MAX_CENTS)]

@@ -10,7 +10,7 @@ import msgspec
 
 from controller.model.conversion import StrictJsonError, strict
 from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
-from controller.settlement.money import MAX_CENTS
+from controller.settlement.paytable import MAX_CENTS
 from controller.settlement.wire import CENTS_FIELDS, Increase, Malformed, Reduce, Request
 
 _TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)

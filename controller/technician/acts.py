@@ -1,10 +1,26 @@
-"""The acts of a guided test: what each is and gives, and those of switches, buttons and the card shoe."""
+"""The acts of a guided test: of switches, buttons, the card shoe, and of a dice table's camera and walls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
 from typing import Literal, Protocol
 
-from controller.model.readings import AnyReading, Card, Input, Switch, kind_of
+from controller.model.geometry import DiceTable
+from controller.model.readings import (
+    AnyReading,
+    Card,
+    DieAt,
+    DieLost,
+    DieReleased,
+    DieRest,
+    Input,
+    Switch,
+    Wall,
+    WallImpact,
+    kind_of,
+)
+from controller.model.rulesets import SensorErrors
 
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
@@ -204,3 +220,202 @@ class ShowIt:
     def findings(self) -> Sequence[SensorFinding]:
         """Return whether it was seen."""
         return [judged(self.sensor, "seen", seen=self.seen)] if self.seen else [unseen(self.sensor, "it")]
+
+
+NEAR_US = 30_000
+"""The track's turn and the impact's time may differ by so much: two frames and the impact's delay."""
+REACH_MM = 80.0
+"""A die at 6 m/s is this far from the wall one frame before or after it strikes."""
+POSITION_SIGMAS = 3.0
+SLOWEST_RATE = 0.8
+"""The least share of the settings' frame rate at which the camera must see a die."""
+TILT_DEG = 10.0
+SETTLED_S = 2.0
+
+
+def distance_mm(wall: Wall, table: DiceTable, x_mm: float, y_mm: float) -> float:
+    """Return how far a die's centre is from a wall."""
+    return {"left": x_mm, "right": table.length_mm - x_mm, "front": y_mm, "back": table.width_mm - y_mm}[wall]
+
+
+def along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
+    """Return a place along a wall: y on the end walls, x on the others."""
+    return y_mm if wall in ("left", "right") else x_mm
+
+
+@dataclass(slots=True)
+class ThrowAtWall:
+    """One die thrown at a wall: the impact is heard, and where the track turned."""
+
+    dev: str
+    wall: Wall
+    table: DiceTable
+    errors: SensorErrors
+    tracked: bool
+    """Whether a camera of this table gives tracks."""
+    sensor: str = "wall_impact"
+    impacts: list[WallImpact] = field(default_factory=list)
+    track: list[DieAt] = field(default_factory=list)
+    ended_us: int = 0
+    """When a die was last seen to lie, or lost."""
+
+    @property
+    def word(self) -> str:
+        """The word that the lamp `test` shows."""
+        return f"throw_{self.wall}"
+
+    @property
+    def ask(self) -> str:
+        """What the technician is asked to do."""
+        return f"throw one die at the {self.wall} wall"
+
+    def hear(self, reading: AnyReading) -> None:
+        """Note impacts at this sensor, and the track."""
+        match reading:
+            case WallImpact(dev=self.dev, wall=self.wall):
+                self.impacts.append(reading)
+            case DieAt():
+                self.track.append(reading)
+            case DieRest() | DieLost():
+                self.ended_us = max(self.ended_us, reading.t)
+
+    def enough(self, quiet_s: float) -> bool:
+        """An impact, and the die at rest after it where it is tracked: a camera lags behind a wall.
+
+        A knock without a throw is not what was asked for.
+        """
+        if not self.impacts:
+            return False
+        if self.tracked and self.ended_us > self.impacts[0].t:
+            return True
+        return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
+
+    def findings(self) -> Sequence[SensorFinding]:
+        """Compare the loudest impact of a die, or the loudest of all, with the track."""
+        if not self.impacts:
+            return [unseen("wall_impact", f"an impact on the {self.wall} wall")]
+        hit = max(self.impacts, key=lambda impact: (self._die_at(impact) is not None, impact.peak))
+        heard = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
+        if not self.tracked:
+            return [judged("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
+        closest = self._die_at(hit)
+        if closest is None:
+            fault = f"no die within {REACH_MM:g} mm of the wall then, expected its track to turn there"
+            return [judged("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
+        off = hit.pos_mm - along_mm(self.wall, closest.x, closest.y)
+        limit = POSITION_SIGMAS * self.errors.impact_position_mm
+        faults = () if abs(off) <= limit else ("the sensors of this wall disagree with the camera",)
+        late_ms = (hit.t - closest.t) / 1000
+        says = f"{heard}, {off:+.0f} mm from the track's turn (limit {limit:.0f})"
+        figures = {
+            "peak": hit.peak,
+            "pos_mm": hit.pos_mm,
+            "off_mm": off,
+            "limit_mm": limit,
+            "late_ms": late_ms,
+        }
+        return [judged("wall_impact", says, *faults, **figures)]
+
+    def _die_at(self, hit: WallImpact) -> DieAt | None:
+        """Return where a die was seen closest to this wall at the moment of an impact; None if none was."""
+        near = [p for p in self.track if abs(p.t - hit.t) <= NEAR_US]
+        closest = min(near, key=lambda p: distance_mm(self.wall, self.table, p.x, p.y), default=None)
+        if closest is None or distance_mm(self.wall, self.table, closest.x, closest.y) > REACH_MM:
+            return None
+        return closest
+
+
+@dataclass(slots=True)
+class LayDie:
+    """One die laid on the felt with 6 up."""
+
+    dev: str
+    min_confidence: float
+    sensor: str = "die_rest"
+    word: str = "put_6"
+    ask: str = "lay one die flat on the felt, 6 up, and take your hand away"
+    rest: DieRest | None = None
+
+    def hear(self, reading: AnyReading) -> None:
+        """Note a die at rest."""
+        if isinstance(reading, DieRest) and reading.dev == self.dev:
+            self.rest = reading
+
+    def enough(self, quiet_s: float) -> bool:
+        """One is enough."""
+        del quiet_s
+        return self.rest is not None
+
+    def findings(self) -> Sequence[SensorFinding]:
+        """Check the face, the confidence and the tilt."""
+        lies = self.rest
+        if lies is None:
+            return [unseen("die_rest", "a die at rest")]
+        faults = []
+        if lies.up != 6:
+            faults.append(f"found {lies.up or 'no face'} up, expected 6")
+        if lies.confidence < self.min_confidence:
+            faults.append("too unsure: clean the lens, look at the light")
+        if abs(lies.tilt_deg) > TILT_DEG:
+            faults.append("tilted: is the camera level with the felt?")
+        says = (
+            f"{lies.up or 'no face'} up at {lies.x:.0f}, {lies.y:.0f} mm, confidence {lies.confidence:.2f}"
+            f" (limit {self.min_confidence:g}), tilt {lies.tilt_deg:.1f} deg (limit {TILT_DEG:g})"
+        )
+        figures = {"up": lies.up, "x_mm": lies.x, "y_mm": lies.y, "confidence": lies.confidence}
+        return [judged("die_rest", says, *faults, **figures, tilt_deg=lies.tilt_deg)]
+
+
+@dataclass(slots=True)
+class RollBoth:
+    """Both dice thrown: both are seen, let go of and tracked at the camera's rate."""
+
+    dev: str
+    frame_ms: float
+    releases: bool
+    """Whether this camera tells when a die leaves the hand."""
+    sensor: str = "die_at"
+    word: str = "roll_both"
+    ask: str = "throw both dice, as a shooter does"
+    times_us: dict[int, list[int]] = field(default_factory=dict)
+    released: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+
+    def hear(self, reading: AnyReading) -> None:
+        """Note what this camera reports of dice."""
+        if reading.dev != self.dev:
+            return
+        match reading:
+            case DieAt():
+                self.times_us.setdefault(reading.die, []).append(reading.t)
+            case DieReleased():
+                self.released.add(reading.die)
+            case DieRest() | DieLost():
+                self.ended.add(reading.die)
+            case _:
+                pass
+
+    def enough(self, quiet_s: float) -> bool:
+        """Both at rest, or nothing more to see."""
+        return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
+
+    def findings(self) -> Sequence[SensorFinding]:
+        """Count the dice, and measure the rate."""
+        if not self.times_us:
+            return [unseen("die_at", "the tracks of two dice")]
+        gaps = [after - before for times in self.times_us.values() for before, after in pairwise(times)]
+        rate = 1e6 / median(gaps) if gaps and median(gaps) > 0 else 0.0
+        least = SLOWEST_RATE * 1000 / self.frame_ms
+        seen = len(self.times_us)
+        faults = [] if seen > 1 else ["only one die was tracked, expected both"]
+        if rate < least:
+            faults.append("too slow: is the exposure too long, the camera's USB too busy?")
+        says = f"{seen} dice at {rate:.0f} frames/s (limit {least:.0f})"
+        found = [judged("die_at", says, *faults, dice=seen, frames_per_s=round(rate, 1))]
+        if self.releases:
+            missing = [
+                f"die {die} was not seen to leave the hand" for die in (1, 2) if die not in self.released
+            ]
+            says = f"{len(self.released)} releases seen (expected 2)"
+            found.append(judged("die_released", says, *missing, releases=len(self.released)))
+        return found

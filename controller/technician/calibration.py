@@ -10,8 +10,7 @@ from controller.model.geometry import DiceTable
 from controller.model.homography import CalibrationError, Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest, Wall, WallImpact
 from controller.model.tables import KeyPath, Setting
-from controller.technician.acts import SensorFinding, judged, unseen
-from controller.technician.dice_acts import NEAR_US, REACH_MM, distance_mm
+from controller.technician.acts import NEAR_US, REACH_MM, SensorFinding, distance_mm, judged, unseen
 
 
 class UnfitError(ValueError):

@@ -1,12 +1,16 @@
-"""The doctor's look at the machine: Python, disk, clock, power, the controller and its units."""
+"""The doctor's checks of the machine: Python, disk, clock, power, units, screens, a camera's pictures."""
 
 import errno
 import grp
 import os
+import re
 import shutil
+import socket
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +18,18 @@ from time import perf_counter
 from typing import Literal, NamedTuple
 
 from controller.app.release import ReleaseFault, place_of, trusted_keys, verify
+from controller.evidence.folder import MB, PICTURES_FOLDER, Folder
+from controller.people.places import (
+    FOLDER,
+    KEY_FILE,
+    PUBLIC_FILE,
+    REGISTER_FILE,
+    SCREENS_FILE,
+    SOCKET,
+    TRIES_FILE,
+)
+from controller.settings.mistakes import SettingsError
+from controller.settings.yaml_text import parse_document
 
 State = Literal["ok", "warning", "fault", "unchecked"]
 
@@ -303,3 +319,158 @@ def release(key: Path) -> Finding:
 
 def _list(value: object) -> Sequence[Told]:
     return value if isinstance(value, list) else ()
+
+
+SIGN_IN, CONSOLE_UNIT = SCREEN_UNITS
+HOST, PORT = "127.0.0.1", 8321
+"""Where `tablectl console` serves unless its unit says otherwise."""
+PATIENCE_S = 3.0
+PRIVATE, PUBLIC = 0o600, 0o644
+_PROPERTIES = "LoadState,ActiveState,UnitFileState,ExecStart"
+_START_SIGN_IN = "systemctl enable --now table-sign-in"
+_START_CONSOLE = "systemctl enable --now table-console"
+
+
+def screens(machine: Machine) -> Iterator[Finding]:
+    """Check what signs people in and what serves the screens; nothing where neither is installed."""
+    sign_in = unit_properties(machine, SIGN_IN, _PROPERTIES)
+    if _unused(sign_in):
+        yield Finding("unchecked", "sign-in", "not enabled: nobody signs in at this table", _START_SIGN_IN)
+    elif _installed(sign_in):
+        yield from _files(machine.root / FOLDER.removeprefix("/"))
+        yield _socket(machine.root / SOCKET.removeprefix("/"), active=sign_in["ActiveState"] == "active")
+    console = unit_properties(machine, CONSOLE_UNIT, _PROPERTIES)
+    if _unused(console):
+        yield Finding("unchecked", "console", "not enabled: this table has no screens", _START_CONSOLE)
+    elif _installed(console):
+        yield _port(console.get("ExecStart", ""), active=console["ActiveState"] == "active")
+
+
+def _installed(unit: Mapping[str, str]) -> bool:
+    return unit.get("LoadState") == "loaded" and "ActiveState" in unit
+
+
+def _unused(unit: Mapping[str, str]) -> bool:
+    """Return whether the unit is there and nobody asked for it: the installer lays it down at every table."""
+    return _installed(unit) and (unit["ActiveState"], unit.get("UnitFileState")) == ("inactive", "disabled")
+
+
+def _files(folder: Path) -> Iterator[Finding]:
+    """Check that the secrets are the sign-in user's own, and that the controller can read the public key."""
+    if not folder.is_dir():
+        yield Finding("fault", "sign-in files", f"{folder}: found no folder", _START_SIGN_IN)
+        return
+    owner = folder.stat().st_uid
+    wrong = list(_wrong_modes(folder, owner))
+    for says, remedy in wrong:
+        yield Finding("fault", "sign-in files", says, remedy)
+    if not (folder / PUBLIC_FILE).exists():
+        says = f"{folder / PUBLIC_FILE}: not there yet; the controller accepts no screens without it"
+        yield Finding("fault", "sign-in files", says, _START_SIGN_IN)
+    elif not wrong:
+        yield Finding("ok", "sign-in files", f"{folder}: register and key are closed, the public key is open")
+    if not (folder / REGISTER_FILE).exists():
+        says = f"{folder / REGISTER_FILE}: nobody can sign in yet"
+        yield Finding("warning", "people", says, "tablectl people add NAME --role boxperson")
+
+
+def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
+    for name in (KEY_FILE, REGISTER_FILE, TRIES_FILE, SCREENS_FILE, PUBLIC_FILE):
+        file = folder / name
+        with suppress(FileNotFoundError):
+            found, expected = file.stat(), PUBLIC if name == PUBLIC_FILE else PRIVATE
+            if stat.S_IMODE(found.st_mode) != expected:
+                says = f"{file}: found mode {stat.S_IMODE(found.st_mode):04o}, expected {expected:04o}"
+                yield says, f"chmod {expected:o} {file}"
+            if found.st_uid != owner:
+                says = f"{file}: found owner {found.st_uid}, expected {owner}, the folder's"
+                yield says, f"chown --reference={folder} {file}"
+
+
+def _socket(path: Path, *, active: bool) -> Finding:
+    """Knock at the sign-in process's socket."""
+    about = "sign-in socket"
+    if not path.exists():
+        remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
+        return Finding("fault", about, f"{path}: found no socket, expected one", remedy)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & stat.S_IRWXO:
+        says = f"{path}: found mode {mode:04o}, open to everybody; expected 0660"
+        return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
+    if not os.access(path, os.W_OK):
+        return Finding("unchecked", about, f"{path}: is there, and closed to this user; run as root")
+    with socket.socket(socket.AF_UNIX) as knock:
+        knock.settimeout(PATIENCE_S)
+        try:
+            knock.connect(str(path))
+        except OSError as error:
+            says = f"{path}: no answer ({error.strerror or error})"
+            return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
+    return Finding("ok", about, f"{path}: takes connections")
+
+
+def _port(starts: str, *, active: bool) -> Finding:
+    """Knock at the console's port, where its unit has it."""
+    about, (host, port) = "console", _address(starts)
+    if not active:
+        return Finding(
+            "fault", about, f"{host}:{port}: not running", f"journalctl -u {CONSOLE}; {_START_CONSOLE}"
+        )
+    try:
+        with socket.create_connection((host, port), PATIENCE_S):
+            return Finding("ok", about, f"{host}:{port}: takes connections")
+    except OSError as error:
+        says = f"{host}:{port}: no answer ({error.strerror or error})"
+        return Finding("fault", about, says, f"journalctl -u {CONSOLE}; systemctl restart {CONSOLE}")
+
+
+def _address(starts: str) -> tuple[str, int]:
+    """Read the address out of the unit's command; one that stands for all is asked on this machine."""
+    host = re.search(r"--host[ =](\S+)", starts)
+    port = re.search(r"--port[ =](\d+)", starts)
+    named = HOST if host is None or host[1] in {"0.0.0.0", "::"} else host[1]  # noqa: S104 - it is compared
+    return named, PORT if port is None else int(port[1])
+
+
+RIG = "etc/table/camera.yaml"
+DAYS, MAX_MB = 90, 2000
+"""Limits of a rig that names none, as its page has them."""
+DAY_S = 86_400
+ABOUT = "pictures"
+_REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
+
+
+def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
+    """Check what a camera of this machine keeps; nothing where it has no rig file, or the rig keeps none."""
+    rig = machine.root / RIG
+    if not rig.exists():
+        return
+    try:
+        wanted = parse_document(rig).value
+    except SettingsError as error:
+        yield Finding("fault", ABOUT, str(error), "tablectl camera run names the line")
+        return
+    keys = wanted.get("evidence") if isinstance(wanted, Mapping) else None
+    if not isinstance(keys, Mapping):
+        yield Finding("unchecked", ABOUT, f"/{RIG} has no `evidence`: no pictures of throws are kept")
+        return
+    days, max_mb = (_number(keys.get(key), usual) for key, usual in (("days", DAYS), ("max_mb", MAX_MB)))
+    folder = Folder(machine.root / str(keys.get("folder", PICTURES_FOLDER)).removeprefix("/"))
+    try:
+        files = folder.kept()
+    except OSError as error:
+        says = f"{folder.path}: found that it can't be read ({error.strerror}); its group and root may"
+        yield Finding("unchecked", ABOUT, says)
+        return
+    taken_mb = sum(one.size for one in files) / MB
+    age_days = (now_s - files[0].wall_s) / DAY_S if files else 0.0
+    says = (
+        f"{folder.path}: {len(files)} files, {taken_mb:.0f} of {max_mb} MB, the oldest {age_days:.0f} of"
+        f" {days} days"
+    )
+    over = taken_mb > max_mb or age_days > days + 1
+    yield Finding("warning" if over else "ok", ABOUT, says, _REMEDY if over else "")
+
+
+def _number(value: object, usual: int) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else usual

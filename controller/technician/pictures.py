@@ -7,8 +7,18 @@ from controller.app.attempt_drawing import Drawn, PictureFile
 from controller.model.effects import Judged
 from controller.model.readings import DieLost, DieRest
 from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
-from controller.technician.drawing import PAPER, Disc, Drawing, Line, Mark, Stroke, TextMark
-from controller.technician.sheet import Exhibit, draw_words, hand_lines
+from controller.technician.drawing import (
+    PAPER,
+    Disc,
+    Drawing,
+    Exhibit,
+    Line,
+    Mark,
+    Stroke,
+    TextMark,
+    draw_words,
+    hand_lines,
+)
 from controller.technician.spin_picture import SpinSeen, draw_spin, see_spin
 from controller.technician.throw_picture import ThrowSeen, draw_throw, see_throw
 

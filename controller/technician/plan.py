@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, TableSettings
-from controller.technician.acts import HELD, Act, DrawCard, OpenClose, PressButtons, ShowIt
-from controller.technician.dice_acts import LayDie, RollBoth, ThrowAtWall
+from controller.technician.acts import (
+    HELD,
+    Act,
+    DrawCard,
+    LayDie,
+    OpenClose,
+    PressButtons,
+    RollBoth,
+    ShowIt,
+    ThrowAtWall,
+)
 from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6

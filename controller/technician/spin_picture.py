@@ -23,8 +23,22 @@ from controller.model.verdicts import SpinVerdict
 from controller.rules.wheel import Learned
 from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.trace import SpinTrace, lap_before
-from controller.technician.drawing import DIE_COLOURS, INK, PALE, SOFT, Drawing, Labels, Spot, Stroke
-from controller.technician.sheet import HEIGHT, MARGIN, WIDTH, Exhibit, column, titled
+from controller.technician.drawing import (
+    DIE_COLOURS,
+    HEIGHT,
+    INK,
+    MARGIN,
+    PALE,
+    SOFT,
+    WIDTH,
+    Drawing,
+    Exhibit,
+    Labels,
+    Spot,
+    Stroke,
+    column,
+    titled,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,21 @@ from controller.rules.dice.stories import rings
 from controller.rules.dice.telling import Told, tell_stories
 from controller.technician.drawing import (
     DIE_COLOURS,
+    HEIGHT,
     INK,
+    MARGIN,
     PALE,
     SOFT,
+    WIDTH,
     Drawing,
+    Exhibit,
     Labels,
     Spot,
     Stroke,
     TextMark,
+    column,
+    titled,
 )
-from controller.technician.sheet import HEIGHT, MARGIN, WIDTH, Exhibit, column, titled
 
 KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

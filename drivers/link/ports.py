@@ -1,13 +1,102 @@
-"""From a device's address to its port."""
+"""From a device's address to its port, and mistakes in an address, found before anything is opened."""
 
+import os
+import re
 import time
+from importlib import import_module
+from pathlib import Path
 
-from drivers.link.checks import PIPE, SOCKET
 from drivers.link.gpio_edges import EdgePort, TableTime
 from drivers.link.link import AnyPort, Port, PortError
 from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
-from drivers.wiring import Address, EdgeLines, StreamAddress
+from drivers.wiring import Address, EdgeLines, PanelLines, StreamAddress
+
+SOCKET, PIPE = "unix:", "pipe:"
+_BY_PLUGGING = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
+_WITHOUT_SERIAL = re.compile(
+    r"/dev/serial/by-id/usb-(?:1a86_USB(?:2\.0)?-?_?Serial|Prolific_Technology_Inc\._USB-Serial_Controller\w*)"
+    r"-if\w+(?:-port\w+)?"
+)
+
+
+A_NAME_THAT_STAYS = "a name that stays"
+
+
+class PortNameError(ValueError):
+    """A name of a port that may be another device tomorrow: what was found, what was expected, what to do."""
+
+    def __init__(self, found: str, expected: str, hint: str) -> None:
+        super().__init__(f"found {found}, expected {expected}; {hint}")
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+
+def check_port_name(name: str, root: Path = Path("/")) -> None:
+    """Refuse a port's name that depends on the order of plugging, or that two devices may share.
+
+    Looks at the machine's own links under `root` for what to write instead.
+
+    Raises:
+        PortNameError: what was found, what was expected, and what to write instead.
+    """
+    if name.startswith((SOCKET, PIPE)):
+        if not name.partition(":")[2].startswith("/"):
+            raise PortNameError(repr(name), "a whole path", f"such as {SOCKET}/run/table/cam.sock")
+        return
+    if not name.startswith("/"):
+        raise PortNameError(repr(name), "a whole path", "such as /dev/serial/by-id/usb-...")
+    if _BY_PLUGGING.fullmatch(name):
+        hint = f"it is whatever was plugged in first; {_instead(name, root)}"
+        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
+    if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
+        instead = _instead(name, root, by_id=False)
+        hint = f"its chip has no serial number: a second one has the same name; {instead}"
+        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
+
+
+def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
+    target = os.path.realpath(root / name[1:])
+    for folder in ("by-id", "by-path") if by_id else ("by-path",):
+        for link in sorted((root / "dev/serial" / folder).glob("*")):
+            written = f"/dev/serial/{folder}/{link.name}"
+            if os.path.realpath(link) != target:
+                continue
+            if folder == "by-path" or not (
+                _WITHOUT_SERIAL.fullmatch(written) or _lacks_serial(written, root)
+            ):
+                return f"write {written}, which is this port now"
+    return f"write its name under /dev/serial/{'by-id or /dev/serial/' if by_id else ''}by-path"
+
+
+def _lacks_serial(name: str, root: Path) -> bool:
+    """Return whether udev knows the device behind a by-id name and no serial number of it."""
+    if not name.startswith("/dev/serial/by-id/"):
+        return False
+    try:
+        device = os.stat(os.path.realpath(root / name[1:])).st_rdev
+        known = (root / f"run/udev/data/c{os.major(device)}:{os.minor(device)}").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return "E:ID_BUS=usb" in known and "E:ID_SERIAL_SHORT=" not in known
+
+
+def check_hardware(address: EdgeLines | PanelLines) -> None:
+    """Check at the start that the libraries for such lines are installed.
+
+    A chip or a line that is not there is no reason not to start: the device is down and tried again, as one
+    at a serial port is.
+
+    Raises:
+        PortError: `no_library`, with what is missing.
+    """
+    try:
+        import_module("drivers.link.gpio_kernel")
+        if isinstance(address, PanelLines):
+            import_module("drivers.link.gpio_panel")
+    except ImportError as error:
+        raise PortError("no_library", f"GPIO: {error}") from error
 
 
 def _monotonic_us(stamp_ns: int) -> int:

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drivers.node.sentences import (
+    ANNOUNCE_US,
+    BEAT_US,
     NO_SESSION,
     NONCE,
+    TRAIL_US,
     VERSION,
     Hello,
     ReceivedSentence,
@@ -18,7 +21,6 @@ from drivers.node.sentences import (
     Speaker,
     hello_fields,
 )
-from drivers.node.times import ANNOUNCE_US, BEAT_US, TRAIL_US
 from drivers.node.wire import ReorderBuffer, Wire
 
 

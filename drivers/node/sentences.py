@@ -1,10 +1,4 @@
-"""Sentences of the node link: one readable ASCII line each, sealed by a CRC-16.
-
-    $w1 3F2A 17 81234567 wall_impact wall=left pos_mm=511.0 peak=421*CD24
-
-Who speaks, which node, which session, sequence number, node clock, what it is about, and its fields. The
-whole format is in NODE-LINK.md beside this package.
-"""
+"""Sentences of the node link, one readable ASCII line each, sealed by a CRC-16; and the link's times."""
 
 import re
 from binascii import crc_hqx
@@ -14,6 +8,32 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from drivers.health import Change
+
+HELLO_EVERY_US = 250_000
+HELLO_WITHIN_US = 1_800_000
+SYNC_WITHIN_US = 1_500_000
+SILENT_US = 1_500_000
+"""A node beats at least every 500 ms; after three missed beats it counts as silent."""
+PING_EVERY_US = 984_000
+"""Not a multiple of a second, so that pings do not synchronise with anything else."""
+PING_AGAIN_US = 100_000
+DEAF_US = 1_900_000
+"""From the last answer: a ping and nine retries went unanswered, so a node that still talks can't hear us."""
+FIRST_PING_US = 20_000
+FIRST_PINGS = 8
+MAX_AGE_US = 2_000_000
+AHEAD_US = 2_000
+SLOW_US = 12_000.0
+"""A ping and its answer take 10 ms at 115,200 baud; an adapter that buffers before it sends takes longer."""
+ASK_AGAIN_US = 15_000
+GIVE_UP_US = 60_000
+"""Half the watermark that verdicts wait for: a reading repeated by then still counts."""
+
+ANNOUNCE_US = 1_000_000
+BEAT_US = 500_000
+TRAIL_US = 20_000
+"""A beat follows the last reading this soon, so that the loss of that reading is noticed soon."""
+
 
 MAX_SENTENCE = 512
 """Bytes of a sentence at most, its line end included."""

@@ -9,11 +9,22 @@ from enum import Enum
 
 from drivers.health import LINK, REOPEN_US, Health
 from drivers.lines import NOISY_LINES, NoiseCounter, RateLimit
-from drivers.node.clock import ClockStepError, NodeClock
-from drivers.node.requests import ClockQueries, Commands, number_in
+from drivers.node.requests import ClockQueries, ClockStepError, Commands, NodeClock, number_in
 from drivers.node.sentences import (
+    AHEAD_US,
+    DEAF_US,
+    FIRST_PING_US,
+    FIRST_PINGS,
+    HELLO_EVERY_US,
+    HELLO_WITHIN_US,
+    MAX_AGE_US,
     NO_SESSION,
     NONCE,
+    PING_AGAIN_US,
+    PING_EVERY_US,
+    SILENT_US,
+    SLOW_US,
+    SYNC_WITHIN_US,
     VERSION,
     Hello,
     HelloError,
@@ -23,20 +34,6 @@ from drivers.node.sentences import (
     Sentence,
     Speaker,
     read_hello,
-)
-from drivers.node.times import (
-    AHEAD_US,
-    DEAF_US,
-    FIRST_PING_US,
-    FIRST_PINGS,
-    HELLO_EVERY_US,
-    HELLO_WITHIN_US,
-    MAX_AGE_US,
-    PING_AGAIN_US,
-    PING_EVERY_US,
-    SILENT_US,
-    SLOW_US,
-    SYNC_WITHIN_US,
 )
 from drivers.node.wire import Counters, ReorderBuffer, Wire
 

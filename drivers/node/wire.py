@@ -11,7 +11,9 @@ from typing import Literal, NamedTuple
 
 from drivers.lines import LineSplitter
 from drivers.node.sentences import (
+    ASK_AGAIN_US,
     CLOCK_US,
+    GIVE_UP_US,
     MAX_SENTENCE,
     MAX_SEQ,
     NO_SESSION,
@@ -24,7 +26,6 @@ from drivers.node.sentences import (
     encode,
     finish,
 )
-from drivers.node.times import ASK_AGAIN_US, GIVE_UP_US
 
 
 @dataclass(slots=True)

@@ -12,8 +12,7 @@ import msgspec
 from controller.model.homography import Homography
 from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieRest, Switch, kind_of
 from drivers.node.node_end import NodeEnd
-from drivers.node.sentences import CLOCK_US, Hello
-from drivers.node.times import FIRST_PINGS
+from drivers.node.sentences import CLOCK_US, FIRST_PINGS, Hello
 from drivers.readings import COMMON, texts_of
 from drivers.shoe.device import LID_SWITCH, ShoeSettings
 from drivers.shoe.protocol import ShoeSpeaker

@@ -9,7 +9,7 @@ import msgspec
 from controller.model.geometry import DiceTable, Zone
 from controller.model.readings import AnyReading, Input
 from drivers.sim import doubtful_throws, plain_throws, ruled_throws
-from drivers.sim.bodies import bank
+from drivers.sim.bodies import flights
 from drivers.sim.bodies.watching import Conditions, Watch
 from drivers.sim.plain_throws import RedrawError
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
@@ -130,7 +130,7 @@ def throw(
 
     At a table that the bank's throws do not fit, a throw of bodies is a scripted valid one.
     """
-    if kind == THROWN and bank.fits(table):
+    if kind == THROWN and flights.fits(table):
         return _thrown(rng, start_us, table, rules)
     kind = "valid" if kind == THROWN else kind
     rightward = rng.random() < 0.5
@@ -199,7 +199,7 @@ def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
 
 
 def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple[Scene, Feed]:
-    flight = rng.choice(bank.for_wall(table))
+    flight = rng.choice(flights.for_wall(table))
     watch = Watch(flight, table, rng, start_us, WATCHED, rightward=rng.random() < 0.5)
     seen, happened = watch.feed(), watch.truth
     told = watch.scene_truth(happened)

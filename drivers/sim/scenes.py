@@ -1,13 +1,27 @@
-"""What a simulated evening is made of: scenes with their truth, readings with their arrival."""
+"""Scenes of a simulated evening, with their truth, and its comparison with what was published."""
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from controller.model.geometry import DiceTable, Wheel
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+    SpinReview,
+)
 from controller.model.readings import AnyReading
 
 Verdict = Literal["valid", "void", "review"]
@@ -135,3 +149,174 @@ class Over(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fau
 
 
 Story = Played | Began | Over
+
+
+_FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
+    "roll.called": "valid",
+    "roll.no_roll": "void",
+    "roll.review": "review",
+    "spin.called": "valid",
+    "spin.no_spin": "void",
+    "spin.review": "review",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What was published of attempt n differs from what happened; `fault` is one of these, worst first.
+
+    `wrong`: published what did not happen. `needless_void`: a valid throw or spin was void.
+    `needless_review`: the sensors had one answer. `silent`: nothing was published.
+    """
+
+    attempt: int
+    scene: Scene
+    fault: str
+    told: str
+
+
+def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: int = 1) -> list[Disagreement]:
+    """Compare an evening's outcomes with its truth; `first` is the number of its first attempt."""
+    told = list(outcomes)
+    found: list[Disagreement] = []
+    for number, scene in enumerate(scenes, first):
+        own = [outcome for outcome in told if _attempt_of(outcome) == number]
+        last = number == first + len(scenes) - 1
+        for fault, words in _faults(scene.truth, own, last=last):
+            found.append(Disagreement(number, scene, fault, words))
+    beyond = [outcome for outcome in told if (_attempt_of(outcome) or 0) >= first + len(scenes)]
+    if beyond and scenes:
+        found.append(
+            Disagreement(first + len(scenes), scenes[-1], "wrong", f"no such attempt: {beyond[0].type}")
+        )
+    return found + _late_closes(scenes, told, first)
+
+
+def _attempt_of(outcome: Outcome) -> int | None:
+    data = outcome.data
+    if isinstance(data, RollCalled | RollNoRoll | RollReview | RollCorrected):
+        return data.roll
+    if isinstance(data, SpinCalled | SpinNoSpin | SpinReview | SpinCorrected):
+        return data.spin
+    return None
+
+
+def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
+    words = [outcome for outcome in own if outcome.type in _FIRST_OUTCOME_VERDICTS]
+    if not words:
+        yield "silent", "nothing was published"
+        return
+    verdict = _FIRST_OUTCOME_VERDICTS[words[0].type]
+    told = _in_words(words[0])
+    if len(words) == 1 and _is_ruling(truth, words[0].data):
+        return
+    if verdict not in truth.allowed:
+        yield _named(verdict), told
+        return
+    if wrong := _wrong_content(truth, words[0]):
+        yield "wrong", f"{wrong}: {told}"
+    if verdict == "review":
+        yield from _after_review(truth, words[1:], last=last)
+    elif len(words) > 1:
+        yield "wrong", f"two results: {told}, then {_in_words(words[1])}"
+    else:
+        yield from _after_call(truth, [outcome for outcome in own if outcome.type.endswith(".corrected")])
+
+
+def _is_ruling(truth: Truth, data: Data) -> bool:
+    """Return whether a person ruled before a review was told, and this says so."""
+    if isinstance(data, RollCalled):
+        return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
+    if isinstance(data, SpinCalled):
+        return truth.ruled == "called" and data.grade == "person" and data.number == truth.ruled_number
+    if isinstance(data, RollNoRoll | SpinNoSpin):
+        return truth.ruled == "void" and {reason.code for reason in data.reasons} == {"called"}
+    return False
+
+
+def _named(verdict: Verdict) -> str:
+    if verdict == "review":
+        return "needless_review"
+    return "needless_void" if verdict == "void" else "wrong"
+
+
+def _wrong_content(truth: Truth, outcome: Outcome) -> str:
+    data = outcome.data
+    if isinstance(data, RollCalled):
+        wanted = {truth.dice}
+        if truth.any_order and truth.dice is not None:
+            wanted.add((truth.dice[1], truth.dice[0]))
+        missing = {*truth.notices} - {notice.code for notice in data.notices}
+        if missing:
+            return f"no notice {', '.join(sorted(missing))}"
+        return "" if data.dice in wanted else f"dice were {truth.dice}"
+    if isinstance(data, SpinCalled):
+        return "" if data.number == truth.number else f"number was {truth.number}"
+    if isinstance(data, RollNoRoll | SpinNoSpin):
+        codes = {reason.code for reason in data.reasons}
+        if codes - {*truth.reasons, *truth.may_add} or {*truth.reasons} - codes:
+            return f"reasons were {', '.join(truth.reasons)}"
+    return ""
+
+
+def _after_review(truth: Truth, words: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
+    if truth.ruled in ("called", "void"):
+        if not words:
+            yield "silent", "a person ruled and nothing was published"
+            return
+        data = words[0].data
+        if _FIRST_OUTCOME_VERDICTS[words[0].type] != ("valid" if truth.ruled == "called" else "void"):
+            yield "wrong", f"a person ruled differently from {_in_words(words[0])}"
+        elif isinstance(data, RollCalled) and (data.dice != truth.ruled_dice or data.grade != "person"):
+            yield "wrong", f"a person set {truth.ruled_dice}: {_in_words(words[0])}"
+        elif isinstance(data, SpinCalled) and (data.number != truth.ruled_number or data.grade != "person"):
+            yield "wrong", f"a person set {truth.ruled_number}: {_in_words(words[0])}"
+        return
+    if last and not words:
+        return
+    if not words:
+        yield "silent", "nobody ruled, and the review was never closed"
+        return
+    data = words[0].data
+    if not isinstance(data, RollNoRoll | SpinNoSpin) or {r.code for r in data.reasons} != {"unruled"}:
+        yield "wrong", f"nobody ruled, but the table published {_in_words(words[0])}"
+
+
+def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, str]]:
+    if truth.ruled != "corrected":
+        if corrected:
+            yield "wrong", f"corrected though nobody could: {_in_words(corrected[0])}"
+        return
+    if len(corrected) != 1:
+        yield "silent", f"{len(corrected)} corrections"
+        return
+    data = corrected[0].data
+    if isinstance(data, RollCorrected) and data.dice != truth.ruled_dice:
+        yield "wrong", f"corrected to {data.dice}, the ruling was {truth.ruled_dice}"
+    if isinstance(data, SpinCorrected) and data.number != truth.ruled_number:
+        yield "wrong", f"corrected to {data.number}, the ruling was {truth.ruled_number}"
+
+
+def _late_closes(scenes: Sequence[Scene], told: list[Outcome], first: int) -> list[Disagreement]:
+    """Find fair spins whose ball dropped before No More Bets was called."""
+    found: list[Disagreement] = []
+    bets = [o for o in told if isinstance(o.data, Bets)]
+    for number, scene in enumerate(scenes, first):
+        drop = scene.truth.drop_us
+        if drop is None or scene.truth.allowed != ("valid",):
+            continue
+        before = [o.type for o in bets if o.t < drop]
+        if not before or before[-1] != "bets.closed":
+            found.append(Disagreement(number, scene, "late_close", "bets were open when the ball dropped"))
+    return found
+
+
+def _in_words(outcome: Outcome) -> str:
+    data = outcome.data
+    if isinstance(data, RollCalled):
+        return f"called {data.dice[0]}-{data.dice[1]}"
+    if isinstance(data, SpinCalled):
+        return f"called {data.number}"
+    if isinstance(data, RollNoRoll | RollReview | SpinNoSpin | SpinReview):
+        return f"{outcome.type} ({', '.join(f'{r.code}: {r.seen}' for r in data.reasons)})"
+    return outcome.type

@@ -13,7 +13,7 @@ from controller.model.readings import AnyReading, WallImpact, kind_of
 from controller.model.tables import Device, TableSettings
 from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
-from drivers.sim.bodies import bank
+from drivers.sim.bodies import flights
 from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
@@ -198,7 +198,7 @@ def with_rendered_camera(
         NoEveningError: no dice are thrown at this table, or none of those that the engine knows fit it.
     """
     felt = settings.dice_table
-    if settings.rules.game != "craps" or felt is None or not bank.fits(felt):
+    if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
         raise NoEveningError(
             f"{settings.table}: found no craps table of 3600 by 1100 mm with dice of 19 mm, expected one:"
             " the rendered throws are worked out for that"

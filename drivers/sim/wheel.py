@@ -351,7 +351,7 @@ def _play(kind: str, hand: Croupier, dead_beams: frozenset[int]) -> tuple[Scene,
 
 
 def _truth(played: Played, truth: SpinTruth) -> Truth:
-    """Say for the table's referee what was so."""
+    """Return the truth that what is published is compared with."""
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"

@@ -13,8 +13,7 @@ from controller.games.game import Game
 from controller.machines.agenda import Agenda
 from controller.machines.flat import Arrow, FlatMachine, MachineTable
 from controller.machines.health import Health
-from controller.machines.lifecycle import THROW
-from controller.machines.results import Result
+from controller.machines.lifecycle import THROW, Result
 from controller.machines.setup import Setup, SetupError
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.outcomes import (
@@ -29,8 +28,7 @@ from controller.model.outcomes import (
 from controller.model.readings import Input
 from controller.settlement.book import BOOK_ID, Book, Decided, Line, Refusal, pending
 from controller.settlement.edges import Edge, Report
-from controller.settlement.money import payout
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Pays, payout
 from controller.settlement.wagers import Wagers, decided_by
 from controller.settlement.wire import Asked, Cents, Request, because
 

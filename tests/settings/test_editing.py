@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.settings.editing import EditError, changed, replace_file
 from controller.settings.mistakes import SettingsError
-from controller.settings.yaml_text import parse_text
+from controller.settings.yaml_text import EditError, changed, parse_text, replace_file
 
 FILE = """\
 # my table

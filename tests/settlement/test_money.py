@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.settlement.money import BreakageLedger, Ratio, payout
+from controller.settlement.paytable import BreakageLedger, Ratio, payout
 
 DOLLARS = range(1, 11)
 CENTS_PAID = {

@@ -19,8 +19,7 @@ from controller.model.outcomes import (
 )
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, wheel
-from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Feed, Header
+from drivers.sim.scenes import Feed, Header, disagreements
 from tests.settlement_service.rig import House, SealedTable
 
 CHIPS = 1_000_000

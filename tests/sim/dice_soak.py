@@ -24,13 +24,12 @@ from controller.model.outcomes import Outcome, RollReview
 from controller.replay.log import Log
 from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
-from drivers.sim.bodies import bank
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
 from drivers.sim.bodies.evenings import Evening, evening
-from drivers.sim.bodies.flights import Flight, Kind
+from drivers.sim.bodies.flights import Flight, Kind, pack, shipped, unpack
 from drivers.sim.bodies.watching import Conditions
 from drivers.sim.dice import TABLE
-from drivers.sim.referee import Disagreement, disagreements
+from drivers.sim.scenes import Disagreement, disagreements
 from tests.sim import own_physics
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -83,7 +82,7 @@ def outcomes_of(played: Evening) -> list[Outcome]:
 def flights_of(job: Job, score: Score) -> list[Flight]:
     """Throw the dice of a job; a throw that its kind cannot be made of is drawn again."""
     if job.flights:
-        return list(bank.unpack(job.flights))
+        return list(unpack(job.flights))
     thrown = thrower(job.physics)
     made: list[Flight] = []
     number = 0
@@ -111,7 +110,7 @@ def play(job: Job) -> Score:
     begun = time.process_time()
     flights = flights_of(job, score)
     score.seconds = time.process_time() - begun
-    score.flights = job.flights or bank.pack(flights)
+    score.flights = job.flights or pack(flights)
     for conditions in job.conditions:
         name = f"{job.physics}-{job.kind}-{job.seed}-{conditions.fps:g}fps-{conditions.noise_mm:g}mm"
         played = evening(name, flights, table=TABLE, conditions=conditions)
@@ -196,9 +195,9 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
 def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> Iterator[Job]:
     """Play flights that were thrown before, ten of one kind and relief an evening."""
     if arguments.flights == "shipped":
-        flights = [flight for kept in bank.shipped().values() for flight in kept]
+        flights = [flight for kept in shipped().values() for flight in kept]
     else:
-        flights = list(bank.unpack(Path(arguments.flights).read_bytes()))
+        flights = list(unpack(Path(arguments.flights).read_bytes()))
     alike: dict[tuple[Kind, float], list[Flight]] = {}
     for flight in flights:
         if arguments.kinds is None or flight.kind in arguments.kinds:
@@ -207,7 +206,7 @@ def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> 
         for turn in range(0, len(own), AN_EVENING):
             some = own[turn : turn + AN_EVENING]
             seed = f"{relief:g}mm-{turn // AN_EVENING}"
-            packed = bank.pack(some)
+            packed = pack(some)
             yield Job(kind, seed, len(some), relief, "kept", conditions, arguments.fails, packed)
 
 
@@ -268,16 +267,14 @@ def main() -> int:
                 totals[label, score.kind, column] += count
             why.update(score.why)
             if arguments.save:
-                kept += bank.unpack(score.flights)
+                kept += unpack(score.flights)
             for line in [] if arguments.quiet else score.words:
                 say(line)
             if time.monotonic() - told > 10:
                 told = time.monotonic()
                 say(f"... {throws} throws in {told - begun:.0f} s, {seconds / throws:.2f} s of a core each")
     if arguments.save:
-        Path(arguments.save).write_bytes(
-            bank.pack(sorted(kept, key=lambda flight: (flight.kind, flight.seed)))
-        )
+        Path(arguments.save).write_bytes(pack(sorted(kept, key=lambda flight: (flight.kind, flight.seed))))
     labels = sorted({label for label, _, _ in totals})
     for label in labels:
         say("")

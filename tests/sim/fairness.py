@@ -29,8 +29,7 @@ from controller.model.readings import (
     DieReleased,
     WheelStatus,
 )
-from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Began, Played, Truth
+from drivers.sim.scenes import Began, Played, Truth, disagreements
 from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, undue
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 from drivers.sim import dice, wheel
-from drivers.sim.referee import Disagreement, disagreements
+from drivers.sim.scenes import Disagreement, disagreements
 from tests.sim.play import outcomes_of
 
 THROWS, SPINS = 20, 10

@@ -9,24 +9,24 @@ import pytest
 
 from controller.model.readings import DieAt, DieReleased
 from drivers.sim import dice
-from drivers.sim.bodies import bank
+from drivers.sim.bodies import flights
 from drivers.sim.bodies.flights import Kind
 
-FLIGHTS = [flight for flights in bank.shipped().values() for flight in flights]
+FLIGHTS = [flight for flights in flights.shipped().values() for flight in flights]
 MOST_BYTES = 400_000
 
 
 def test_the_bank_has_throws_of_every_kind_at_boards_and_at_rubber() -> None:
-    assert set(bank.shipped()) == set(get_args(Kind))
+    assert set(flights.shipped()) == set(get_args(Kind))
     assert {flight.relief_mm for flight in FLIGHTS} == {0.0, 6.0, 12.0}
     assert len(FLIGHTS) > 400
     assert all(flight.settled for flight in FLIGHTS)
 
 
 def test_packed_flights_come_back_as_they_were() -> None:
-    data = bank.pack(FLIGHTS[:20])
-    assert bank.unpack(data) == tuple(FLIGHTS[:20])
-    assert len(bank.pack(FLIGHTS)) < MOST_BYTES
+    data = flights.pack(FLIGHTS[:20])
+    assert flights.unpack(data) == tuple(FLIGHTS[:20])
+    assert len(flights.pack(FLIGHTS)) < MOST_BYTES
 
 
 def test_no_throw_of_the_bank_goes_through_a_wall() -> None:
@@ -39,7 +39,7 @@ def test_no_throw_of_the_bank_goes_through_a_wall() -> None:
 
 
 def test_near_misses_of_the_bank_are_near_and_are_misses() -> None:
-    for flight in bank.shipped()["near_miss"]:
+    for flight in flights.shipped()["near_miss"]:
         assert not [touch for touch in flight.touches if touch.wall == "right"]
         assert 0.4 < min(flight.gap_mm) < 30.1
 
@@ -72,6 +72,6 @@ def test_under_version_1_a_thrown_die_that_missed_voids_nothing_at_first(seed: i
 
 def test_at_another_table_a_scripted_throw_takes_the_place_of_a_body() -> None:
     short = msgspec.structs.replace(dice.TABLE, length_mm=3000.0)
-    assert not bank.fits(short)
+    assert not flights.fits(short)
     scene, _ = dice.throw(dice.THROWN, Random(1), 0, table=short)
     assert scene.kind == "valid"

@@ -7,8 +7,7 @@ import pytest
 
 from controller.model.outcomes import RollReview, SpinCalled, SpinReview
 from drivers.sim import dice, wheel
-from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Feed, Header, Scene
+from drivers.sim.scenes import Feed, Header, Scene, disagreements
 from tests.sim.play import outcomes_of
 
 RULES: tuple[dice.Rules, ...] = ("craps-12-034", "craps-v1")

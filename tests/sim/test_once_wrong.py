@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from drivers.sim.bodies import bank
+from drivers.sim.bodies import flights
 from drivers.sim.bodies.flights import Flight
 from drivers.sim.bodies.watching import Conditions
 from tests.sim.dice_soak import BAD, Job, play
 
-FLIGHTS = bank.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
-THROWN_BACK = bank.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
+FLIGHTS = flights.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
+THROWN_BACK = flights.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
 """One die struck the wall again and again, thrown back by the other, which the wall never met."""
 WATCHINGS = 8
 MANY = 24
@@ -33,7 +33,7 @@ def watched(flight: Flight, fps: float, watchings: int = WATCHINGS) -> Counter[s
     said: Counter[str] = Counter()
     for number in range(watchings):
         seed = f"{flight.seed}-r{number}"
-        job = Job(flight.kind, seed, 1, flight.relief_mm, "again", conditions, None, bank.pack([flight]))
+        job = Job(flight.kind, seed, 1, flight.relief_mm, "again", conditions, None, flights.pack([flight]))
         said.update({column: count for (_, column), count in play(job).said.items()})
     return said
 

@@ -13,8 +13,7 @@ from controller.model.outcomes import (
     SpinCalled,
 )
 from controller.model.verdicts import Reason
-from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Scene, Truth
+from drivers.sim.scenes import Scene, Truth, disagreements
 
 VALID = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
 SHORT = Truth(verdict="void", allowed=("void",), reasons=("no_wall_hit",))

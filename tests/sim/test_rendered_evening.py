@@ -4,8 +4,8 @@ import pytest
 
 from controller.model.geometry import DiceTable
 from controller.settings.tables import load_table
-from drivers.sim.referee import disagreements
 from drivers.sim.rendered_throws import throw
+from drivers.sim.scenes import disagreements
 from drivers.sim.setting import NoEveningError, types_for, with_rendered_camera
 from drivers.sim.table import Act, act_of
 from tests.sim.virtual_house import CONFIG, House

@@ -29,8 +29,7 @@ from drivers.sim.faults import (
     fitting,
     read_order,
 )
-from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Began, Over, Played
+from drivers.sim.scenes import Began, Over, Played, disagreements
 from drivers.sim.table import of_dice
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.virtual_house import House

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from controller.cli.attempts import Asked, from_log
-from controller.technician.sheet import Exhibit
+from controller.technician.drawing import Exhibit
 from controller.technician.spin_picture import SpinSeen, see_spin
 from controller.technician.throw_picture import ThrowSeen, see_throw
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from controller.evidence.container import About, Writer
 from controller.evidence.folder import DAY_S, FOLDER, Folder
-from controller.technician.camera_checks import DAYS, MAX_MB, pictures
-from controller.technician.machine_checks import Machine
+from controller.technician.machine_checks import DAYS, MAX_MB, Machine, pictures
 from drivers.vision.rig import EvidenceFile
 
 NOW_S = 1_800_000_000.0

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.people.places import FOLDER, KEY_FILE, PUBLIC_FILE, REGISTER_FILE, SOCKET
-from controller.technician.machine_checks import Finding, Machine
-from controller.technician.screen_checks import CONSOLE, SIGN_IN, screens
+from controller.technician.machine_checks import CONSOLE, SIGN_IN, Finding, Machine, screens
 
 SHOWN = (
     "LoadState=loaded\nActiveState={}\nUnitFileState={}\n"

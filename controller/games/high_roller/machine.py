@@ -31,7 +31,7 @@ from controller.games.high_roller.table import (
 from controller.machines.agenda import Agenda
 from controller.machines.flat import FlatMachine, InputRefused, would
 from controller.machines.health import Health
-from controller.machines.results import Result, StandingCall
+from controller.machines.lifecycle import Result, StandingCall
 from controller.machines.setup import read_memory, written
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.geometry import DiceTable

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from controller.games.high_roller.buying import next_game
 from controller.games.high_roller.table import ROLLING, HighRollerState
 from controller.machines.flat import InputRefused
-from controller.machines.results import Result
+from controller.machines.lifecycle import Result
 from controller.machines.throws import Dice
 from controller.model.outcomes import (
     BonusPaid,

@@ -1,19 +1,17 @@
-"""The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
+"""The roulette machine: betting, ball in the track, No More Bets, drop, number, paying, chip colours."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
-from controller.games.roulette.chip_colours import ChipColours
-from controller.games.roulette.smart_wheel import SmartSpins
 from controller.games.roulette.spins import Spins, late_close_notice
-from controller.games.roulette.wheel_spins import WheelSpins
+from controller.games.roulette.wheel_spins import SmartSpins, WheelSpins
 from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
 from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.results import Result, StandingCall
+from controller.machines.lifecycle import Result, StandingCall
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,
@@ -39,6 +37,39 @@ from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, SpinVerdict
 from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import WheelHeard
+
+
+class ChipColours:
+    """The colours of the non-value chips in play, by seat, as the dealer sells and takes back stacks."""
+
+    def __init__(self, value_colours: Iterable[str], sold: Mapping[str, str]) -> None:
+        """Begin with these colours sold; no stack may look like the house's value chips."""
+        self._value_colours = frozenset(colour.casefold() for colour in value_colours)
+        self.by_seat: dict[str, str] = dict(sold)
+
+    def enter(self, entered: Input) -> None:
+        """Sell a seat a colour (`what`), or take its chips back without one. Raises InputRefused."""
+        seat = "" if entered.seat is None else str(entered.seat)
+        if not seat:
+            raise InputRefused("bad_argument", "chips needs the seat that the stack is for; enter it again")
+        colour = (entered.what or "").strip().casefold()
+        if not colour:
+            if self.by_seat.pop(seat, None) is None:
+                raise InputRefused("bad_argument", f"seat {seat} has no chips; name the colour that it gets")
+            return
+        if colour in self._value_colours:
+            raise InputRefused(
+                "colour_taken", f"{colour} is the colour of value chips (R-PLACE-2); take another"
+            )
+        holder = next(
+            (other for other, sold in self.by_seat.items() if sold == colour and other != seat), None
+        )
+        if holder is not None:
+            raise InputRefused(
+                "colour_taken", f"seat {holder} plays {colour} (R-PLACE-2); take another, or its chips back"
+            )
+        self.by_seat[seat] = colour
+
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)

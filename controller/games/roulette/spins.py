@@ -11,8 +11,7 @@ from controller.games.roulette.wheel_spins import WheelGame, WheelSpins
 from controller.machines.agenda import Agenda
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
-from controller.machines.lifecycle import SPIN
-from controller.machines.results import Decided
+from controller.machines.lifecycle import SPIN, Decided
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel
 from controller.model.readings import (

@@ -13,21 +13,23 @@ from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
-from controller.machines.lifecycle import DEAL
-from controller.machines.results import Decided, Results, StandingCall
+from controller.machines.lifecycle import DEAL, Decided, Results, StandingCall
 from controller.model.effects import Basis
 from controller.model.outcomes import Awaited
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
-from controller.rules.cards.deal import judge_deal, opens_shoe
-from controller.rules.cards.layout import (
+from controller.rules.cards.deal import (
     CARDS_EACH,
     Act,
     Layout,
     fill,
+    judge_deal,
     lay_out,
     left_to_right,
+    opens_shoe,
+    position_of,
+)
     position_of,
 )
 

@@ -10,7 +10,7 @@ from controller.machines.attempts import Attempts
 from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.results import Result, StandingCall
+from controller.machines.lifecycle import Result, StandingCall
 from controller.machines.setup import written
 from controller.model.conversion import converter_of
 from controller.model.outcomes import (
@@ -26,10 +26,9 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading, Card, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice
-from controller.rules.cards.card import Card as Face
-from controller.rules.cards.card import card
-from controller.rules.cards.hands import announcement, meet, strength
-from controller.rules.cards.layout import DEALER, left_to_right, position_of
+from controller.rules.cards.deal import DEALER, left_to_right, position_of
+from controller.rules.cards.hands import Card as Face
+from controller.rules.cards.hands import announcement, card, meet, strength
 
 THREE_CARD_TABLE = MachineTable(
     name="three_card",

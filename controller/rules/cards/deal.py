@@ -1,14 +1,234 @@
-"""The deal judge: a deal counts when every position and the dealer got three cards and no card appears twice.
+"""The judge of deals: every position and the dealer got three cards, and no card appears twice.
 
-Nothing it says reveals a card until every position has acted.
+A shoe may say whom a card goes to. Where it does not, the cards lie in the order of dealing: from the
+dealer's left, the dealer last (T-DEAL-3), one each in rotation or in stacks of three. Nothing that the judge
+says reveals a card until every position has acted.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from controller.model.readings import Card, DeviceDown, DeviceFault, Reading, Switch, names_card
+from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch, names_card
+from controller.model.readings import Card as CardReading
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling
-from controller.rules.cards.layout import CARDS_EACH, DEALER, Layout, lay_out
+from controller.rules.cards.hands import face_of, written
+
+CARDS_EACH = 3
+DEALER = "dealer"
+_DEALER_WORDS = frozenset({DEALER, "d", "0"})
+
+Order = Literal["rotation", "stacks"]
+Act = Literal["play", "fold"]
+
+
+@dataclass(frozen=True, slots=True)
+class HandCard:
+    """One card of a hand: its face, None where it could not be read, and whether a person entered it."""
+
+    face: str | None
+    entered: bool = False
+
+
+@dataclass(slots=True)
+class Layout:
+    """A deal as far as it has come."""
+
+    seats: tuple[str, ...]
+    """The positions from the dealer's left to his right, without his own."""
+    hands: dict[str, list[HandCard]] = field(default_factory=dict)
+    acts: dict[str, Act] = field(default_factory=dict)
+    directed: bool = False
+    """Whether the shoe says whom each card goes to."""
+    beyond: int = 0
+    """Cards after everybody had three, where the shoe does not say for whom."""
+    out_of_order: str = ""
+    """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty where none was."""
+    doubts: list[str] = field(default_factory=list)
+    """What does not fit together, in words that name no card."""
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """The positions in the order of dealing, the dealer last."""
+        return (*self.seats, DEALER)
+
+    @property
+    def wrong(self) -> dict[str, int]:
+        """Positions that do not have three cards, and how many they have."""
+        return {p: len(self.hands[p]) for p in self.positions if len(self.hands[p]) != CARDS_EACH}
+
+    @property
+    def too_many(self) -> dict[str, int]:
+        """Positions with more than three cards, and how many they have."""
+        return {position: count for position, count in self.wrong.items() if count > CARDS_EACH}
+
+    @property
+    def all_out(self) -> bool:
+        """Whether everybody has three cards and nobody more."""
+        return bool(self.seats) and not self.wrong and not self.beyond
+
+    @property
+    def all_acted(self) -> bool:
+        """Whether every position plays or folds."""
+        return bool(self.seats) and all(seat in self.acts for seat in self.seats)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The positions with a card that could not be read."""
+        return tuple(p for p in self.positions if any(held.face is None for held in self.hands[p]))
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The positions where a card can be entered that replaces none: unread, or never counted.
+
+        Where the shoe does not say whom it deals to, a card that was not counted moved all that followed it.
+        """
+        short = {position for position, count in self.wrong.items() if count < CARDS_EACH and self.directed}
+        return tuple(p for p in self.positions if p in short or p in self.unread)
+
+    @property
+    def entered(self) -> tuple[tuple[str, str], ...]:
+        """The cards that a person entered, each with its position; none before all have acted."""
+        if not self.all_acted:
+            return ()
+        return tuple(
+            (position, held.face)
+            for position in self.positions
+            for held in self.hands[position]
+            if held.entered and held.face is not None
+        )
+
+    def repeats(self, *, entered: bool) -> bool:
+        """Return whether a card came twice: among those of the shoe, or (`entered`) among all."""
+        faces = [
+            held.face
+            for hand in self.hands.values()
+            for held in hand
+            if held.face is not None and (entered or not held.entered)
+        ]
+        return len(set(faces)) < len(faces)
+
+
+def position_of(seat: str | int | None) -> str | None:
+    """Return a position's name as hands carry it; `dealer`, `d` and 0 are the dealer's own."""
+    if seat is None:
+        return None
+    name = str(seat)
+    return DEALER if name.lower() in _DEALER_WORDS else name
+
+
+def left_to_right(seats: Iterable[str]) -> tuple[str, ...]:
+    """Order positions by number, and any that have names after those; each once."""
+    return tuple(sorted(set(seats), key=lambda seat: (not seat.isdecimal(), len(seat), seat)))
+
+
+def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
+    """Lay out a deal from its cards and people's inputs (`set_card`, `play`, `fold`), in time order.
+
+    `seats` are the positions that were named; where none were, those that the shoe deals to.
+    """
+    cards = [reading for reading in readings if isinstance(reading, CardReading)]
+    named = left_to_right(seats) or left_to_right(_dealt_to(cards))
+    layout = Layout(named, {position: [] for position in (*named, DEALER)})
+    layout.directed = any(card.to is not None for card in cards)
+    if not named:
+        layout.doubts.append("no position was named and the shoe does not say whom it deals to")
+    elif layout.directed:
+        _lay_directed(layout, cards)
+        layout.out_of_order = _first_out_of_turn(layout, cards)
+    else:
+        _lay_in_order(layout, cards, order)
+    unasked = False
+    for reading in readings:
+        if isinstance(reading, Input):
+            _apply(layout, reading)
+        elif isinstance(reading, CardReading) and layout.all_acted:
+            unasked = True
+    if unasked and not layout.directed:
+        layout.doubts.append(
+            "a card left the shoe after all had played or folded, and may fill up for another"
+        )
+    return layout
+
+
+def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
+    """Return the position of a `set_card` and its hand with that card in it; None where it has no place.
+
+    `what` names the card that it replaces; else it is the first unread one's, or the next of a short hand.
+    Without a seat it is the only unread card of the deal.
+    """
+    face = written(entered.card)
+    position = position_of(entered.seat)
+    if position is None:
+        unread = [name for name, hand in hands.items() if any(held.face is None for held in hand)]
+        position = unread[0] if len(unread) == 1 else None
+    if face is None or position is None or position not in hands:
+        return None
+    hand = list(hands[position])
+    replaced = written(entered.what)
+    faces = [held.face for held in hand]
+    if entered.what is None and len(hand) < CARDS_EACH and None not in faces:
+        return position, [*hand, HandCard(face, entered=True)]
+    if replaced not in faces or (entered.what is not None and replaced is None):
+        return None
+    hand[faces.index(replaced)] = replace(hand[faces.index(replaced)], face=face, entered=True)
+    return position, hand
+
+
+def _dealt_to(cards: Iterable[CardReading]) -> Iterator[str]:
+    for card in cards:
+        position = position_of(card.to)
+        if position not in (None, DEALER):
+            yield str(position)
+
+
+def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
+    for number, card in enumerate(cards, 1):
+        position = position_of(card.to)
+        if position is None:
+            layout.doubts.append(f"card {number} of the deal went to nobody known, the others to positions")
+        elif position not in layout.hands:
+            layout.doubts.append(
+                f"card {number} of the deal went to position {position}, which is not dealt in"
+            )
+        else:
+            layout.hands[position].append(HandCard(face_of(card)))
+
+
+def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) -> None:
+    positions = layout.positions
+    for number, card in enumerate(cards):
+        if number >= CARDS_EACH * len(positions):
+            layout.beyond += 1
+            continue
+        place = number % len(positions) if order == "rotation" else number // CARDS_EACH
+        layout.hands[positions[place]].append(HandCard(face_of(card)))
+    if len({card.t for card in cards}) < len(cards):
+        layout.doubts.append("two cards left the shoe at one moment: which came first is not known")
+
+
+def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
+    """Name whom a shoe that names positions dealt to out of turn: the dealer's left is first, he is last."""
+    dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
+    due = [position for position in layout.positions if position in dealt]
+    return next(
+        (f"{found} before {first}" for found, first in zip(dealt, due, strict=True) if found != first), ""
+    )
+
+
+def _apply(layout: Layout, entered: Input) -> None:
+    position = position_of(entered.seat)
+    if entered.name == "set_card":
+        filled = fill(layout.hands, entered)
+        if filled is not None:
+            layout.hands[filled[0]] = filled[1]
+    elif position in layout.seats:
+        if entered.name == "play":
+            layout.acts[position] = "play"
+        elif entered.name == "fold":
+            layout.acts[position] = "fold"
+
 
 SHOE_SWITCHES = frozenset({"shoe", "lid", "shoe_lid"})
 """The names of the switch on a shoe's lid."""

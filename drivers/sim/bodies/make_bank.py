@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drivers.sim.bodies import engine
-from drivers.sim.bodies.bank import NAME, pack
 from drivers.sim.bodies.casts import UnsettledError
-from drivers.sim.bodies.flights import Flight, Kind
+from drivers.sim.bodies.flights import NAME, Flight, Kind, pack
 
 SHARES: dict[Kind, int] = {
     "one_hand": 6,

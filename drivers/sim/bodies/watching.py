@@ -150,7 +150,7 @@ class Watch:
         )
 
     def scene_truth(self, truth: PhysicalTruth) -> Truth:
-        """Return what may be said of it, for the referee."""
+        """Return what may be published of it."""
         verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
         allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None

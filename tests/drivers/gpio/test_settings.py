@@ -12,10 +12,9 @@ from drivers.device import Device, DeviceType
 from drivers.gpio.lines import GPIO_TROUBLES
 from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
 from drivers.health import reason_for
-from drivers.link.checks import check_hardware
 from drivers.link.gpio_edges import EdgePort
 from drivers.link.link import PortError
-from drivers.link.ports import port_at
+from drivers.link.ports import check_hardware, port_at
 from drivers.wiring import EdgeLines, PanelLines
 from tests.drivers.gpio.rig import LABEL, beams, button, door, lamp, timed, wheel_settings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from drivers.link.checks import PortNameError, check_port_name
+from drivers.link.ports import PortNameError, check_port_name
 
 FTDI = "usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0"
 CH340 = "usb-1a86_USB_Serial-if00-port0"

@@ -5,9 +5,8 @@ from random import Random
 
 import pytest
 
-from drivers.node.clock import CONTRADICTIONS, ClockAnswer, ClockStepError, NodeClock
-from drivers.node.sentences import CLOCK_US
-from drivers.node.times import FIRST_PING_US, PING_EVERY_US
+from drivers.node.requests import CONTRADICTIONS, ClockAnswer, ClockStepError, NodeClock
+from drivers.node.sentences import CLOCK_US, FIRST_PING_US, PING_EVERY_US
 
 Delay = Callable[[Random], float]
 HOUR_US = 3_600_000_000

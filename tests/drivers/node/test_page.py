@@ -12,7 +12,7 @@ import pytest
 import drivers
 from controller.model.readings import Reading
 from drivers.firmware.shared.node import Node, crc16, hmac_sha256
-from drivers.node import requests, times
+from drivers.node import requests, sentences
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import MAX_SENTENCE, FlawError, Hello, Speaker, decode, encode, finish, read_hello
 from drivers.readings import COMMON, KINDS
@@ -176,15 +176,15 @@ def test_the_reference_nodes_own_arithmetic_is_the_standards() -> None:
     ("words", "figure"),
     [
         (r"at most (\d+) bytes with its line end", MAX_SENTENCE),
-        (r"repeats it every (\d+) ms", times.HELLO_EVERY_US // 1000),
-        (r"says `beat` within (\d+) ms", times.TRAIL_US // 1000),
-        (r"then every (\d+) ms while", times.BEAT_US // 1000),
-        (r"After (1\.5) s without a good sentence", times.SILENT_US / 1e6),
-        (r"without answering for (1\.9) s", times.DEAF_US / 1e6),
-        (r"the next after (\d+) ms", times.PING_AGAIN_US // 1000),
-        (r"more than (\d+) s old", times.MAX_AGE_US // 1_000_000),
-        (r"asks again every (\d+) ms", times.ASK_AGAIN_US // 1000),
-        (r"gives up after (\d+) ms", times.GIVE_UP_US // 1000),
+        (r"repeats it every (\d+) ms", sentences.HELLO_EVERY_US // 1000),
+        (r"says `beat` within (\d+) ms", sentences.TRAIL_US // 1000),
+        (r"then every (\d+) ms while", sentences.BEAT_US // 1000),
+        (r"After (1\.5) s without a good sentence", sentences.SILENT_US / 1e6),
+        (r"without answering for (1\.9) s", sentences.DEAF_US / 1e6),
+        (r"the next after (\d+) ms", sentences.PING_AGAIN_US // 1000),
+        (r"more than (\d+) s old", sentences.MAX_AGE_US // 1_000_000),
+        (r"asks again every (\d+) ms", sentences.ASK_AGAIN_US // 1000),
+        (r"gives up after (\d+) ms", sentences.GIVE_UP_US // 1000),
         (r"same `id` every (\d+) ms, four times", requests.AGAIN_US // 1000),
     ],
 )

@@ -3,9 +3,8 @@
 import pytest
 
 from drivers.health import BACKDATE_US, CLEAN_US, Trouble
-from drivers.node.sentences import Hello, NodeReading, crc_of
+from drivers.node.sentences import GIVE_UP_US, Hello, NodeReading, crc_of
 from drivers.node.table_end import Phase
-from drivers.node.times import GIVE_UP_US
 from tests.drivers.node.node_world import (
     HELLO,
     SEALED,

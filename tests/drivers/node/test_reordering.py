@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.node.times import ASK_AGAIN_US, GIVE_UP_US
+from drivers.node.sentences import ASK_AGAIN_US, GIVE_UP_US
 from drivers.node.wire import FAR_BACK, RECALL, Counters, Loss, ReorderBuffer
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from drivers.health import REOPEN_US, Recovered, Trouble
 from drivers.node.node_end import NodeEnd
-from drivers.node.sentences import Hello, Sentence, Speaker, encode, finish
+from drivers.node.sentences import HELLO_WITHIN_US, SILENT_US, Hello, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
-from drivers.node.times import HELLO_WITHIN_US, SILENT_US
 from tests.drivers.node.node_world import (
     HELLO,
     KEY,

@@ -7,9 +7,8 @@ import pytest
 from controller.model.readings import AnyReading, Card, DeviceDown, Input, Switch
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import DealVerdict, Reason, Ruling
-from controller.rules.cards.card import card, face_of, written
-from controller.rules.cards.deal import judge_deal, opens_shoe
-from controller.rules.cards.layout import left_to_right, position_of
+from controller.rules.cards.deal import judge_deal, left_to_right, opens_shoe, position_of
+from controller.rules.cards.hands import card, face_of, written
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import SECOND_US, says
 

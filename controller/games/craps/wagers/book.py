@@ -11,7 +11,7 @@ from controller.games.craps.wagers.paytable import FLAT, CrapsPayTable
 from controller.games.craps.wagers.requests import VOCABULARY, NewShooter, NoAction, NoRoll, Roll, RunOut
 from controller.games.craps.wagers.requests import Bet as BetRequest
 from controller.settlement.book import BOOK_ID, Book, Decided, Line, Reduced, Refusal, Status, pending
-from controller.settlement.money import BreakageLedger, payout
+from controller.settlement.paytable import BreakageLedger, payout
 from controller.settlement.wire import Increase, Reduce, Remove, Request, Working
 
 COMES = ("come", "dont_come")

@@ -21,8 +21,7 @@ from controller.games.craps.wagers.paytable import (
     OneRoll,
     OneRollWager,
 )
-from controller.settlement.money import Ratio
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Pays, Ratio
 
 
 class Ending(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.games.craps.wagers.decisions import CRAPS, Ending
 from controller.games.craps.wagers.paytable import BOX_NUMBERS, CrapsPayTable
-from controller.settlement.money import Ratio
+from controller.settlement.paytable import Ratio
 
 
 class Thrown(NamedTuple):

@@ -9,8 +9,7 @@ from controller.games.craps.wagers.decisions import CRAPS, ROLLS, Decisions, End
 from controller.games.craps.wagers.dice import SharpShooterEndings
 from controller.games.craps.wagers.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
 from controller.settlement.edges import Chance, Edge, Finding, Report, decimal, of_breakage, of_edges
-from controller.settlement.money import Ratio
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Pays, Ratio
 
 DOLLAR_CENTS = 100
 """The chip that uneven pay is looked for with where a table has no minimum."""

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from controller.games.high_roller.wagers.book import HighRollerBook
-from controller.games.high_roller.wagers.edges import report
-from controller.games.high_roller.wagers.paytable import HighRollerPayTable
+from controller.games.high_roller.wagers.paytable import HighRollerPayTable, report
 from controller.model.outcomes import (
     BonusPaid,
     GameStarted,

@@ -1,11 +1,17 @@
-"""What a High Roller pay table file holds."""
+"""A High Roller pay table, what the table keeps by it, and what its throws are worth."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from controller.rules.high_roller import rolls
+from controller.rules.high_roller.rolls import Split
+from controller.rules.high_roller.rolls import split as split_money
+from controller.settlement.edges import Chance, Edge, Finding, Report
 from controller.settlement.paytable import Amount, Figure
 
 Cents = Annotated[int, Ge(0), Le(10**6)]
@@ -89,11 +95,110 @@ class HighRollerPayTable:
     settings: HighRollerSettings
 
 
-def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> rolls.Split:
+def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> Split:
     """Part a game's money (H-MONEY-1), in cents."""
-    return rolls.split(
+    return split_money(
         gross,
         bonus_take,
         rake_percent=settings.rake_percent.value,
         rake_above_bonus_cents=settings.rake_above_bonus_cents.value,
     )
+
+
+_SEVEN, _LOWEST = 7, 2
+TOTALS = Counter(one + other for one, other in product(range(1, 7), repeat=2))
+"""How many of the 36 throws give each total."""
+
+
+def stays_in(total: int) -> Fraction:
+    """Return the chance that the elimination throw matches a card of this rank (2 to 12)."""
+    return Fraction(TOTALS[total], 36)
+
+
+def nobody_matches_of(cards: int, decks: int) -> Fraction:
+    """Return the chance that the elimination throw matches none of so many cards, and is thrown again.
+
+    The cards were just dealt from full decks of eleven ranks, unseen.
+    """
+    per_rank, all_cards = 4 * decks, 44 * decks
+    missing = Fraction(1)
+    for dealt in range(cards):
+        missing *= Fraction(all_cards - per_rank - dealt, all_cards - dealt)
+    return missing
+
+
+def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
+    """Return each player's chance to win when they have so many rolls each (H-WIN-1, H-MULTI-1).
+
+    Players tied at the top roll again by one roll each (!H-3), so that each of them has the same chance then.
+    """
+    return tuple(
+        sum((_wins_with(best, rolls, player) for best in TOTALS), Fraction(0)) for player in range(len(rolls))
+    )
+
+
+def _wins_with(best: int, rolls: Sequence[int], player: int) -> Fraction:
+    """Return the chance that this player's best roll is `best` and he wins with it, ties included."""
+    tied_with = [_best_is(best, rolls[player])]
+    for other, count in enumerate(rolls):
+        if other == player:
+            continue
+        level, below = _best_is(best, count), _best_below(best, count)
+        alone = [chance * below for chance in tied_with] + [Fraction(0)]
+        joined = [Fraction(0)] + [chance * level for chance in tied_with]
+        tied_with = [one + more for one, more in zip(alone, joined, strict=True)]
+    return sum((chance / (others + 1) for others, chance in enumerate(tied_with)), Fraction(0))
+
+
+def _best_below(total: int, rolls: int) -> Fraction:
+    return Fraction(sum(count for thrown, count in TOTALS.items() if thrown < total), 36) ** rolls
+
+
+def _best_is(total: int, rolls: int) -> Fraction:
+    return _best_below(total + 1, rolls) - _best_below(total, rolls)
+
+
+def report(table: HighRollerPayTable) -> Report:
+    """Work out what the house and charity keep, the chances of the throws, and look for what stands out.
+
+    The Bonus Pot's share is no edge: it leaves one winner and comes back to another.
+    """
+    rake = Fraction(table.settings.rake_percent.value, 100)
+    return Report(
+        ruleset=table.name,
+        title=table.title,
+        edges=(Edge(wager="card", edge=rake, printed=table.printed_rake_per_cent),),
+        chances=tuple(_chances(table)),
+        findings=tuple(_small_games(table)),
+    )
+
+
+def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
+    decks = table.settings.decks.value
+    for cards in (2, 10, 30):
+        chance = nobody_matches_of(cards, decks)
+        yield Chance(event=f"nobody matches, {cards} cards of {decks} decks", chance=chance, in_per_cent=True)
+    for rank in (_LOWEST, _SEVEN):
+        yield Chance(event=f"a card of rank {rank} stays in", chance=stays_in(rank), in_per_cent=True)
+    for rolls in (1, 2, 3):
+        yield Chance(
+            event=f"{rolls} matching against 1 wins", chance=wins_roll_off((rolls, 1))[0], in_per_cent=True
+        )
+
+
+def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
+    """Find the games that leave their winner no more than the price of his card (!H-7)."""
+    settings = table.settings
+    price, take = settings.card_cents.value, settings.bonus_take_cents.value
+    cards = 2
+    while split(cards * price, take, settings).prize <= price and cards < settings.cards_per_player.value:
+        cards += 1
+    if cards > 2:
+        least = split(2 * price, take, settings).prize
+        yield Finding(
+            code="small_games",
+            wager="card",
+            rule="!H-7",
+            text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
+            f"than the {price} cents of a card; with 2 cards the prize is {least}",
+        )

@@ -20,7 +20,7 @@ from controller.settlement.book import (
     RefusedLine,
     pending,
 )
-from controller.settlement.money import BreakageLedger, Ratio, payout
+from controller.settlement.paytable import BreakageLedger, Ratio, payout
 from controller.settlement.wire import Cents, Increase, Reduce, Remove, Request
 
 _SINGLE_ZERO = r"^(?:0|[1-9]|[12][0-9]|3[0-6])\Z"

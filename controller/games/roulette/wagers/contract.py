@@ -1,8 +1,7 @@
 """What settlement needs to know of roulette: what outcomes ask of the book."""
 
 from controller.games.roulette.wagers.book import RouletteBook
-from controller.games.roulette.wagers.edges import report
-from controller.games.roulette.wagers.paytable import RoulettePayTable
+from controller.games.roulette.wagers.paytable import RoulettePayTable, report
 from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNoSpin
 from controller.settlement.book import Refusal
 from controller.settlement.wagers import Wagers, decided_by

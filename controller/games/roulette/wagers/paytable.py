@@ -1,10 +1,12 @@
-"""What a roulette pay table file holds."""
+"""A roulette pay table, and its exact house edges: every place on the layout against every pocket."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
-from controller.games.roulette.wagers.layout import RULES, Wheel
+from controller.games.roulette.wagers.layout import RULES, Layout, Spot, Wheel
+from controller.settlement.edges import Edge, Finding, Report, decimal, of_breakage, of_edges
 from controller.settlement.paytable import Figure, Limits, Pays, Switch
 
 Wager = Literal[
@@ -61,3 +63,73 @@ class RoulettePayTable:
         missing = [wager for wager in RULES if wager not in self.pays]
         if missing:
             raise ValueError(f"odds for every wager under `pays`; add {', '.join(missing)}")
+
+
+_WITHOUT_A_ROW: Literal["high"] = "high"
+"""The one wager that the printed pay table leaves out (!R-2)."""
+
+
+def report(table: RoulettePayTable) -> Report:
+    """Work out every wager's edge, and look for what stands out."""
+    settings = table.settings
+    layout = Layout(settings.wheel.value, zero_splits=settings.zero_splits.value)
+    edges = tuple(_edges(table, layout))
+    rules: dict[str, str] = {wager: pays.rule for wager, pays in table.pays.items()}
+    chip_cents, unit_cents = settings.limits_cents.least_cents, settings.pay_unit_cents.value
+    findings = (
+        *_lost_row(table, {row.wager: row.edge for row in edges}),
+        *_no_row(table),
+        *of_edges(edges, rules),
+        *of_breakage(table.pays.items(), chip_cents, unit_cents),
+    )
+    return Report(ruleset=table.name, title=table.title, edges=edges, findings=findings)
+
+
+def usual_odds(covers: int) -> Fraction:
+    """Return what is usually paid to one on so many of 36 numbers: fair without zeros, in whole units."""
+    return Fraction(36 // covers - 1)
+
+
+def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
+    """Return the edge of one place by asking every pocket."""
+    net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
+    return -net / len(pockets)
+
+
+def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
+    """Yield one row a wager, since its places are alike; none where the wheel has no place for it."""
+    for wager, pays in table.pays.items():
+        for edge in {spot_edge(spot, pays.ratio.exact, layout.pockets) for spot in layout.spots(wager)}:
+            yield Edge(wager=wager, edge=edge)
+
+
+def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
+    """Find odds that are the usual list with one row lost and all below it moved up (!R-1)."""
+    odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
+    usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
+    printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
+    whole = list(usual.values())
+    moved = [wager for wager in RULES if odds[wager] != usual[wager]]
+    lost = next((row for row in range(len(whole)) if whole[:row] + whole[row + 1 :] == printed), None)
+    if moved and lost is not None:
+        kept = ", ".join(
+            f"{decimal(edges[wager] * 100, 2)} per cent of {wager}" for wager in moved if wager in edges
+        )
+        yield Finding(
+            code="looks_misprinted",
+            wager=", ".join(moved),
+            rule="!R-1",
+            text=f"the usual odds with the row {whole[lost]} to 1 lost and all below it moved up: the house "
+            f"keeps {kept}; the usual odds are those of roulette-conventional",
+        )
+
+
+def _no_row(table: RoulettePayTable) -> Iterator[Finding]:
+    """Find the wager that the document offers without odds (!R-2)."""
+    pays = table.pays[_WITHOUT_A_ROW]
+    yield Finding(
+        code="no_printed_odds",
+        wager=_WITHOUT_A_ROW,
+        rule=pays.rule,
+        text=f"19 to 36 is a wager without a row in the printed pay table; paid {pays.ratio} like 1 to 18",
+    )

@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from controller.games.three_card.wagers.hands import Card, card
-from controller.games.three_card.wagers.paytable import LimitedWager, ThreeCardPayTable
+from controller.games.three_card.wagers.paytable import Card, LimitedWager, ThreeCardPayTable, card
 from controller.games.three_card.wagers.showdown import EqualHands, Showdown, Stake
 from controller.settlement.book import BOOK_ID, Bonus, Book, Line, Refusal, pending
-from controller.settlement.money import BreakageLedger
+from controller.settlement.paytable import BreakageLedger
 from controller.settlement.wire import Cents, Increase, Reduce, Remove, Request
 
 Seat = str | int

@@ -10,7 +10,7 @@ from itertools import combinations, combinations_with_replacement
 from math import comb, prod
 from typing import NamedTuple, TypeVar
 
-from controller.games.three_card.wagers.hands import (
+from controller.games.three_card.wagers.paytable import (
     RANKS,
     SUITS,
     Card,
@@ -18,13 +18,13 @@ from controller.games.three_card.wagers.hands import (
     Row,
     SideRow,
     Strength,
+    ThreeCardPayTable,
     deck,
     row,
     strength,
     suited_row,
     unsuited_row,
 )
-from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.games.three_card.wagers.showdown import EqualHands
 from controller.settlement.edges import Chance, Edge, Finding, Report, of_breakage, of_edges
 from controller.settlement.paytable import Pays

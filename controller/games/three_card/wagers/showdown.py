@@ -3,12 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from controller.games.three_card.wagers.hands import Card, Strength, row, side_row, strength
-from controller.games.three_card.wagers.paytable import ThreeCardPayTable
+from controller.games.three_card.wagers.paytable import (
+    Card,
+    Strength,
+    ThreeCardPayTable,
+    row,
+    side_row,
+    strength,
+)
 from controller.rules.cards.hands import meet
 from controller.settlement.book import Bonus, Decided
-from controller.settlement.money import BreakageLedger, payout
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import BreakageLedger, Pays, payout
 
 EqualHands = Literal["push", "dealer_wins"]
 

@@ -7,14 +7,14 @@ from itertools import product
 
 import pytest
 
-from controller.games.high_roller.wagers.edges import (
+from controller.games.high_roller.wagers.paytable import (
     TOTALS,
+    Share,
     nobody_matches_of,
     report,
     stays_in,
     wins_roll_off,
 )
-from controller.games.high_roller.wagers.paytable import Share
 from tests.games.high_roller.wagers.scene import paytable
 
 

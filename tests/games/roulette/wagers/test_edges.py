@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from controller.games.roulette.wagers.edges import report, usual_odds
-from controller.games.roulette.wagers.paytable import WheelKind
+from controller.games.roulette.wagers.paytable import WheelKind, report, usual_odds
 from controller.settlement.paytable import Pays
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable
 

@@ -17,8 +17,17 @@ from controller.games.three_card.wagers.edges import (
     showdowns,
     side_rows,
 )
-from controller.games.three_card.wagers.hands import Card, Row, SideRow, deck, row, side_row, strength
-from controller.games.three_card.wagers.paytable import PrintedChance, ThreeCardPayTable
+from controller.games.three_card.wagers.paytable import (
+    Card,
+    PrintedChance,
+    Row,
+    SideRow,
+    ThreeCardPayTable,
+    deck,
+    row,
+    side_row,
+    strength,
+)
 from controller.settings.paytables import check
 from controller.settings.places import config_file
 from controller.settlement.edges import Report

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from pokerkit import RhodeIslandHoldemLookup, StandardHighHand
 
-from controller.games.three_card.wagers.hands import (
+from controller.games.three_card.wagers.paytable import (
     RANKS,
     SUITS,
     Card,

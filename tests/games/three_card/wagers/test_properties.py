@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pokerkit import RhodeIslandHoldemLookup
 
 from controller.games.three_card.wagers.book import ThreeCardBook
-from controller.games.three_card.wagers.hands import RANKS, SUITS
+from controller.games.three_card.wagers.paytable import RANKS, SUITS
 from controller.settlement.run import settle
 from tests.games.three_card.wagers.scene import paytable
 from tests.settlement.absurd import ends, keep, outlives
