@@ -12,7 +12,7 @@ import msgspec
 from controller.journal.chain import Row
 from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
-from controller.journal.reading import check_contents
+from controller.journal.reading import Outbox, check_contents, outcome_at, row_of
 from controller.model.outcomes import Awaited
 from controller.model.tables import PublishSettings
 from controller.publish.events import (
@@ -30,7 +30,6 @@ from controller.publish.events import (
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.outbox import Outbox, outcome_at, row_of
 from controller.publish.players import LOOK_BACK, TableBoard, board_bytes, follow, showing
 from controller.publish.sink import Acknowledged, Chance, Newest, Patience, Ready, Report, Sink, Window
 from controller.publish.wire import Signer

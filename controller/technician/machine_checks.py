@@ -18,7 +18,8 @@ from time import perf_counter
 from typing import Literal, NamedTuple
 
 from controller.app.release import ReleaseFault, place_of, trusted_keys, verify
-from controller.evidence.folder import MB, PICTURES_FOLDER, Folder
+from controller.evidence.folder import FOLDER as PICTURES_FOLDER
+from controller.evidence.folder import MB, Folder
 from controller.people.places import (
     FOLDER,
     KEY_FILE,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from controller.games.high_roller.wagers.contract import SHARED_FIGURES
+from controller.games.high_roller.wagers.book import SHARED_FIGURES
 from controller.model.outcomes import (
     GameStarted,
     GameVoid,

@@ -36,7 +36,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
 
 
 def _wagers() -> Wagers:
-    from controller.games.craps.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.craps.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
 
     return WAGERS
 

@@ -52,7 +52,7 @@ def _bets_stay_closed(state: State) -> bool:
 
 
 def _wagers() -> Wagers:
-    from controller.games.high_roller.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.high_roller.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
 
     return WAGERS
 

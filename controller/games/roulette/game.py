@@ -30,7 +30,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
 
 
 def _wagers() -> Wagers:
-    from controller.games.roulette.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.roulette.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
 
     return WAGERS
 

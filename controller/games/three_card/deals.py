@@ -30,8 +30,6 @@ from controller.rules.cards.deal import (
     opens_shoe,
     position_of,
 )
-    position_of,
-)
 
 PLAYER_ROLES = frozenset({"player", "guest"})
 """Who may not take back a play or a fold."""

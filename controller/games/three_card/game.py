@@ -31,7 +31,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
 
 
 def _wagers() -> Wagers:
-    from controller.games.three_card.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.three_card.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
 
     return WAGERS
 

@@ -1,4 +1,4 @@
-"""Roulette as the settlement engine plays it: the wager book, its gates, and what a spin decides."""
+"""Roulette as settlement plays it: the wager book, its gates, what a spin decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from controller.games.roulette.wagers.layout import RULES, Layout, NoSuchSpot, Spot, colour
-from controller.games.roulette.wagers.paytable import RoulettePayTable
+from controller.games.roulette.wagers.paytable import RoulettePayTable, report
+from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNoSpin
 from controller.settlement.book import (
     BOOK_AMOUNT,
     BOOK_ID,
@@ -21,7 +22,8 @@ from controller.settlement.book import (
     pending,
 )
 from controller.settlement.paytable import BreakageLedger, Ratio, payout
-from controller.settlement.wire import Cents, Increase, Reduce, Remove, Request
+from controller.settlement.wagers import Wagers, decided_by
+from controller.settlement.wire import Asked, Cents, Increase, Reduce, Remove, Request, because
 
 _SINGLE_ZERO = r"^(?:0|[1-9]|[12][0-9]|3[0-6])\Z"
 _DOUBLE_ZERO = r"^(?:00?|[1-9]|[12][0-9]|3[0-6])\Z"
@@ -232,3 +234,29 @@ class RouletteBook(Book):
         self._breakage.keep(won)
         reason = f"{RULES[wager]}: {result}; {self._paid_by[wager]}"
         return Decided(id_, wager, "win", stake, won.paid_cents, stake + won.paid_cents, reason)
+
+
+def asked_by(outcome: Outcome) -> list[Asked]:
+    """Return what an outcome asks of the book, in order."""
+    match outcome.data:
+        case SpinCalled(number=number) | SpinCorrected(number=str() as number):
+            return [{"do": "spin", "number": number}]
+        case SpinNoSpin(reasons=reasons) | SpinCorrected(reasons=reasons):
+            return [{"do": "no_spin", "reason": because(reasons)}]
+        case _ if outcome.type == "bets.closed":
+            return [{"do": "close"}]
+        case _ if outcome.type == "bets.opened":
+            # After a spin they are open again already; a dealer's own opening has no line but this one.
+            return [{"do": "no_spin", "reason": "bets opened"}]
+        case _:
+            return []
+
+
+WAGERS = Wagers(
+    pay_table=RoulettePayTable,
+    open=lambda _, load: RouletteBook(load(RoulettePayTable)),
+    report=lambda _, load: report(load(RoulettePayTable)),
+    asked_by=asked_by,
+    closed=Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),
+    settled_at=decided_by("spin"),
+)
