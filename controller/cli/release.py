@@ -13,8 +13,7 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.cli.whole_file import whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_file
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
