@@ -18,7 +18,7 @@ OWN_WORDS = {
     "games": "the rooms themselves",
     "console": "screens know the controller through its socket alone, and have keys and words of their own",
 }
-CALLS = {("cli/calls.py", "craps")}
+CALLS = {("cli/words.py", "craps")}
 """Words of the dealers' that are no game's name here: 2, 3 or 12 is called craps."""
 
 
