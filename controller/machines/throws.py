@@ -4,6 +4,7 @@ Shared by every game that throws dice. What a throw is worth is the judge's matt
 when to ask it is decided here.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from controller.machines.agenda import Agenda
@@ -29,7 +30,7 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
 from controller.rules.dice.in_motion import Motion, motion_of
-from controller.rules.dice.judge import judge_on
+from controller.rules.dice.judge import judge_and_learn
 from controller.rules.dice.scene import THROWN_MM_PER_S
 
 Dice = tuple[int, int]
@@ -72,8 +73,9 @@ class Throws:
         *,
         calls: Calls,
         last: int = 0,
+        learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin after throw number `last`."""
+        """Begin after throw number `last`, with what was learned of the table's walls till then."""
         self._game = game
         self._rules = rules
         self._table = table
@@ -82,6 +84,9 @@ class Throws:
         self._readings: list[Reading] = []
         self._late: list[AnyReading] = []
         self._basis = Basis(decided_at_us=0)
+        self._known: Mapping[str, float] = learned or {}
+        self.learned: Mapping[str, float] = self._known
+        """What is known of the walls, the present throw included once it is judged."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._turned_away_us = -OTHER_DIE_US - 1
@@ -148,6 +153,7 @@ class Throws:
 
     def _begin(self, first: list[Reading], t: int) -> None:
         self.attempts.begin(t)
+        self._known = self.learned
         self._late.clear()
         self._readings = [*self._health.down.values(), *first]
         self._down.clear()
@@ -241,9 +247,11 @@ class Throws:
             called=called,
             warnings=self._game.warnings,
             sources=dict(self._health.sources),
+            learned=self._known,
             late=tuple(self._late),
         )
-        return judge_on(self._readings, self._table, self._rules, basis)
+        verdict, self.learned = judge_and_learn(self._readings, self._table, self._rules, basis)
+        return verdict
 
     @property
     def motion(self) -> Motion:

@@ -94,6 +94,8 @@ class SensorErrors:
     """A second impact of the same sensor within this time may be the first one's ringing."""
     frame_ms: Positive = 11.1
     """Time between camera frames."""
+    hit_counts_per_m_s: Positive = 300.0
+    """Peak of an impact for each metre a second that it turns a die by, until the table's hits tell it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

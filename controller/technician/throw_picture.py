@@ -96,7 +96,9 @@ class ThrowSeen:
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     """Return what the judge of this throw had before it."""
     basis = judged.basis
-    scene = sort_out(judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us)
+    scene = sort_out(
+        judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
+    )
     # While a die still flies when a person calls No Roll, the judge says nothing of walls.
     whole = all(die.ended and die.seen for die in scene.dice)
     met = meet_walls(scene, rules) if basis.called is None or whole else _unmet(scene)

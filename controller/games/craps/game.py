@@ -32,6 +32,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
         line_bet=state.line_bet,
+        learned=state.learned,
     )
 
 

@@ -165,11 +165,12 @@ class Craps(PlaysThrows):
         last_roll: int = 0,
         betting_round: int = 1,
         line_bet: tuple[Seat, bool] | None = None,
+        learned: Mapping[str, float] | None = None,
     ) -> None:
         """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
 
         `standing_call` is the last roll where it can still be corrected, `line_bet` what the settlement
-        engine said last of a shooter's line bet.
+        engine said last of a shooter's line bet, `learned` what earlier throws taught of the walls.
         """
         self._line_bet = line_bet
         self._late = LateWagers()
@@ -183,7 +184,9 @@ class Craps(PlaysThrows):
         self._line_bet_shown = "missing" if self._lacks_line_bet else "off"
         self._bets_open = True
         self._round = betting_round
-        self.throws = Throws(self, throw_rules, table, agenda, health, calls=calls, last=last_roll)
+        self.throws = Throws(
+            self, throw_rules, table, agenda, health, calls=calls, last=last_roll, learned=learned
+        )
         if standing_call is not None:
             before = read_memory(standing_call.craps, as_craps_state)
             if before is not None:
@@ -213,6 +216,7 @@ class Craps(PlaysThrows):
             "run_out": state.phase == "run_out",
             "call": call,
             "line_bet": self._line_bet,
+            "learned": self.throws.learned,
         }
 
     def next_numbers(self) -> dict[str, int]:

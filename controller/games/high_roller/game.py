@@ -34,6 +34,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
         standing_call=state.call,
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
+        learned=state.learned,
     )
 
 

@@ -66,10 +66,12 @@ class HighRoller(PlaysThrows):
         standing_call: StandingCall | None = None,
         last_roll: int = 0,
         betting_round: int = 1,
+        learned: Mapping[str, float] | None = None,
     ) -> None:
         """Begin in `state`, after roll number `last_roll`.
 
-        `standing_call` is the last roll where it can still be corrected.
+        `standing_call` is the last roll where it can still be corrected, `learned` what earlier throws taught
+        of the walls.
         """
         self._rules = rules
         self._agenda = agenda
@@ -79,7 +81,9 @@ class HighRoller(PlaysThrows):
         self._round = betting_round
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
-        self.throws = Throws(self, throw_rules, table, agenda, health, calls=calls, last=last_roll)
+        self.throws = Throws(
+            self, throw_rules, table, agenda, health, calls=calls, last=last_roll, learned=learned
+        )
         if standing_call is not None:
             before = read_memory(standing_call.high_roller, as_high_roller_state)
             if before is not None:
@@ -92,7 +96,7 @@ class HighRoller(PlaysThrows):
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=written(before))
-        return {"high_roller": written(self._state), "call": call}
+        return {"high_roller": written(self._state), "call": call, "learned": self.throws.learned}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the numbers of the next roll and of the present round of buying."""

@@ -67,19 +67,10 @@ SOFT_SHARE = 0.25
 """The same, of middling friction and places, for a die so near that most ways to fly would have touched."""
 SOFT_SPREAD = 0.28
 """The spread of loudness (its logarithm) beyond those shares: two places, each from three quarters to 1.3,
-and how much of what turned the loudest one was in its hardest blow."""
-THUMP_PEAK = 0.4
-"""Beyond those shares a landing is no louder than this share of the throw's loudest sound: felt passes a
-sixteenth, and no die lands six times as hard as one strikes a wall. A die further off than the mean reach has
-another limit beside it, THUMP_M_PER_S."""
-THUMP_M_PER_S = 1.8
-"""A landing further off than the mean reach is no louder than a die that strikes the wall at this speed,
-scaled from any hit of the throw: a landing that leaves felt at three of its five metres a second gives it
-eight, felt beside the wall passes a fifteenth, places vary by 1.7, and half of what turned the other may be
-of blows but its loudest."""
-THUMP_MOST = 0.9
-"""Nor is it louder than this share of the blow that it is compared with: two sounds at the top of a sensor's
-range are both hits."""
+and how much of what turned a die was in its hardest blow."""
+LANDING_M_PER_S = 1.0
+"""A landing is no louder than a die that a wall turns by this: felt passes a twelfth beside it, one that
+leaves felt at three of its five metres a second gives it eight, and places vary by 1.3."""
 SOFT_ERRORS = 2.0
 """Between the two shares lie so many errors of a track point: so well is it known which of them holds."""
 UNHEARD = 4.0

@@ -4,12 +4,15 @@ C34-INV-2ii and !34-11 (an end, the far one by setting), CV1-SHOOT-3/4 and !V1-2
 warnings), H-LEGAL-1 (any wall).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from controller.model.rulesets import ThrowRules
+from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.findings import Findings
+from controller.rules.dice.loudness import SureHit
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.stories import Account, End, account_of, rings
@@ -34,6 +37,8 @@ class WallWord:
 
     warning: bool = False
     hit: tuple[str, ...] = ()
+    sure: tuple[SureHit, ...] = ()
+    """The hits that are certain and tell how loud their wall is."""
 
 
 def far_end(scene: Scene) -> str | None:
@@ -97,7 +102,8 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
         # Both ends are the far one until it is known: neither a hit nor a miss of one says anything.
         found.ask("missing_reading", "which end is the far one was not seen: no hand, no way that tells it")
         return WallWord()
-    return _Words(scene, rules, found, met).weigh(warnings)
+    word = _Words(scene, rules, found, met).weigh(warnings)
+    return replace(word, sure=tuple(_sure_hits(scene, met)))
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
@@ -124,6 +130,27 @@ def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
     """Return the impacts of a contact that are not an earlier one's ringing."""
     own = sorted(made & contact.heard.keys())
     return [i for i in own if not any(rings(scene, first, i) for first in own if first < i)]
+
+
+def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
+    """Return the hits that each die made alone and for certain, by a turn that is well known.
+
+    A turn that no landing gives is one, however soft it sounds: so a sensor that grew dull is learned anew.
+    """
+    account = met.account
+    if account is None or any(path.jumps for path in met.paths):
+        return
+    best = min(account.own.values())
+    for label, contacts in enumerate(account.contacts):
+        certain = all(end[label] for end in account.ends | account.own_ends)
+        made = best.made[label] - best.made[1 - label]
+        others = {i for contact in account.contacts[1 - label] for i in contact.heard}
+        for contact in contacts:
+            least = bands.CAUSELESS_M_PER_S if certain else bands.LANDED_M_PER_S
+            own = _sounds(scene, contact, made if certain else frozenset(contact.heard.keys() - others))
+            known = contact.misfit <= bands.STANDS and not contact.hidden
+            if len(own) == 1 and known and contact.least_change >= least:
+                yield SureHit(contact.wall, scene.impacts[own[0]].peak, contact.change)
 
 
 def _open(contact: Contact) -> bool:

@@ -1,6 +1,7 @@
 """The throw judge: every rule runs, every cause is listed, and what is not certain goes to a person."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
@@ -12,13 +13,20 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WallWord, judge_hits
 from controller.rules.dice.release import judge_release
 from controller.rules.dice.resting import judge_rests
-from controller.rules.dice.scene import Scene, sort_out
+from controller.rules.dice.scene import NOTHING, Scene, sort_out
 from controller.rules.dice.solid import judge_solid
 from controller.rules.dice.unwatched import judge_unwatched
 from controller.rules.dice.wording import no_roll_line, review_line, roll_line
 from controller.rules.doubt import judge_with_late
 
 NO_SOURCES: Mapping[str, Collection[str]] = {}
+
+
+class Learned(NamedTuple):
+    """A verdict, and what is known of the table's walls after it."""
+
+    verdict: ThrowVerdict
+    figures: dict[str, float]
 
 
 def judge_throw(
@@ -30,15 +38,48 @@ def judge_throw(
     warnings: int = 0,
     sources: Mapping[str, Collection[str]] = NO_SOURCES,
     called: Reason | None = None,
+    learned: Mapping[str, float] = NOTHING,
 ) -> ThrowVerdict:
     """Judge one throw from its readings up to the moment of decision.
 
     `warnings` counts those the shooter had before. `sources` tells for each device which kinds it is known to
     send (`wall_impact:left` for a wall sensor); devices also show themselves by the readings in hand. With
     `called`, a person's call, the verdict is a No Roll for that cause and for those already proven beside it:
-    while a die still moves nothing is said of walls, and only a die at rest of how it lies.
+    while a die still moves nothing is said of walls, and only a die at rest of how it lies. `learned` is what
+    earlier throws taught of the walls (`Learned.figures`).
     """
-    scene = sort_out(readings, table, rules.sensors, sources, decided_at_us)
+    basis = Basis(
+        decided_at_us=decided_at_us,
+        warnings=warnings,
+        sources={dev: tuple(kinds) for dev, kinds in sources.items()},
+        called=called,
+        learned=learned,
+    )
+    return _judge(readings, table, rules, basis).verdict
+
+
+def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
+    """Judge one throw as of its basis, without and with the readings of it that came too late."""
+    return judge_and_learn(readings, table, rules, basis).verdict
+
+
+def judge_and_learn(
+    readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis
+) -> Learned:
+    """Judge one throw as of its basis, and learn from it; what came too late teaches nothing."""
+    figures: list[dict[str, float]] = []
+
+    def judge(seen: Sequence[Reading]) -> ThrowVerdict:
+        verdict, learned = _judge(seen, table, rules, basis)
+        figures.append(learned)
+        return verdict
+
+    return Learned(judge_with_late(judge, readings, basis, rules.causes), figures[0])
+
+
+def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> Learned:
+    called, decided_at_us = basis.called, basis.decided_at_us
+    scene = sort_out(readings, table, rules.sensors, basis.sources, decided_at_us, learned=basis.learned)
     found = Findings(rules.causes)
     timed_out = decided_at_us - scene.start_us >= rules.settle_timeout_s * 1_000_000
     judge_release(scene, rules, found, over=called is None or timed_out)
@@ -49,28 +90,12 @@ def judge_throw(
     at_rest = all(die.ended or not die.seen for die in scene.dice)
     word = WallWord()
     if called is None or (at_rest and all(die.seen for die in scene.dice)):
-        word = judge_hits(scene, rules, found, warnings=warnings)
+        word = judge_hits(scene, rules, found, warnings=basis.warnings)
     _judge_absurd(scene, found)
     if called is not None:
         found.void.insert(0, called)
-    return _verdict(found, faces, word)
-
-
-def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
-    """Judge one throw as of its basis, without and with the readings of it that came too late."""
-
-    def judge(seen: Sequence[Reading]) -> ThrowVerdict:
-        return judge_throw(
-            seen,
-            table,
-            rules,
-            decided_at_us=basis.decided_at_us,
-            warnings=basis.warnings,
-            sources=basis.sources,
-            called=basis.called,
-        )
-
-    return judge_with_late(judge, readings, basis, rules.causes)
+    learned = scene.loudness.after(word.sure)
+    return Learned(_verdict(found, faces, word), learned.figures())
 
 
 def _judge_absurd(scene: Scene, found: Findings) -> None:

@@ -19,6 +19,7 @@ from controller.model.readings import (
     WallImpact,
 )
 from controller.model.rulesets import SensorErrors
+from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
 """A track without a point for longer than this many frames was hidden; a single lost frame is not."""
@@ -30,6 +31,8 @@ THROWN_MM_PER_S = 1000.0
 """A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
 FIRST_POINTS = 5
 """Over so many points a die's speed is its own, whatever the noise."""
+NOTHING: Mapping[str, float] = {}
+"""What was learned of a table before its first throw."""
 
 
 @dataclass(slots=True)
@@ -98,6 +101,8 @@ class Scene:
     errors: SensorErrors
     sources: Mapping[str, Collection[str]]
     start_us: int
+    loudness: Loudness = field(default_factory=Loudness)
+    """How loud hits of this table were before this throw."""
     dice: tuple[DieSeen, DieSeen] = field(default_factory=lambda: (DieSeen(1), DieSeen(2)))
     impacts: list[WallImpact] = field(default_factory=list)
     devices: list[DeviceDown | DeviceUp | DeviceFault] = field(default_factory=list)
@@ -163,9 +168,11 @@ def sort_out(
     errors: SensorErrors,
     sources: Mapping[str, Collection[str]],
     decided_at_us: int,
+    *,
+    learned: Mapping[str, float] = NOTHING,
 ) -> Scene:
     """Sort a throw's readings up to the moment of decision by what they tell of, each kind in time order."""
-    scene = Scene(table, errors, sources, _start(readings))
+    scene = Scene(table, errors, sources, _start(readings), Loudness.from_figures(learned))
     one, two = scene.dice
     tracks = (one.track, two.track)
     least_x, most_x = -SENSIBLE_TABLES * table.length_mm, (1 + SENSIBLE_TABLES) * table.length_mm

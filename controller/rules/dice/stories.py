@@ -235,34 +235,18 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     return best
 
 
-class _Sound(NamedTuple):
-    """How loud an impact is for its turn, and how sure it is that most ways to fly would not have touched."""
-
-    loud: float
-    far: float
-
-
 def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> dict[int, float]:
-    """Return what it costs that a landing made an impact, where that is soft beside the throw's loudest."""
-    sounds: dict[int, _Sound] = {}
-    as_any = 0.0
+    """Return what it costs that a landing made an impact, where that is soft beside its wall's hits."""
+    soft: dict[int, float] = {}
     for i, matches in by_impact.items():
         turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
-        if turned.change > 0.0 and not _may_ring(scene, i):
-            peak = scene.impacts[i].peak
-            loud = peak / max(turned.change, bands.CAUSELESS_M_PER_S)
-            sounds[i] = _Sound(loud, _far(scene, turned))
-            as_any = max(as_any, peak * min(bands.THUMP_M_PER_S / turned.change, bands.THUMP_MOST))
-    loudest = max((sound.loud for sound in sounds.values()), default=0.0)
-    share = bands.THUMP_PEAK * max((impact.peak for impact in scene.impacts), default=0.0)
-    soft: dict[int, float] = {}
-    for i, sound in sounds.items():
-        price = _thump_price(sound, loudest)
-        # The share does where most ways to fly would have touched.
-        most = share + sound.far * sound.far * max(as_any - share, 0.0)
-        beyond = price < bands.KNOCK and scene.impacts[i].peak < most
-        landed = any(_may_have_landed(contacts, match) for match in by_impact[i])
-        if beyond or (price <= bands.THUMPS and (landed or scene.impacts[i].peak < most)):
+        hits = scene.loudness.at(scene.impacts[i].wall, scene.errors.hit_counts_per_m_s)
+        peak = scene.impacts[i].peak
+        if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or _may_ring(scene, i):
+            continue
+        price = _thump_price(scene, turned, peak / hits)
+        landed = price < bands.KNOCK and any(_may_have_landed(contacts, match) for match in matches)
+        if landed or price <= bands.THUMPS:
             soft[i] = price
     return soft
 
@@ -272,12 +256,13 @@ def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
     return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
 
 
-def _thump_price(sound: _Sound, loudest: float) -> float:
-    """Return the price of a landing's having made a sound, where most are at most so loud."""
-    share = bands.SOFT_SHARE + sound.far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
-    as_loud = share * loudest
-    louder = log(sound.loud / as_loud) / bands.SOFT_SPREAD if sound.loud > as_loud > 0.0 else 0.0
-    return bands.THUMPS + louder * louder if as_loud > 0.0 else inf
+def _thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
+    """Return the price of a landing's having turned a die and sounded as loud as a hit at this speed."""
+    far = _far(scene, turned)
+    share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
+    softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
+    louder = log(as_of_m_per_s / softer) / bands.SOFT_SPREAD if as_of_m_per_s > softer else 0.0
+    return bands.THUMPS + louder * louder
 
 
 def _far(scene: Scene, turned: Contact) -> float:
