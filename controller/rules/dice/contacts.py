@@ -286,7 +286,7 @@ def _join(first: Contact, later: Contact) -> None:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
         first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
-        first.sd, first.reach = later.sd, later.reach
+        first.sd, first.reach, first.touch = later.sd, later.reach, later.touch
     first.heard = heard
 
 
