@@ -16,8 +16,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from drivers.sim.bodies import bank
-from drivers.sim.bodies.flights import Flight, Thump, Track
+from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpack
 from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_FADES_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
@@ -160,11 +159,11 @@ def main() -> int:
     flights: list[Flight] = []
     for name in arguments.flights:
         if name == "shipped":
-            flights += [flight for kept in bank.shipped().values() for flight in kept]
+            flights += [flight for kept in shipped().values() for flight in kept]
         else:
-            flights += bank.unpack(Path(name).read_bytes())
+            flights += unpack(Path(name).read_bytes())
     made = list(islice(put_together(flights, arguments.seed), arguments.throws))
-    Path(arguments.save).write_bytes(bank.pack(made))
+    Path(arguments.save).write_bytes(pack(made))
     sys.stdout.write(f"{len(made)} throws\n")
     return 0
 
