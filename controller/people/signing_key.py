@@ -26,6 +26,7 @@ from controller.people.tokens import KEY_BYTES
 
 LABEL = b"console key of the table controller\n"
 """The first line of the key's file, by which commands on keys know it."""
+_FOR_ALL = 0o644
 _OLD_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
 """A key of an earlier release: hexadecimal digits alone."""
 
@@ -85,8 +86,16 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if last is not None and last.new != public:
         key = _taken_over(file, last, public)
         public = _public(key)
-    write_private(folder / PUBLIC_FILE, public.encode(), mode=0o644)
+    if not _is_published(folder / PUBLIC_FILE, public):  # a full disk keeps nobody out
+        write_private(folder / PUBLIC_FILE, public.encode(), mode=_FOR_ALL)
     return key
+
+
+def _is_published(file: Path, public: str) -> bool:
+    try:
+        return file.read_bytes() == public.encode() and stat.S_IMODE(file.stat().st_mode) == _FOR_ALL
+    except OSError:
+        return False
 
 
 def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:

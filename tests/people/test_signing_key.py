@@ -1,5 +1,6 @@
 """The key of the sign-in process: closed to others, named where it is none, changed by commands at once."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,20 @@ def test_a_key_of_an_earlier_release_is_the_same_key_and_known_to_the_commands(t
     assert believed(tmp_path, issue(held.key, CLAIMS))
     assert held.key.private_bytes_raw() == old.private_bytes_raw()
     assert keys.shown("console", tmp_path / KEY_FILE) == old.public_key().public_bytes_raw().hex()
+
+
+def test_a_start_on_a_full_disk_signs_people_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is locked then, and who unlocks it must sign in."""
+    SigningKey(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("controller.people.signing_key.write_private", full)
+    assert believed(tmp_path, issue(SigningKey(tmp_path).key, CLAIMS))
+    (tmp_path / PUBLIC_FILE).unlink()
+    with pytest.raises(OSError, match="No space left"):
+        SigningKey(tmp_path)
 
 
 def test_a_rotated_key_signs_at_once_and_a_token_of_the_key_before_is_refused(tmp_path: Path) -> None:
