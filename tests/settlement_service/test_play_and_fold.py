@@ -151,6 +151,17 @@ def test_T_DEAL_4_the_table_is_told_where_play_lies_and_in_which_round(
     assert told[2:] == []
 
 
+def test_T_DEAL_4_play_that_lies_is_told_again_in_the_next_round_of_bets(
+    house: House, table: SealedTable, cards_out: CardTable
+) -> None:
+    """The dealer takes bets again before a card is out: what lies there lies there still."""
+    told: list[PlayAt] = []
+    assert refused(house, table, "ann", "3") == ""
+    house.engine.played = lambda _table, play, _at: told.append(play)
+    house.takes(table.tell("bets.opened", Bets(round=2, cause="dealer")))
+    assert told == [PlayAt(2, ("3",))]
+
+
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
     """Ask with the player's own token; give the rule that refuses it, or nothing."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)

@@ -243,7 +243,7 @@ class ThreeCard(PlaysAttempts):
             self._without_pair_plus = tuple(map(str, entered.seats or ()))
         elif entered.name == "play_asked" and self.awaits_play:
             self.deals.play_asked(entered)
-        elif entered.name == "played" and entered.what == str(self._round) and not self._bets_open:
+        elif entered.name == "played" and entered.what == str(self._round):
             self.deals.played(entered)
 
     def allowed(self, t: int) -> Iterator[str]:
@@ -432,8 +432,6 @@ class ThreeCard(PlaysAttempts):
     # --- the bets ---
 
     def _close_bets(self, t: int, cause: str) -> None:
-        if self._bets_open:
-            self.deals.forget_play()
         self._bets_open = False
         self._closed_us = t
         self._agenda.light(t, "no_more_bets", "on")
@@ -453,6 +451,7 @@ class ThreeCard(PlaysAttempts):
         self._bets_open = True
         self._opened_us = t
         self._round += 1
+        self.deals.forget_play()
         self._agenda.light(t, "no_more_bets", "off")
         self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
