@@ -293,8 +293,20 @@ class Session:
         begun = self._game.turned_away_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
-            self._turn_away(reading, why_not)
+            self._turn_away(reading, why_not, self._maybe_called() if self._plays else "")
         return begun
+
+    def _maybe_called(self) -> str:
+        """Return what a person does where the attempt that is told of now has been called meanwhile.
+
+        What was told stays as it is: only a person changes it, until it is settled.
+        """
+        call = self.state().call
+        if call is None or call.value is None:
+            return ""
+        rules = self._setup.ruleset
+        word = "roll" if rules.throw else "spin" if rules.spin else "deal"
+        return f"; if {word} {call.number} is this one, declare it void before it is settled"
 
     def _step_back(self, step: Step) -> None:
         """Go on after a clock that was set back: what is under way has times that don't fit together."""
@@ -370,11 +382,11 @@ class Session:
             self._game.turned_away(reading)
         return begun
 
-    def _turn_away(self, reading: AnyReading, cause: str) -> None:
+    def _turn_away(self, reading: AnyReading, cause: str, then: str = "") -> None:
         if reading.t < self._turned_away_until:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US
-        says = "an attempt was made while the table does not play; it does not count"
+        says = f"an attempt was made while the table does not play; it does not count{then}"
         self._agenda.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 
     def _enter(self, entered: Input) -> None:

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon, SpinCalled, SpinReview
+from controller.model.outcomes import (
+    Bets,
+    DealCalled,
+    DealReview,
+    GameWon,
+    Happening,
+    SpinCalled,
+    SpinReview,
+)
 from controller.model.readings import BallBeam, Card, DeviceDown, DeviceUp, DieReleased, Reading
 from tests.engine.play import Played
 from tests.games.high_roller.night import FACES, Night, two_players
@@ -234,6 +242,20 @@ def test_R_SPIN_1_where_its_later_pulses_have_begun_a_spin_meanwhile_a_person_ru
     assert played.told("spin") == ["spin.review"]
     (review,) = played.data(SpinReview)
     assert "was cut before the table played" in review.reasons[0].seen
+
+
+@pytest.mark.parametrize(("plays_at", "late_ms"), [(1, 60_000), (3, 40_000), (8, 60_000)])
+def test_R_SPIN_1_where_they_have_been_called_meanwhile_a_person_is_told_what_to_do(
+    plays_at: int, late_ms: int
+) -> None:
+    """What was told stays as it is until a person changes it: the call must not seem to be refused."""
+    played = sent_off("lock", plays_at=plays_at, late_ms=late_ms)
+    assert played.told("spin") == ["spin.called"]
+    (refused,) = (told for told in played.data(Happening) if told.cause == "table_locked")
+    assert refused.says == (
+        "an attempt was made while the table does not play; it does not count; if spin 1 is this one, declare"
+        " it void before it is settled"
+    )
 
 
 @pytest.mark.parametrize("late_ms", [0, 700])
