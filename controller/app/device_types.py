@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware
 from controller.model.tables import Claim, Device, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
@@ -178,11 +179,13 @@ def hardware_of(
     station: Callable[[Pairs], Station] | None = None,
     *,
     quiet: bool = False,
+    faults: ActiveFaults | None = None,
 ) -> Hardware:
     """Create a table's devices with their links, not started yet.
 
     Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
     `station` is what they stand in, where it is not the usual one; quiet devices show and sound nothing.
+    A device that says what it is not there for is a fault among `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -191,7 +194,13 @@ def hardware_of(
         for name, device in typed.items()
     ]
     joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
-    return Hardware(joined, {name: device.type for name, device in typed.items()}, quiet=quiet)
+    return Hardware(
+        joined,
+        {name: device.type for name, device in typed.items()},
+        quiet=quiet,
+        reads={name: device.reads for name, device in settings.devices.items()},
+        faults=faults,
+    )
 
 
 def _chance() -> float:

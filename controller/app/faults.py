@@ -89,6 +89,13 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the device is up",
         locks=False,
     ),
+    "reading_not_its_own": FaultKind(
+        "a device said what it is not there for; that was ignored",
+        "another program or board in its place, a script with a fault, or a kind that its `reads` lacks",
+        "look at what is connected there; if it is right, add the kind to its `reads` in the table's file",
+        "when the device starts again",
+        locks=False,
+    ),
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",

@@ -1,7 +1,7 @@
 """A table's own devices, in and out: their readings go to the core, lamps and commands go to them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from threading import Event, Lock
 from types import MappingProxyType
@@ -11,7 +11,8 @@ from controller.app.buttons import Buttons
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, log
-from controller.engine.resume import is_of_the_past
+from controller.engine.resume import CONTROLLER, is_of_the_past
+from controller.engine.session import SETTLEMENT
 from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import (
@@ -27,6 +28,7 @@ from controller.model.readings import (
 )
 from drivers.health import TROUBLES, Causes
 
+NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
@@ -97,9 +99,24 @@ class Station(Protocol):
 class Hardware:
     """The devices of one table as a source of readings, and as what shows its lamps."""
 
-    def __init__(self, station: Station, names: Mapping[str, str], *, quiet: bool = False) -> None:
-        """Wrap a station whose devices have these names and types; a quiet one shows and sounds nothing."""
+    def __init__(
+        self,
+        station: Station,
+        names: Mapping[str, str],
+        *,
+        quiet: bool = False,
+        reads: Mapping[str, Collection[str]] = NO_READS,
+        faults: ActiveFaults | None = None,
+    ) -> None:
+        """Wrap a station whose devices have these names and types; a quiet one shows and sounds nothing.
+
+        `reads` are the kinds for which each device of the table's file is there. What another is there for,
+        and a person's word from a device that is there for none, is not believed: a fault among `faults`.
+        """
         self._quiet = quiet
+        self._reads = reads
+        self._known = frozenset(kind for kinds in reads.values() for kind in kinds)
+        self._faults = faults or ActiveFaults()
         self.name = "devices"
         self._station = station
         self._kinds = names
@@ -142,6 +159,12 @@ class Hardware:
         return self._station.stop(timeout_s) if self._on else True
 
     def _hear(self, reading: AnyReading) -> None:
+        if self._reads and not self._is_its_own(reading):
+            found = f"an input by {reading.by}" if isinstance(reading, Input) else f"a {kind_of(reading)}"
+            self._faults.began(Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}")
+            return
+        if isinstance(reading, DeviceUp):
+            self._faults.over("reading_not_its_own", f"not its own {reading.dev}")
         if isinstance(reading, DeviceDown | DeviceUp):
             self._ask(reading.dev, self._bring_all)
         elif isinstance(reading, DeviceFault) and reading.code == UNANSWERED:
@@ -155,6 +178,15 @@ class Hardware:
                 self._before[reading.dev, ""] = reading
             elif isinstance(reading, Switch):
                 self._before[reading.dev, reading.name] = reading
+
+    def _is_its_own(self, reading: AnyReading) -> bool:
+        """Return whether a device is there for what it says: no camera rules, and none speaks for another."""
+        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
+            return True
+        kind, its = kind_of(reading), self._reads.get(reading.dev, ())
+        if isinstance(reading, Input):
+            return kind in its and reading.by not in (SETTLEMENT, CONTROLLER)
+        return kind in its or kind not in self._known
 
     # --- lamps and buzzer ---
 

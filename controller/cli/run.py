@@ -183,7 +183,11 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
             ),
         )
     if any(device.settings is not None for device in settings.devices.values()):
-        return (lambda daemon: hardware_of(settings, daemon.clock.now_us, quiet=options.shadow),)
+        return (
+            lambda daemon: hardware_of(
+                settings, daemon.clock.now_us, quiet=options.shadow, faults=daemon.faults
+            ),
+        )
     return ()
 
 

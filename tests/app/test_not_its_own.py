@@ -1,0 +1,126 @@
+"""A device is believed in what it is there for: no camera rules, and none speaks for another's sensors."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from controller.app.faults import ActiveFaults
+from controller.app.hardware import Hardware, Work
+from controller.app.inlet import Inlet
+from controller.model.readings import (
+    AnyReading,
+    BallOut,
+    Card,
+    DeviceUp,
+    DieAt,
+    DieRest,
+    Input,
+    PocketBall,
+    Switch,
+    WallImpact,
+)
+from tests.app.house import HandClock
+
+READS: Mapping[str, tuple[str, ...]] = {
+    "camera": ("die_at", "die_rest"),
+    "wall": ("wall_impact",),
+    "shoe": ("card", "switch"),
+    "console": ("input", "switch"),
+    "light": (),
+}
+
+
+class Station:
+    """A station without links."""
+
+    turns = 0
+
+    def start(self, hear: Callable[[AnyReading], object]) -> None:
+        """Take the ear."""
+        self.hear = hear
+
+    def stop(self, timeout_s: float) -> bool:
+        """End at once."""
+        return timeout_s > 0
+
+    def ask(self, name: str, work: Work) -> None:
+        """Ask nothing."""
+
+
+class Wired:
+    """The devices of a table, and what comes of their readings."""
+
+    def __init__(self) -> None:
+        self.station, self.faults, self.inlet = Station(), ActiveFaults(), Inlet(HandClock())
+        hardware = Hardware(self.station, {}, reads=READS, faults=self.faults)
+        hardware.start(self.inlet)
+
+    def says(self, reading: AnyReading) -> list[str]:
+        """Let a device say something; give the faults that hold then."""
+        self.station.hear(reading)
+        return [f"{fault.where}: {fault.found}" for fault in self.faults.present]
+
+    @property
+    def waiting(self) -> int:
+        return self.inlet.waiting
+
+
+@pytest.fixture
+def wired() -> Wired:
+    return Wired()
+
+
+def entered(dev: str, name: str = "set_dice", by: str = "boxperson") -> Input:
+    return Input(t=1, dev=dev, name=name, by=by)
+
+
+@pytest.mark.parametrize("name", ["set_dice", "unlock", "no_roll", "played", "test_mode"])
+@pytest.mark.parametrize("dev", ["camera", "wall", "shoe", "light", "stranger"])
+def test_no_sensor_enters_a_person_s_word(name: str, dev: str, wired: Wired) -> None:
+    assert wired.says(entered(dev, name)) == [f"{dev}: an input by boxperson"]
+    assert wired.waiting == 0
+
+
+@pytest.mark.parametrize("by", ["settlement", "controller"])
+def test_no_console_speaks_for_the_settlement_engine_or_the_controller(by: str, wired: Wired) -> None:
+    """Who has which bet, and what the controller itself locks or unlocks, no button says."""
+    assert wired.says(entered("console", "line_bet", by)) == [f"console: an input by {by}"]
+    assert wired.waiting == 0
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        DieRest(t=1, dev="console", die=1, x=1.0, y=1.0, up=6, confidence=1.0),
+        WallImpact(t=1, dev="camera", wall="right", pos_mm=10.0, peak=100),
+        Card(t=1, dev="camera", rank="A", suit="s"),
+        Switch(t=1, dev="camera", name="shoe_lid", open=True),
+        DieAt(t=1, dev="shoe", die=1, x=1.0, y=1.0),
+    ],
+)
+def test_no_device_speaks_for_the_sensors_of_another(reading: AnyReading, wired: Wired) -> None:
+    (found,) = wired.says(reading)
+    assert found.startswith(f"{reading.dev}: a ")
+    assert wired.waiting == 0
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        DieRest(t=1, dev="camera", die=1, x=1.0, y=1.0, up=6, confidence=1.0),
+        BallOut(t=1, dev="camera"),
+        PocketBall(t=1, dev="wall"),
+        Switch(t=1, dev="console", name="key", open=True),
+        entered("console"),
+    ],
+)
+def test_what_a_device_is_there_for_and_what_no_other_is_counts(reading: AnyReading, wired: Wired) -> None:
+    """A camera may tell more than its entry asks of it, where nobody else is there for that."""
+    assert wired.says(reading) == []
+    assert wired.waiting == 1
+
+
+def test_the_fault_is_over_when_the_device_starts_again(wired: Wired) -> None:
+    wired.says(entered("camera"))
+    assert [fault.kind.locks for fault in wired.faults.present] == [False]
+    assert wired.says(DeviceUp(t=2, dev="camera")) == []
