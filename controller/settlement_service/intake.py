@@ -23,6 +23,9 @@ from controller.settlement_service.standing import EnrolledTable
 from controller.settlement_service.steps import CORRECTIONS, RESULTS, HeardAt, Step
 from controller.settlement_service.work import Work
 
+MAX_HELD_BYTES = 4_000_000
+"""Of one table's outcomes that wait for a missing one: a thousand have a third of that. Who has a table's key
+must not take the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Causes of a No Roll or No Spin that are the equipment's and not the players'."""
 
@@ -90,7 +93,9 @@ class Intake:
         waiting = table.early.get(outcome.seq)
         if waiting is not None and waiting[0].chain != delivery.chain:
             return self._conflict(work, table, delivery, outcome, waiting[0].chain)
-        if waiting is None and len(table.early) >= self._policies.hold:
+        held = sum(len(kept.payload) for kept, _ in table.early.values())
+        full = len(table.early) >= self._policies.hold or held + len(delivery.payload) > MAX_HELD_BYTES
+        if waiting is None and full:
             says = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
             return _not_taken(delivery, "hold_full", says)
         table.early[outcome.seq] = delivery, outcome

@@ -69,6 +69,17 @@ def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
     house.store.close()
 
 
+def test_what_waits_takes_little_memory_whatever_a_table_signs(house: House, key: Key) -> None:
+    table = SealedTable("wheel-1", key)
+    house.enrol(table, "roulette")
+    first = table.opens()
+    vast = [table.tell("device.fault", Happening(cause="x", says="y" * 900_000)) for _ in range(6)]
+    answers = house.hears(vast)
+    assert [type(answer) for answer in answers] == [HeldDelivery] * 4 + [RejectedDelivery] * 2
+    house.takes(first)
+    house.takes(vast)
+
+
 def test_a_table_that_is_not_enrolled_is_refused(house: House, key: Key) -> None:
     (answer,) = house.hears(SealedTable("stranger", key).opens())
     assert isinstance(answer, RejectedDelivery)
