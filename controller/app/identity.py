@@ -85,7 +85,8 @@ def write_approved(path: Path, key: Key, approved: Approved) -> None:
     """Keep what was approved; raises OSError where the disk does not take it."""
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
-    with new.open("wb") as file:
+    new.unlink(missing_ok=True)
+    with new.open("xb") as file:  # never through a link: a command on keys writes it as root
         file.write(msgspec.json.encode(msgspec.structs.replace(approved, signature=signature)))
         file.flush()
         os.fsync(file.fileno())

@@ -5,8 +5,10 @@ and in what the engine shows. For every other key it lies beside the file as `.h
 alone, each step signed by the key that it ends.
 """
 
+import errno
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -132,7 +134,7 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
         return
     draft = _public_of(path).with_name(f"{_public_of(path).name}.new")
     draft.unlink(missing_ok=True)
-    with open(draft, "wb", opener=_not_for_others_to_write) as file:
+    with open(draft, "xb", opener=_not_for_others_to_write) as file:
         os.fchmod(file.fileno(), 0o644)
         if os.geteuid() == 0:
             owner = path.parent.stat()
@@ -289,7 +291,7 @@ def _append(path: Path, step: KeyStep, old: Key | None) -> None:
     if old is not None:
         signature = old.sign_history(_encode(step)).hex()
         step = msgspec.structs.replace(step, signature=signature)
-    with open(_history_of(path), "ab", opener=_not_for_others_to_write) as file:
+    with open(_history_of(path), "ab", opener=_no_link) as file:
         file.truncate(len(_whole_lines(path)))
         if os.geteuid() == 0:
             owner = path.parent.stat()
@@ -301,6 +303,21 @@ def _append(path: Path, step: KeyStep, old: Key | None) -> None:
 
 def _not_for_others_to_write(path: str, flags: int) -> int:
     return os.open(path, flags, 0o644)
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file of its own: root may write here in a folder of a service, which could lay a link there."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise KeyFault(f"{path}: found a symbolic link, expected a file; find who laid it there") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise KeyFault(f"{path}: found a link or no file, expected a file with one name; move it away")
+    return descriptor
 
 
 def _signed(step: KeyStep) -> bool:

@@ -5,6 +5,7 @@ A table believes what its settlement engine's key signed. The key is the one tha
 Another is believed where the one before signed it (a rotation).
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -93,7 +94,11 @@ def read_pin(path: Path, key: Verifier) -> bytes | None:
 def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
     """Keep the engine's key; raises OSError where the disk does not take it."""
     new = path.with_suffix(".new")
-    new.write_bytes(sign_message(_encode(_Kept(key=engine_key.hex(), by=by)), PIN, key))
+    new.unlink(missing_ok=True)
+    with new.open("xb") as file:  # never through a link: a command on keys writes it as root
+        file.write(sign_message(_encode(_Kept(key=engine_key.hex(), by=by)), PIN, key))
+        file.flush()
+        os.fsync(file.fileno())
     new.replace(path)
 
 

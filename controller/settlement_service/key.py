@@ -185,7 +185,8 @@ def _names_its_key(path: Path) -> bool:
 def _write_handovers(path: Path, *handovers: _Handover) -> None:
     file = _endorsement_of(path)
     draft = file.with_name(file.name + ".new")
-    with draft.open("w", encoding="ascii") as stream:
+    draft.unlink(missing_ok=True)
+    with draft.open("x", encoding="ascii") as stream:  # never through a link
         stream.writelines(f"{one.signature} {one.before}\n" for one in handovers)
         stream.flush()
         os.fsync(stream.fileno())

@@ -189,6 +189,34 @@ def test_a_revoked_key_put_back_is_rotated_into_no_other(
     assert "which was revoked: ann, sold" in err
 
 
+@pytest.mark.parametrize("link", ["symbolic", "hard"])
+@pytest.mark.parametrize("name", [f"{FILE}.history.jsonl", "a.pub.new", "a.pub", f"{FILE}.new"])
+@pytest.mark.parametrize("does", ["rotate", "revoke", "replace"])
+def test_no_link_that_a_service_lays_in_its_folder_is_written_through(
+    does: str, name: str, link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Root writes there: else the service would have any file of the machine overwritten, or given to it."""
+    folder, other = tmp_path / "service", tmp_path / "other"
+    folder.mkdir()
+    other.write_bytes(b"root's own")
+    other.chmod(0o600)
+    file = folder / FILE
+    assert told(capsys, "make", "console", str(file))[0] == 0
+    if does == "replace":
+        file.unlink()
+    (folder / name).unlink(missing_ok=True)
+    if link == "hard":
+        os.link(other, folder / name)
+    else:
+        (folder / name).symlink_to(other)
+    if os.geteuid() == 0:
+        os.chown(folder, 1234, 1235)
+    before = (other.stat().st_uid, other.stat().st_mode, other.read_bytes())
+    code, _, err = told(capsys, does, "console", str(file), *REASON)
+    assert code == 0 or "found" in err
+    assert (other.stat().st_uid, other.stat().st_mode, other.read_bytes()) == before
+
+
 @pytest.mark.parametrize("found", [b"", b"\xff\xfe", b"no signature", b"00 11", b"zz zz zz"])
 def test_an_endorsement_that_is_none_stops_no_engine(found: bytes, tmp_path: Path) -> None:
     """Tables that hold its key need no endorsement; the others are told it by a person."""

@@ -239,6 +239,16 @@ def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer,
     assert set(alarms.holding) == {"answer_forged"}
 
 
+def test_what_is_kept_of_it_is_written_through_no_link(tmp_path: Path) -> None:
+    """A command on keys writes it as root, in the folder of the table's service."""
+    key, other = key_in(tmp_path), tmp_path / "other"
+    other.write_bytes(b"root's own")
+    (tmp_path / "engine.new").symlink_to(other)
+    write_pin(tmp_path / "engine.json", key, ENGINE_KEY.public.raw, "settlement")
+    assert other.read_bytes() == b"root's own"
+    assert read_pin(tmp_path / "engine.json", key.public) == ENGINE_KEY.public.raw
+
+
 def test_a_key_that_is_kept_is_the_tables_own_note_alone(tmp_path: Path) -> None:
     key, file = key_in(tmp_path), tmp_path / "engine.json"
     assert read_pin(file, key.public) is None
