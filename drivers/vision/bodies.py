@@ -4,6 +4,7 @@ A side is found along the whole of it: the picture is averaged along the side's 
 and noise fall away and a step of few grey levels, as between a white top and its white flank, stands out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
     EDGE_PX
 )  # the part of a side that is averaged
 SPAN = 3  # half the width of a step's blur, in steps
+SAME_SIDE = 0.06  # two opposite sides of a face seen from above are so nearly as far off, over the edge
+LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
 TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # of a 1, whose pip doesn't say how the die lies
 
 
@@ -74,17 +77,34 @@ def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Bod
     rows = list(face.rows)
     begin = 0.34 * EDGE_PX if face.up == 1 else half + float(pips.radius[rows].max()) + SPAN
     outside = radii > begin
-    sides = np.zeros(4, np.float32)
-    steps = np.zeros(4, np.float32)
+    found: list[tuple[float, float]] = []
+    others: list[list[tuple[float, float]]] = []
     for side in range(4):
         values = np.where(outside, rise[side], 0.0)
         peak = (values >= np.roll(values, 1)) & (values > np.roll(values, -1))
         share = 0.35 if face.up <= 3 else 0.75
-        tall = np.flatnonzero(peak & (values > max(6.0, share * float(values.max()))))
-        if len(tall):
-            sides[side] = radii[tall[0]] / EDGE_PX
-            steps[side] = values[tall[0]]
+        all_steps = [(float(radii[at] / EDGE_PX), float(values[at])) for at in np.flatnonzero(peak)]
+        least = max(6.0, share * float(values.max()))
+        found.append(next((step for step in all_steps if step[1] > least), (0.0, 0.0)))
+        others.append(all_steps)
+    for side in range(4):
+        found[side] = _beside(found[side], found[side ^ 1], others[side])
+    sides, steps = np.array(found, np.float32).T
     return Body(axes, sides, steps)
+
+
+def _beside(
+    step: tuple[float, float], opposite: tuple[float, float], others: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return a side's step (distance, height), or a lower one that lies as the opposite side's does.
+
+    A flank that is seen is dark on the side away from the lamp: its foot on the cloth may then stand out more
+    than the edge of the top over it.
+    """
+    if not 0.0 < opposite[0] < step[0] - SAME_SIDE:
+        return step
+    alike = [other for other in others if abs(other[0] - opposite[0]) < SAME_SIDE and other[1] > LOW_STEP]
+    return max(alike, key=lambda other: other[1], default=step)
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:

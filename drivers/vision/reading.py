@@ -38,6 +38,7 @@ SIDE = (
 WIDTH = (0.78, 1.42)  # of a 1, 2 or 3: side to side
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 LOPSIDED = 0.17  # difference of two opposite sides' distances
+OWN_SIDE = 0.09  # so far from half an edge is a side of a 1 seen from above, over the edge
 RIVAL = 0.72  # a second reading of the same die that is nearly as good is a doubt
 
 
@@ -158,9 +159,23 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     missed = _half_seen(image, pips, face, body)
     if missed:
         doubts.append(missed)
+    if _crosses(image, pips, face):
+        doubts.append("a 2, or a 1 beside another die's pip")
     if score < SURE:
         doubts.append(f"its {face.up} is not clear ({score:.2f})")
     return _Weighed(face, body, score, tuple(doubts))
+
+
+def _crosses(image: Array, pips: Pips, face: Face) -> bool:
+    """Return whether a 2 may be the 1 of one die and a pip of another that touches it.
+
+    Then that 1 stands in the middle of four sides of its own, where a pip of a 2 is near a corner.
+    """
+    if face.up != 2:
+        return False
+    none = np.zeros((2, 2), np.float32)
+    bodies = (find_body(image, pips, Face(1, (row,), pips.centre[row], none, 0.0)) for row in face.rows)
+    return any(bool((np.abs(body.sides - 0.5) < OWN_SIDE).all()) for body in bodies)
 
 
 def _strangers(pips: Pips, face: Face) -> bool:
@@ -292,5 +307,12 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
 
 
 def _area(one: _Weighed) -> float:
-    sides = one.body.sides
-    return float(np.clip(sides[0] + sides[1], 0.3, 1.1) * np.clip(sides[2] + sides[3], 0.3, 1.1))
+    """Return how large a face is, over the edge's square: twice what its nearer sides enclose.
+
+    Four pips of two dice that touch make a 4 across both, whose sides are not alike.
+    """
+    widths = []
+    for first, second in (one.body.sides[:2], one.body.sides[2:]):
+        both = first > 0.0 and second > 0.0
+        widths.append(float(np.clip(2 * min(first, second) if both else first + second, 0.3, 1.1)))
+    return widths[0] * widths[1]

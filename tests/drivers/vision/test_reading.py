@@ -4,9 +4,9 @@ import cv2
 import numpy as np
 import pytest
 
-from drivers.sim.rendering import BLACK, CASINO_RED, IVORY, Look, standing
+from drivers.sim.rendering import BLACK, CASINO_RED, IVORY, Light, Look, standing
 from drivers.vision.reading import read_picture
-from tests.drivers.vision.scenes import EDGE_PX, pair, still
+from tests.drivers.vision.scenes import ASLANT_EDGE_PX, EDGE_PX, pair, seen_aslant, still
 
 
 @pytest.mark.parametrize("look", [CASINO_RED, IVORY, BLACK], ids=["casino red", "ivory", "black"])
@@ -37,6 +37,17 @@ def test_pips_that_shine_are_pips() -> None:
     reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
+
+
+@pytest.mark.parametrize("turn_deg", [7.3, 40.0, 63.7, 74.8])
+@pytest.mark.parametrize("up", [1, 2, 3])
+def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_face(
+    up: int, turn_deg: float
+) -> None:
+    die = standing(up, turn_deg, (3228.0, 131.0))
+    reading = read_picture(seen_aslant(die, Light(lamp=(0.1, 0.5, 0.9))), ASLANT_EDGE_PX, 1)
+    assert reading.refused is None
+    assert [seen.up for seen in reading.dice] == [up]
 
 
 @pytest.mark.parametrize("expected", [1, 3])
