@@ -65,7 +65,8 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
     """A point of a die's track: the die's centre in one camera frame.
 
-    `error_mm` is its standard error each way, where the camera knows it; else the table's setting holds.
+    `error_mm` is its standard error towards the walls that dice must hit, where the camera knows it; else the
+    table's setting holds.
     """
 
     die: Die

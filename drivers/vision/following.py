@@ -151,7 +151,7 @@ class Follower:
         x, y = self.rig.to_table(*map(float, place))
         error = error_px / self.rig.px_per_mm(*map(float, place))
         if self._alone and t_us - trail.still_since_us < STILL_US:
-            error = float(np.hypot(error, self.rig.height_error_mm(*map(float, place))))
+            error = float(np.hypot(error, self.rig.height_error_mm(np.array([x, y]))))
         return [
             DieAt(
                 t=t_us,

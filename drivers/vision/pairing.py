@@ -16,7 +16,7 @@ import numpy as np
 from controller.model.readings import DeviceDown, DeviceUp, Die, DieAt, DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.rays import Solved, solved
-from drivers.vision.rig import Rig, RigError
+from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
 WAIT_US = 30_000
 """A point waits so long for the other camera's next frame; a table takes it up to 120 ms after its time."""
@@ -221,10 +221,10 @@ class Pair:
         elif seen.height is not None and 0 <= point.t - seen.height[0] < FRESH_US:
             height, off = seen.height[1], 3.0 + HEIGHT_MM_PER_US * (point.t - seen.height[0])
         else:
-            height, off = rig.die_mm / 2, rig.unknown_height_mm
+            height, off = rig.die_mm / 2, UNKNOWN_HEIGHT_MM
         place, eye = _place(point), rig.eye
         place = place + (eye[:2] - place) * ((height - rig.die_mm / 2) / (eye[2] - rig.die_mm / 2))
-        error = float(np.hypot(_error(point), np.hypot(*(place - eye[:2])) * off / eye[2]))
+        error = float(np.hypot(_error(point), rig.height_error_mm(place, off)))
         return _told(point, place, error, self._device, die)
 
     def _rested(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:

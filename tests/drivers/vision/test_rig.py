@@ -1,0 +1,45 @@
+"""What one camera does not know of a die's height, as an error of its place towards the walls that count."""
+
+from math import hypot
+
+import msgspec
+import numpy as np
+import pytest
+
+from controller.model.readings import DieAt
+from drivers.sim.filming import Filming, Rigging
+from drivers.vision.following import Follower
+from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig
+from tests.drivers.vision.test_pairing import LENSES, RIGS, tossed, true_place, two_dice
+
+PLACE_MM = np.array([500.0, 400.0])
+EYE_MM = (300.0, 120.0, 600.0)
+
+
+def test_a_height_that_is_not_known_is_an_error_towards_the_walls_that_count() -> None:
+    ends = RIGS[0]
+    every = Rig(msgspec.structs.replace(ends.file, walls="all"))
+    along, across = (float(PLACE_MM[axis] - EYE_MM[axis]) for axis in (0, 1))
+    seen_from = UNKNOWN_HEIGHT_MM / EYE_MM[2]
+    assert ends.height_error_mm(PLACE_MM) == pytest.approx(along * seen_from, rel=0.01)
+    assert every.height_error_mm(PLACE_MM) == pytest.approx(hypot(along, across) * seen_from, rel=0.01)
+    assert ends.height_error_mm(PLACE_MM, 3.0) == pytest.approx(along * 3.0 / EYE_MM[2], rel=0.01)
+
+
+def test_without_a_lens_nothing_is_known_of_what_a_height_does() -> None:
+    plain = Rig(msgspec.structs.replace(RIGS[0].file, lens=None))
+    assert plain.height_error_mm(PLACE_MM) == 0.0
+
+
+def test_a_die_110_mm_high_lies_within_three_of_the_errors_that_one_camera_tells() -> None:
+    way = tossed(two_dice())
+    camera = Filming(Rigging(LENSES[0], fps=60.0, zoom=2.0), 1)
+    follower = Follower(RIGS[0], camera.empty())
+    misses = [
+        abs(point.x - float(true_place(way, point)[0])) / (3 * (point.error_mm or 0.0) + 2.0)
+        for t_us, picture, still in camera.frames(way, 700_000)
+        for point in follower.frame(t_us, picture, still)
+        if isinstance(point, DieAt)
+    ]
+    assert len(misses) > 20
+    assert max(misses) < 1.0
