@@ -198,9 +198,18 @@ def hardware_of(
         joined,
         {name: device.type for name, device in typed.items()},
         quiet=quiet,
-        reads={name: device.reads for name, device in settings.devices.items()},
+        reads=_reads_of(settings, types),
         faults=faults,
     )
+
+
+def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
+    """Return the kinds that each device is there for: the file's, and those of its settings."""
+    reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
+    for name, type_ in types.items():
+        for spoken in type_.speaks(name, settings.devices[name].settings):
+            reads[spoken.dev] = reads.get(spoken.dev, frozenset()) | frozenset(spoken.kinds or ())
+    return reads
 
 
 def _chance() -> float:

@@ -20,6 +20,7 @@ from controller.model.readings import (
     DeviceDown,
     DeviceFault,
     DeviceUp,
+    ForeignObject,
     Input,
     Reading,
     Switch,
@@ -181,8 +182,8 @@ class Hardware:
 
     def _is_its_own(self, reading: AnyReading) -> bool:
         """Return whether a device is there for what it says: no camera rules, and none speaks for another."""
-        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-            return True
+        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
+            return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
         if isinstance(reading, Input):
             return kind in its and reading.by not in (SETTLEMENT, CONTROLLER)

@@ -1,9 +1,11 @@
 """A device is believed in what it is there for: no camera rules, and none speaks for another's sensors."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
+from controller.app.device_types import Kinds, hardware_of
 from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware, Work
 from controller.app.inlet import Inlet
@@ -14,11 +16,14 @@ from controller.model.readings import (
     DeviceUp,
     DieAt,
     DieRest,
+    ForeignObject,
     Input,
     PocketBall,
     Switch,
     WallImpact,
 )
+from controller.settings.places import config_file
+from controller.settings.tables import load_table
 from tests.app.house import HandClock
 
 READS: Mapping[str, tuple[str, ...]] = {
@@ -94,7 +99,6 @@ def test_no_console_speaks_for_the_settlement_engine_or_the_controller(by: str, 
         DieRest(t=1, dev="console", die=1, x=1.0, y=1.0, up=6, confidence=1.0),
         WallImpact(t=1, dev="camera", wall="right", pos_mm=10.0, peak=100),
         Card(t=1, dev="camera", rank="A", suit="s"),
-        Switch(t=1, dev="camera", name="shoe_lid", open=True),
         DieAt(t=1, dev="shoe", die=1, x=1.0, y=1.0),
     ],
 )
@@ -111,6 +115,8 @@ def test_no_device_speaks_for_the_sensors_of_another(reading: AnyReading, wired:
         BallOut(t=1, dev="camera"),
         PocketBall(t=1, dev="wall"),
         Switch(t=1, dev="console", name="key", open=True),
+        Switch(t=1, dev="camera", name="shoe_lid", open=True),
+        ForeignObject(t=1, dev="camera", where="felt"),
         entered("console"),
     ],
 )
@@ -124,3 +130,18 @@ def test_the_fault_is_over_when_the_device_starts_again(wired: Wired) -> None:
     wired.says(entered("camera"))
     assert [fault.kind.locks for fault in wired.faults.present] == [False]
     assert wired.says(DeviceUp(t=2, dev="camera")) == []
+
+
+def test_a_button_of_a_panel_is_a_person_s_word_whatever_reads_leaves_out(tmp_path: Path) -> None:
+    """`reads` says what is missed when the panel is away; its inputs stand in the file line by line."""
+    text = config_file("tables", "roulette-gpio").read_text("utf-8")
+    file = tmp_path / "table.yaml"
+    file.write_text(text.replace("reads: [input, switch]", "reads: [switch]"), "utf-8")
+    station, inlet = Station(), Inlet(HandClock())
+    settings = load_table(str(file), kinds=Kinds(here=False))
+    hardware = hardware_of(settings, lambda: 0, lambda _pairs: station)  # type: ignore[arg-type, return-value]  # all that is used of one
+    hardware.start(inlet)
+    station.hear(entered("console", "no_spin", "dealer"))
+    assert inlet.waiting == 1
+    station.hear(entered("wheel", "no_spin", "dealer"))
+    assert inlet.waiting == 1, "the beams are there for none"

@@ -94,6 +94,25 @@ def test_a_file_that_nobody_signed_is_named(name: str, checkout: Path, key: Path
         verify(place_of(checkout), trusted(key))
 
 
+@pytest.mark.parametrize("to", ["a file", "a folder", "nothing"])
+@pytest.mark.parametrize("name", ["controller/more", "controller/games/craps.py"])
+def test_a_link_is_no_file_of_a_release(
+    name: str, to: str, checkout: Path, key: Path, tmp_path: Path
+) -> None:
+    """One to a folder of modules, or to the same bytes that somebody changes later."""
+    signed(checkout, key)
+    elsewhere = tmp_path / "elsewhere"
+    if to == "a folder":
+        elsewhere.mkdir()
+        (elsewhere / "__init__.py").write_bytes(b"")
+    elif to == "a file":
+        elsewhere.write_bytes(FILES["controller/games/craps.py"])
+    (checkout / name).unlink(missing_ok=True)
+    (checkout / name).symlink_to(elsewhere)
+    with pytest.raises(ReleaseFault, match=f"(changed|not on its list): {name}"):
+        verify(place_of(checkout), trusted(key))
+
+
 def test_no_bit_of_the_list_can_be_changed(checkout: Path, key: Path) -> None:
     signed(checkout, key)
     file = checkout / LIST_FILE
