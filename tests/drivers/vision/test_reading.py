@@ -32,6 +32,30 @@ def test_two_dice_that_touch_are_two() -> None:
     assert sorted(die.up or 0 for die in reading.dice) == [4, 6]
 
 
+def test_a_3_whose_pips_lie_near_each_other_is_a_3() -> None:
+    narrow = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.08, pitch_share=0.18)
+    reading = read_picture(still(*pair(3, 6, look=narrow)), EDGE_PX, 2)
+    assert reading.refused is None
+    assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
+
+
+@pytest.mark.parametrize("column", [-1, 1])
+def test_a_6_of_which_glare_hides_three_pips_is_no_3(column: int) -> None:
+    picture = still(standing(6, 0.0, (0.0, 0.0), look=IVORY))
+    (die,) = read_picture(picture, EDGE_PX, 1).dice
+    x, y = round(die.x), round(die.y)
+    colour = tuple(int(value) for value in picture[y, x])
+    away = round(0.27 * EDGE_PX) * column
+    half, wide = round(0.42 * EDGE_PX), round(0.13 * EDGE_PX)
+    for low, high in (
+        ((x + away - wide, y - half), (x + away + wide, y + half)),
+        ((x - half, y + away - wide), (x + half, y + away + wide)),
+    ):
+        spoilt = picture.copy()
+        cv2.rectangle(spoilt, low, high, colour, -1)
+        assert 3 not in [seen.up for seen in read_picture(spoilt, EDGE_PX).dice]
+
+
 def test_pips_that_shine_are_pips() -> None:
     glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.1, shine=0.8)
     reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
