@@ -126,6 +126,18 @@ def test_what_a_device_is_there_for_and_what_no_other_is_counts(reading: AnyRead
     assert wired.waiting == 1
 
 
+def test_C34_MK_1b_a_board_that_names_two_people_is_one(wired: Wired) -> None:
+    """Else whoever wires two buttons confirms a late wager alone."""
+    for by, who in (("dealer", "ann"), ("boxperson", "bob")):
+        word = Input(t=1, dev="console", name="confirm_late", by=by, who=who, what="b7")
+        assert wired.says(word) == []
+    heard = [wired.inlet.take(0).reading for _ in range(2)]
+    assert [(one.by, one.who) for one in heard if isinstance(one, Input)] == [
+        ("dealer", None),
+        ("boxperson", None),
+    ]
+
+
 def test_the_fault_is_over_when_the_device_starts_again(wired: Wired) -> None:
     wired.says(entered("camera"))
     assert [fault.kind.locks for fault in wired.faults.present] == [False]
