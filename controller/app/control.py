@@ -14,19 +14,6 @@ import msgspec
 from controller.app.core import awaited_line
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hub import Channel, Watcher
-from controller.app.limits import (
-    A_CONNECTION,
-    A_USER,
-    A_USERS_CONNECTIONS,
-    LINE_BYTES,
-    PER_USER_ACTIONS,
-    PLACES,
-    STATUS_COST,
-    Bucket,
-    ConnectionSlot,
-    ConnectionSlots,
-    RateLimiter,
-)
 from controller.app.messages import (
     MAX_LINE,
     Approve,
@@ -40,7 +27,26 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
-from controller.app.peers import Groups, Peer, answered, credentials_of, group_id, may_everything, peer_of
+from controller.app.peers import (
+    A_CONNECTION,
+    A_USER,
+    A_USERS_CONNECTIONS,
+    LINE_BYTES,
+    PER_USER_ACTIONS,
+    PLACES,
+    STATUS_COST,
+    Bucket,
+    ConnectionSlot,
+    ConnectionSlots,
+    Groups,
+    Peer,
+    RateLimiter,
+    answered,
+    credentials_of,
+    group_id,
+    may_everything,
+    peer_of,
+)
 from controller.app.requests import NO_JOURNAL, Requests, past
 from controller.app.service import ERROR, log
 from controller.app.testing import Tests

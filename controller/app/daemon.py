@@ -14,7 +14,6 @@ from threading import Event
 import msgspec
 
 from controller.app import service
-from controller.app.attempt_drawing import Drawn
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
 from controller.app.faults import WAITS, ActiveFaults, Change, Fault, of_journal
 from controller.app.hardware import Hardware
@@ -27,7 +26,7 @@ from controller.app.identity import (
     read_approved,
     write_approved,
 )
-from controller.app.inlet import OVERFLOW, Inlet
+from controller.app.inlet import OVERFLOW, Inlet, Source
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker, Publishing
 from controller.app.running import STOP_S, RunningTable
@@ -44,7 +43,7 @@ from controller.app.service import (
     Watchdog,
     log,
 )
-from controller.app.sources import Source
+from controller.app.view import Drawn
 from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, key_of_service, new_key

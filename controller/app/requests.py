@@ -14,7 +14,6 @@ from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.faults import APPROVES
 from controller.app.history import Until
-from controller.app.limits import RefusalKind, RefusalTally
 from controller.app.messages import (
     AnyRequest,
     Approve,
@@ -41,12 +40,11 @@ from controller.app.messages import (
     refusal,
 )
 from controller.app.options import JOURNAL_FILE, RECORDINGS
-from controller.app.peers import APPROVERS, INPUT_NEEDS, ROLES, Peer
+from controller.app.peers import APPROVERS, INPUT_NEEDS, ROLES, Peer, RefusalKind, RefusalTally
 from controller.app.recording import ENDING
 from controller.app.running import RunningTable
-from controller.app.screens import board_of, floor_of
 from controller.app.service import last_logged
-from controller.app.status import fault_of, status_of
+from controller.app.status import board_of, fault_of, floor_of, status_of
 from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.games.registry import game_of

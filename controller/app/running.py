@@ -19,9 +19,8 @@ from controller.app.inlet import ROOM_FOR_READINGS, Inlet
 from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
-from controller.app.retention_duty import Retention
 from controller.app.service import ERROR, Watchdog, log
-from controller.app.verifier import Verifier
+from controller.app.upkeep import Retention, Verifier
 from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, opening_words, resume
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game

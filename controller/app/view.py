@@ -1,4 +1,4 @@
-"""What other threads may know of the core: all of it at one moment."""
+"""What other threads may know of the core, at one moment, and of an attempt that waits for a person."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -47,3 +47,17 @@ class View(NamedTuple):
     def hides_seen(self, game: str) -> bool:
         """Return whether what the sensors see now would tell who bets of the result (R-SPIN-3)."""
         return self.betting and game_of(game).hides_results
+
+
+class PictureFile(NamedTuple):
+    """A file of a camera's pictures that a reading of the attempt names."""
+
+    die: int
+    sha256: str
+
+
+class Drawn(NamedTuple):
+    """The drawing as SVG (None: nothing can be drawn to scale), and the pictures that were taken."""
+
+    svg: str | None = None
+    pictures: tuple[PictureFile, ...] = ()

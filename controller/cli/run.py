@@ -13,20 +13,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from controller.app import service
-from controller.app.attempt_drawing import Drawn
 from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.device_types import hardware_of, load_with_hardware
+from controller.app.inlet import JsonLines, Source
 from controller.app.options import JOURNAL, SOCKET, Options
 from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
-from controller.app.publishing import EngineMaker
-from controller.app.sources import JsonLines, Source
+from controller.app.publishing import EngineMaker, UnfitSettings
+from controller.app.view import Drawn
 from controller.cli.shell import collector_paused, on_stop, say, startup_frozen
 from controller.machines.setup import SetupError
 from controller.model.tables import PublishSettings, TableSettings
 from controller.publish.betting import OpenWord
-from controller.publish.choice import UnfitSettings
 from controller.publish.embedded import Consumer, EngineFor
 from controller.publish.events import Answer
 from controller.settings.mistakes import Mistake, SettingsError

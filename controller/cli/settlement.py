@@ -222,7 +222,7 @@ def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
 
 
 def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:
-    from controller.settlement_service.views import Views
+    from controller.settlement_service.http_requests import Views
 
     print(f"{'round':>8}  {'wager to close':>14}  {'close to move':>14}  {'close to result':>15}   (ms)")
     for one in Views(engine).rounds(arguments.table, arguments.limit):
@@ -290,8 +290,8 @@ def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
 
 
 def _prove(database: str) -> int:
+    from controller.settlement_service.enrolled_table import shipped_games
     from controller.settlement_service.prove import prove
-    from controller.settlement_service.standing import shipped_games
     from controller.settlement_service.store import Store
 
     with closing(Store(database, owner=False)) as store:
@@ -303,7 +303,7 @@ def _prove(database: str) -> int:
 
 
 def _token(arguments: argparse.Namespace, engine: "Engine") -> None:
-    from controller.settlement_service.tokens import TOKEN_BYTES, Tokens
+    from controller.settlement_service.http_requests import TOKEN_BYTES, Tokens
 
     tokens = Tokens(engine)
     match arguments.token:

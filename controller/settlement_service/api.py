@@ -1,6 +1,6 @@
 """The HTTP API: accounts, chips, wagers, results. OpenAPI 3.1 at /openapi.json, made from the types.
 
-It decides nothing: each request is asked at the engine's counter, and its answer is handed through.
+It decides nothing: each request is passed to the engine, and its answer is handed through.
 """
 
 from collections.abc import Awaitable
@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from controller.settlement_service.channel import CounterAnswer, CounterRequest
+from controller.settlement_service.channel import HttpAnswer, HttpRequest
 from controller.settlement_service.http_limits import DIGEST, Bounds, response_of
 from controller.settlement_service.schemas import (
     Account,
@@ -59,9 +59,9 @@ _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description":
 
 
 class Office(Protocol):
-    """Where requests are answered: the engine's counter, in this process or in another."""
+    """Where requests are answered: the engine, in this process or in another."""
 
-    def ask(self, ask: CounterRequest) -> Awaitable[CounterAnswer]:
+    def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
         """Return the answer; a refusal in words where there is none in time."""
         ...
 
@@ -96,14 +96,14 @@ def make_app(office: Office) -> FastAPI:
 
 
 class _House:
-    """One request's way to the counter, with its token."""
+    """One request on its way to the engine, with its token."""
 
     def __init__(self, request: Request) -> None:
         self._office: Office = request.app.state.office
         self._digest: str = request.scope.get(DIGEST, "")
 
     async def ask(self, do: str, **more: object) -> Response:
-        return response_of(await self._office.ask(CounterRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
+        return response_of(await self._office.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
 
 
 House = Annotated[_House, Depends(_House)]

@@ -1,16 +1,52 @@
 """The channel between the engine and the process that serves HTTP: numbered frames of bounded length.
 
-What goes through it are the requests and answers declared here.
+What goes through it are the requests and answers declared here, with the roles that may make each.
 """
 
 import struct
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 from pydantic import BaseModel
 
-from controller.settlement_service.access import Deed
 from controller.settlement_service.schemas import Refused
+
+Role = Literal["staff", "player", "reader"]
+Reach = Literal["nothing", "own", "all"]
+Deed = Literal[
+    "account",
+    "alarms",
+    "bet",
+    "bets",
+    "change",
+    "deposit",
+    "open_account",
+    "results",
+    "rounds",
+    "tables",
+    "take_seat",
+    "wager",
+    "withdraw",
+]
+
+ACCESS: Mapping[Deed, Mapping[Role, Reach]] = {
+    "account": {"staff": "all", "player": "own", "reader": "all"},
+    "alarms": {"staff": "all", "player": "nothing", "reader": "all"},
+    "bet": {"staff": "all", "player": "own", "reader": "nothing"},
+    "bets": {"staff": "all", "player": "own", "reader": "nothing"},
+    "change": {"staff": "all", "player": "own", "reader": "nothing"},
+    "deposit": {"staff": "all", "player": "nothing", "reader": "nothing"},
+    "open_account": {"staff": "all", "player": "nothing", "reader": "nothing"},
+    "results": {"staff": "all", "player": "own", "reader": "all"},
+    "rounds": {"staff": "all", "player": "nothing", "reader": "all"},
+    "tables": {"staff": "all", "player": "nothing", "reader": "all"},
+    "take_seat": {"staff": "all", "player": "nothing", "reader": "nothing"},
+    "wager": {"staff": "all", "player": "own", "reader": "all"},
+    "withdraw": {"staff": "all", "player": "nothing", "reader": "nothing"},
+}
+"""How far each role reaches: `own` is the one account that the token is for, its wagers and its seats."""
+
 
 MAX_ASK = 64 * 1024
 """Bytes: a request's body has a quarter of it at most."""
@@ -54,7 +90,7 @@ class Frames:
         return whole
 
 
-class CounterRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request: the deed, the digest of a token, and what the deed takes."""
 
     do: Deed | Literal["health", "who"]
@@ -72,28 +108,28 @@ class CounterRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Of several bets: their requests."""
 
 
-class CounterAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer: the HTTP status and the body's JSON."""
 
     status: int
     body: msgspec.Raw
 
 
-def refusal(status: int, rule: str, reason: str) -> CounterAnswer:
+def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
     """Write a refusal."""
     return model_told(Refused(rule=rule, reason=reason), status)
 
 
-def out_of_reach(error: object) -> CounterAnswer:
+def out_of_reach(error: object) -> HttpAnswer:
     """Write that the database does not answer: nothing is known to have been done."""
     return refusal(503, "DATABASE", str(error))
 
 
-def model_told(model: BaseModel, status: int = 200) -> CounterAnswer:
+def model_told(model: BaseModel, status: int = 200) -> HttpAnswer:
     """Write a model as an answer."""
     return told_of(model.model_dump_json().encode(), status)
 
 
-def told_of(body: bytes, status: int = 200) -> CounterAnswer:
+def told_of(body: bytes, status: int = 200) -> HttpAnswer:
     """Write JSON as an answer."""
-    return CounterAnswer(status=status, body=msgspec.Raw(body))
+    return HttpAnswer(status=status, body=msgspec.Raw(body))

@@ -8,8 +8,8 @@ from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
-from controller.settlement_service.front import Front
 from controller.settlement_service.gate import Gate, LateWager, NoWord, PlayAt
+from controller.settlement_service.http_supervisor import HttpSupervisor
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
 
@@ -154,6 +154,6 @@ class EngineWithin(Consumer):
     def _serve(self, engine: Engine) -> None:
         port = self._asked.settings.api_port
         if port is not None:
-            front = Front(engine, "127.0.0.1", port)
-            self._close_api = front.stop
-            front.start()
+            http = HttpSupervisor(engine, "127.0.0.1", port)
+            self._close_api = http.stop
+            http.start()

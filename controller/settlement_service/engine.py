@@ -14,12 +14,12 @@ from sqlalchemy import delete, select, update
 
 from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
+from controller.settlement_service.book import Anchor
 from controller.settlement_service.deliveries import Answer, RejectedDelivery, read
+from controller.settlement_service.enrolled_table import EnrolledTable, Games, load_table, shipped_games
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Gate, PlayAt
 from controller.settlement_service.intake import Intake, Policies, seat_of
-from controller.settlement_service.standing import EnrolledTable, Games, load_table, shipped_games
-from controller.settlement_service.steps import Anchor
 from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 

@@ -15,8 +15,7 @@ from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controller.model.conversion import StrictJsonError, strict
-from controller.settlement_service.access import Role
-from controller.settlement_service.channel import CounterAnswer, CounterRequest, refusal
+from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role, refusal
 
 DIGEST: Final = "table.digest"
 """Where a request's scope holds the digest of its token."""
@@ -44,7 +43,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class _Office(Protocol):
-    def ask(self, ask: CounterRequest) -> Awaitable[CounterAnswer]: ...
+    def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]: ...
 
 
 class _Refused(Exception):
@@ -96,11 +95,11 @@ class Bounds:
             raise _Refused(401, "give a valid token")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
-            return digest  # Whether it is still valid the counter sees; here it only opens the door.
+            return digest  # Whether it is still valid the engine checks; here it only opens the door.
         address = self._told_apart(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
             raise _Refused(429, "too many tokens that open nothing; ask again in a second")
-        told = await self._office.ask(CounterRequest(do="who", digest=digest))
+        told = await self._office.ask(HttpRequest(do="who", digest=digest))
         if told.status != 200:
             now_s = asyncio.get_running_loop().time()
             self._strangers.setdefault(address, []).append(now_s)
@@ -135,7 +134,7 @@ class Bounds:
 class _Passed(_Refused):
     """A refusal of the office itself."""
 
-    def __init__(self, told: CounterAnswer) -> None:
+    def __init__(self, told: HttpAnswer) -> None:
         super().__init__(told.status, "")
         self.told = told
 
@@ -202,7 +201,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
     return bytes(body)
 
 
-async def _answer(told: CounterAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
+async def _answer(told: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
     """Send a refusal and end the connection, once what still comes of the body was let go by."""
     headers = [
         (b"content-type", b"application/json"),
@@ -253,11 +252,11 @@ def _tell_connection(scope: Scope) -> None:
 _EXTRA = {401: ("WWW-Authenticate", "Bearer"), 429: ("Retry-After", "1"), 503: ("Retry-After", "1")}
 
 
-def _extra(told: CounterAnswer) -> dict[str, str]:
+def _extra(told: HttpAnswer) -> dict[str, str]:
     extra = _EXTRA.get(told.status)
     return {} if extra is None else dict([extra])
 
 
-def response_of(told: CounterAnswer) -> Response:
+def response_of(told: HttpAnswer) -> Response:
     """Return the HTTP answer."""
     return Response(bytes(told.body), told.status, _extra(told), "application/json")

@@ -1,6 +1,6 @@
 """Serve the HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
 
-The engine starts it (front.py) with two open files: the socket that listens, and the channel to the engine.
+The engine starts it with two open files: the socket that listens, and the channel to it (http_supervisor.py).
 It owns nothing: no database, no key, no token. When the engine is gone it ends.
 """
 
@@ -23,9 +23,9 @@ from controller.settlement_service.channel import (
     BEAT,
     MAX_TOLD,
     Broken,
-    CounterAnswer,
-    CounterRequest,
     Frames,
+    HttpAnswer,
+    HttpRequest,
     frame,
     refusal,
 )
@@ -69,7 +69,7 @@ HEALTH_S = 1.0
 ANSWER_S = 10.0
 NICENESS = 5
 """Play goes first on a machine that is busy."""
-_decode: Callable[[bytes], CounterAnswer] = msgspec.json.Decoder(CounterAnswer).decode
+_decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 
 _ENGINE_GONE = refusal(
@@ -80,18 +80,18 @@ _ENGINE_GONE = refusal(
 
 
 class Remote:
-    """The engine's counter at the other end of the channel."""
+    """The engine at the other end of the channel."""
 
     def __init__(self, channel: socket.socket) -> None:
         """Ask over this channel."""
         self._channel = channel
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[CounterAnswer]] = {}
-        self._health: asyncio.Task[CounterAnswer] | None = None
+        self._waiting: dict[int, asyncio.Future[HttpAnswer]] = {}
+        self._health: asyncio.Task[HttpAnswer] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._gone = False
 
-    async def ask(self, ask: CounterRequest) -> CounterAnswer:
+    async def ask(self, ask: HttpRequest) -> HttpAnswer:
         """Ask the engine; all who ask for its health at once get one answer."""
         if ask.do != "health":
             return await self._asked(ask, ANSWER_S)
@@ -99,11 +99,11 @@ class Remote:
             self._health = asyncio.create_task(self._asked(ask, HEALTH_S))
         return await asyncio.shield(self._health)
 
-    async def _asked(self, ask: CounterRequest, within_s: float) -> CounterAnswer:
+    async def _asked(self, ask: HttpRequest, within_s: float) -> HttpAnswer:
         if self._gone:
             return _ENGINE_GONE
         number = next(self._numbers)
-        answer: asyncio.Future[CounterAnswer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
             self._write(frame(number, msgspec.json.encode(ask)))

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from controller.model.outcomes import Bets, Outcome
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
-from controller.settlement_service.book import Contradiction, Misread
+from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, HeardAt, Misread, Step
 from controller.settlement_service.deliveries import (
     AcknowledgedDelivery,
     Answer,
@@ -19,8 +19,7 @@ from controller.settlement_service.deliveries import (
     RejectedDelivery,
     opened,
 )
-from controller.settlement_service.standing import EnrolledTable
-from controller.settlement_service.steps import CORRECTIONS, RESULTS, HeardAt, Step
+from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000

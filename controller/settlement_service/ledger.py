@@ -1,6 +1,28 @@
-"""The ledger's accounts, and movements between them that always sum to nothing."""
+"""The ledger: its accounts, movements between them that always sum to nothing, and what requests move.
 
-from collections.abc import Iterator, Mapping
+Pure: the same requests give the same lines and the same movements, so that a table is rebuilt, corrected and
+proved by playing its requests again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import msgspec
+
+from controller.settlement.book import (
+    Bonus,
+    Book,
+    Decided,
+    Line,
+    PotRecorded,
+    PotShared,
+    Reduced,
+    Refusal,
+    RefusedLine,
+    Status,
+)
+from controller.settlement.wire import Increase, Request
 
 CAGE = "cage"
 """Where chips come from and go to: it stands for the money outside."""
@@ -70,3 +92,202 @@ class Movement:
 
     def _add(self, account: str, cents: int) -> None:
         self._legs[account] = self._legs.get(account, 0) + cents
+
+
+@dataclass(slots=True)
+class Wager:
+    """One wager that was accepted. `stake` is what is at risk now, in cents."""
+
+    id: str
+    player: str
+    wager: str
+    stake: int
+    status: str = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one request came to."""
+
+    lines: tuple[Line, ...]
+    movement: Movement
+
+    @property
+    def refused(self) -> bool:
+        """Whether the game did not grant it, which changes nothing."""
+        return any(
+            isinstance(line, RefusedLine) or (isinstance(line, Decided) and line.status == "rejected")
+            for line in self.lines
+        )
+
+
+class Tally:
+    """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
+
+    def __init__(
+        self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
+    ) -> None:
+        """Begin with an empty book; `carry` is the part of a cent of breakage not booked yet.
+
+        `paid_at_table`: stakes come from the cage, since players put chips down for them (H-BET-1).
+        """
+        self._paid_at_table = paid_at_table
+        self._table = table
+        self._game = game
+        self._carry = carry
+        self._breakage_booked = 0
+        self.wagers: dict[str, Wager] = {}
+
+    @property
+    def up(self) -> list[Wager]:
+        """The wagers at risk, in the order they were made."""
+        return [wager for wager in self.wagers.values() if wager.status == "up"]
+
+    @property
+    def lacks_line_bet(self) -> bool:
+        """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
+        return self._game.line_bet_missing
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
+        return self._game.late_refusal
+
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table that have an Ante and no Pair Plus."""
+        return self._game.without_pair_plus
+
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table where Play lies."""
+        return self._game.played
+
+    @property
+    def carry(self) -> Fraction:
+        """The part of a cent of breakage that is not booked yet."""
+        return self._carry + self._game.breakage_cents - self._breakage_booked
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the game holds more than its bets, so that a fresh one would not do without any."""
+        return self._game.remembers
+
+    def cost(self, request: Request) -> int:
+        """Return the cents that a request takes from its player, were it granted."""
+        if isinstance(request, Increase):
+            wager = self.wagers.get(request.id)
+            return max(0, request.to - wager.stake) if wager else 0
+        amount = getattr(request, "amount", None)
+        return amount if isinstance(amount, int) else 0
+
+    def apply(self, request: Request) -> Applied:
+        """Return the game's answer to a request, and what it moves."""
+        lines = tuple(self._game.apply(request))
+        moved = Movement()
+        applied = Applied(lines, moved)
+        if not applied.refused:
+            self._take_stake(request, moved)
+        self._decide(lines, moved)
+        if any(isinstance(line, Decided) and line.payout for line in lines):
+            self._book_breakage(moved)
+        return applied
+
+    def refund(self, fresh: Book, reason: str) -> Applied:
+        """Hand all stakes back and go on with this fresh game."""
+        moved = Movement()
+        lines: list[Line] = []
+        for wager in self.up:
+            moved.move(wager.stake, at_risk(self._table), player_account(wager.player))
+            lines.append(Decided(wager.id, wager.wager, "void", wager.stake, 0, wager.stake, reason))
+            wager.stake, wager.status = 0, "void"
+        self._carry += self._game.breakage_cents
+        self._game = fresh
+        return Applied(tuple(lines), moved)
+
+    def forget(self, ids: Sequence[str]) -> None:
+        """Forget decided wagers."""
+        for id_ in ids:
+            del self.wagers[id_]
+
+    def _take_stake(self, request: Request, moved: Movement) -> None:
+        do = request.__struct_config__.tag
+        if do == "bet":
+            bet = _BetFields.of(request)
+            self.wagers[bet.id] = Wager(bet.id, bet.player, bet.wager, bet.amount)
+            source = CAGE if self._paid_at_table else player_account(bet.player)
+            moved.move(bet.amount, source, at_risk(self._table))
+        elif isinstance(request, Increase):
+            wager = self.wagers[request.id]
+            moved.move(request.to - wager.stake, player_account(wager.player), at_risk(self._table))
+            wager.stake = request.to
+
+    def _decide(self, lines: Sequence[Line], moved: Movement) -> None:
+        pot = next((line for line in lines if isinstance(line, PotShared)), None)
+        for line in lines:
+            match line:
+                case PotShared():
+                    self._share_out(line, moved)
+                case PotRecorded(rake=left):
+                    moved.move(left, bonus_pot(self._table), rake(self._table))
+                case Reduced(id=id_, returned=returned):
+                    self._hand_back(self.wagers[id_], returned, moved)
+                case Decided(status="rejected" | "pending"):
+                    pass
+                case Bonus():
+                    moved.move(line.payout, house(self._table), player_account(self.wagers[line.bet].player))
+                case Decided() if pot is not None:
+                    # The stakes of a game with a pot are the pot, which goes where the game's line says.
+                    self._close(self.wagers[line.id], line.status)
+                case Decided():
+                    self._settle(line, moved)
+                case _:
+                    pass
+
+    def _settle(self, line: Decided, moved: Movement) -> None:
+        wager = self.wagers[line.id]
+        moved.move(line.payout, house(self._table), at_risk(self._table))
+        moved.move(line.returned, at_risk(self._table), player_account(wager.player))
+        left = wager.stake + line.payout - line.returned
+        if line.status == "win" and left:
+            wager.stake = left
+            return
+        moved.move(left, at_risk(self._table), house(self._table))
+        self._close(wager, line.status)
+
+    def _hand_back(self, wager: Wager, cents: int, moved: Movement) -> None:
+        moved.move(cents, at_risk(self._table), player_account(wager.player))
+        wager.stake -= cents
+
+    def _share_out(self, money: PotShared, moved: Movement) -> None:
+        pool = at_risk(self._table)
+        moved.move(money.rake, pool, rake(self._table))
+        moved.move(money.bonus, pool, bonus_pot(self._table))
+        moved.move(money.prize, pool, player_account(money.winner))
+        moved.move(money.bonus_paid, bonus_pot(self._table), player_account(money.winner))
+
+    def _close(self, wager: Wager, status: Status) -> None:
+        wager.stake, wager.status = 0, status
+
+    def _book_breakage(self, moved: Movement) -> None:
+        whole = int(self._carry + self._game.breakage_cents) - self._breakage_booked
+        if whole:
+            # The house pays what the odds say exactly; what a player can't be paid of it is breakage.
+            moved.move(whole, house(self._table), breakage(self._table))
+            self._breakage_booked += whole
+
+
+class _BetFields(msgspec.Struct, frozen=True):
+    """What every game's bet has; a High Roller card names no amount where its price is the table's."""
+
+    id: str
+    player: str
+    wager: str
+    amount: int
+
+    @classmethod
+    def of(cls, request: Request) -> "_BetFields":
+        fields: Mapping[str, object] = msgspec.structs.asdict(request)
+        amount = fields["amount"]
+        assert isinstance(amount, int)
+        return cls(str(fields["id"]), str(fields["player"]), str(fields["wager"]), amount)

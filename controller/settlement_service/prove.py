@@ -11,11 +11,10 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
-from controller.settlement_service.book import Contradiction, Misread, TableBook
+from controller.settlement_service.book import Anchor, Contradiction, Misread, TableBook
 from controller.settlement_service.deliveries import opened, read
+from controller.settlement_service.enrolled_table import Games, steps_after
 from controller.settlement_service.ledger import Movement, at_risk
-from controller.settlement_service.standing import Games, steps_after
-from controller.settlement_service.steps import Anchor
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):

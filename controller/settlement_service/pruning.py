@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import bindparam, delete, select, tuple_
 
 from controller.settlement_service import schema
-from controller.settlement_service.desk import was_refused
+from controller.settlement_service.account_requests import was_refused
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.work import Work
 
@@ -26,7 +26,7 @@ _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What a request of the desk names, as far as it matters here."""
+    """What a request names, as far as it matters here."""
 
     do: str
     table: str = ""

@@ -7,7 +7,7 @@ from threading import Event, Thread
 from controller.model.tables import MqttSettings
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.front import STOP_S, Front
+from controller.settlement_service.http_supervisor import STOP_S, HttpSupervisor
 from controller.settlement_service.key import EngineKey
 from controller.settlement_service.schemas import BrokerWord
 
@@ -41,7 +41,7 @@ def serve(
     broker = (
         None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say, key=key)
     )
-    front = Front(
+    http = HttpSupervisor(
         engine,
         serving.host,
         serving.port,
@@ -50,36 +50,36 @@ def serve(
     )
     thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True) if broker else None
     try:
-        front.start()
+        http.start()
         if thread is not None:
             thread.start()
-        _look_after(engine, front, broker, stop, tell)
+        _look_after(engine, http, broker, stop, tell)
     finally:
         tell("STOPPING=1")
         stop.set()
-        front.stop()
+        http.stop()
         if thread is not None:
             thread.join(STOP_S)
 
 
-def _look_after(engine: Engine, front: Front, broker: Broker | None, stop: Event, tell: Tell) -> None:
+def _look_after(engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, tell: Tell) -> None:
     """Report READY once outcomes are taken and requests answered, and from then on that all of it turns.
 
     What turns is the process that serves HTTP, the broker's thread, and the database: while it can't be
     written the watchdog hears nothing, and systemd restarts the service.
     """
     ready = False
-    before = _turns(front, broker)
+    before = _turns(http, broker)
     while not stop.wait(TURN_S):
         database = "written" if engine.trouble is None else f"NOT WRITTEN ({engine.trouble})"
         status = (
-            f"STATUS=HTTP API {'answers' if front.ready else 'starts'}, broker: {_state_of(broker)}, "
+            f"STATUS=HTTP API {'answers' if http.ready else 'starts'}, broker: {_state_of(broker)}, "
             f"database: {database}"
         )
         if not ready:
-            ready = front.ready and _state_of(broker) != "away"
+            ready = http.ready and _state_of(broker) != "away"
             tell("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
-        now = _turns(front, broker)
+        now = _turns(http, broker)
         if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
             before = now
             tell("WATCHDOG=1", status)
@@ -87,8 +87,8 @@ def _look_after(engine: Engine, front: Front, broker: Broker | None, stop: Event
             tell(status)
 
 
-def _turns(front: Front, broker: Broker | None) -> tuple[int, ...]:
-    return (front.beats, front.probes, *(() if broker is None else (broker.turns,)))
+def _turns(http: HttpSupervisor, broker: Broker | None) -> tuple[int, ...]:
+    return (http.beats, http.probes, *(() if broker is None else (broker.turns,)))
 
 
 def _state_of(broker: Broker | None) -> BrokerWord:

@@ -11,10 +11,9 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
 from controller.settlement.book import Bonus, Line
 from controller.settlement_service import schema
-from controller.settlement_service.book import Booked
+from controller.settlement_service.book import RESULTS, Booked, HeardAt, Step, StepAnswer
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
-from controller.settlement_service.steps import RESULTS, HeardAt, Step, StepAnswer
 
 _ADD_TO_BALANCE = text(
     "INSERT INTO balances (account, cents) VALUES (:account, :cents)"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from controller.app.attempt_drawing import Drawn, PictureFile
+from controller.app.view import Drawn, PictureFile
 from controller.model.effects import Judged
 from controller.model.readings import DieLost, DieRest
 from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict

@@ -19,7 +19,7 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Switch
 from controller.settings.places import config_home
 from controller.settings.tables import load_table
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.http_requests import Tokens
 from drivers.sim.scenes import Feed
 from tests.app.rig import Table, lines_of, tick, until
 from tests.publish.broker import Mosquitto, free_port

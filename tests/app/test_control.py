@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from controller.app import control as control_module
 from controller.app.control import Control, _gone
-from controller.app.limits import OWN, PLACES, SHARED
 from controller.app.messages import MAX_LINE
-from controller.app.peers import Groups
+from controller.app.peers import OWN, PLACES, SHARED, Groups
 from controller.cli.link import OutOfReachError, ask
 from controller.cli.main import main
 from tests.app.house import HouseMaker

@@ -13,7 +13,7 @@ from controller.app.options import Options
 from controller.app.service import Watchdog
 from controller.model.outcomes import Outcome
 from controller.model.tables import EmbeddedSettings, PublishSettings
-from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.embedded import EngineWithin
 from tests.app.house import House, live_of, play, unlocked
 from tests.app.rig import until
@@ -55,7 +55,7 @@ class Evening:
         until(lambda: within._taker is not None, "the engine")
         taker = within._taker
         assert taker is not None
-        desk = RequestDesk(taker._engine)
+        desk = AccountRequests(taker._engine)
         desk.open_account(Asking(STAFF, "account"), "ann")
         desk.pay(Asking(STAFF, "chips"), "ann", CHIPS)
         play(daemon, [says(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])

@@ -17,19 +17,20 @@ import pytest
 from controller.app import control as control_module
 from controller.app.control import Control
 from controller.app.faults import MAX_UNSEEN, Fault
-from controller.app.limits import (
+from controller.app.peers import (
     A_USERS_CONNECTIONS,
     IN_FULL,
     PER_USER_ACTIONS,
     WINDOW_US,
     Bucket,
+    Groups,
     Note,
+    Peer,
     Rate,
     RateLimiter,
     RefusalKind,
     RefusalTally,
 )
-from controller.app.peers import Groups, Peer
 from controller.app.publishing import FaultAlarm
 from controller.cli.link import ask
 from controller.model.tables import MqttSettings

@@ -11,7 +11,7 @@ from controller.app.faults import Fault
 from controller.app.messages import decode_request
 from controller.app.peers import Peer
 from controller.app.requests import Requests
-from controller.app.screens import STAFF as STAFF_ROLES
+from controller.app.status import STAFF as STAFF_ROLES
 from controller.people import tokens
 from tests.app.house import HouseMaker, drain, play, unlocked
 from tests.app.rig import Json

@@ -11,14 +11,14 @@ from controller.app.daemon import Daemon
 from controller.app.messages import Enter
 from controller.app.peers import Peer
 from controller.app.requests import Requests
-from controller.app.screens import floor_of
 from controller.app.service import Watchdog
+from controller.app.status import floor_of
 from controller.console.keys import keys_for
 from controller.console.seen import Floor
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
-from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.embedded import EngineWithin
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -53,7 +53,7 @@ class Table:
         unlocked(self.daemon)
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.desk.open_account(Asking(STAFF, "k1"), "ann")
         self.desk.pay(Asking(STAFF, "k2"), "ann", 1_000)
         self.answers: SimpleQueue[str] = SimpleQueue()

@@ -16,7 +16,7 @@ from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
 from controller.publish.events import PlayQuery
-from controller.settlement_service.desk import Asking, Caller, RequestDesk
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.embedded import EngineWithin
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -50,7 +50,7 @@ class Table:
         unlocked(self.daemon)
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.desk.open_account(Asking(STAFF, "account"), "ann")
         self.desk.pay(Asking(STAFF, "chips"), "ann", 1_000)
         self.answers: SimpleQueue[str] = SimpleQueue()

@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.app import limits as limits_module
-from controller.app.limits import OWN, PLACES, SHARED, ConnectionSlot, ConnectionSlots, Kind, kind_of
-from controller.app.peers import Peer, Role
+from controller.app import peers as limits_module
+from controller.app.peers import (
+    OWN,
+    PLACES,
+    SHARED,
+    ConnectionSlot,
+    ConnectionSlots,
+    Kind,
+    Peer,
+    Role,
+    kind_of,
+)
 
 ROLES: dict[Kind, tuple[Role, ...]] = {
     "root": ("staff", "technician", "settlement"),

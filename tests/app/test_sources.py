@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.app.faults import ActiveFaults
-from controller.app.inlet import Inlet
-from controller.app.sources import MAX_LINE, JsonLines, Mapper
+from controller.app.inlet import MAX_LINE, Inlet, JsonLines, Mapper
 from controller.model.readings import AnyReading
 from tests.app.house import HandClock
 from tests.app.rig import PATIENCE_S, until

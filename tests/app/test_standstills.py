@@ -18,7 +18,7 @@ import pytest
 from controller.journal.keys import load_key, new_key
 from controller.model.readings import Face
 from controller.settings.places import config_home
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.http_requests import Tokens
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.app.test_daemon import kinds
 from tests.publish.broker import Mosquitto, needs_mosquitto, running

@@ -8,9 +8,9 @@ from threading import Event
 
 import pytest
 
-from controller.app import verifier as verifier_module
+from controller.app import upkeep as verifier_module
 from controller.app.faults import ActiveFaults
-from controller.app.verifier import Verifier
+from controller.app.upkeep import Verifier
 from controller.journal.verify import Verified
 from tests.app.rig import PATIENCE_S, until
 from tests.journal.rig import Rig, rig_in
@@ -110,7 +110,7 @@ def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch:
 
 def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:
     program = (
-        "import os, sys; from controller.app.verifier import main; main(sys.argv[1]);"
+        "import os, sys; from controller.app.upkeep import main; main(sys.argv[1]);"
         " sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"
     )
     assert hasattr(os, "SCHED_IDLE")

@@ -22,9 +22,9 @@ from sqlalchemy import insert
 
 from controller.cli.shell import startup_frozen
 from controller.settlement_service import schema
-from controller.settlement_service.front import Front
+from controller.settlement_service.http_requests import Tokens
+from controller.settlement_service.http_supervisor import HttpSupervisor
 from controller.settlement_service.store import Store
-from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.benchmarks.figures import Figure, tell
 from tests.publish.broker import free_port
@@ -84,7 +84,7 @@ class Wheel:
 def serving(house: House) -> Iterator[int]:
     """Serve the house over HTTP; the port."""
     port = free_port()
-    front = Front(house.engine, "127.0.0.1", port)
+    front = HttpSupervisor(house.engine, "127.0.0.1", port)
     front.start()
     try:
         until(lambda: front.ready, "the HTTP process")

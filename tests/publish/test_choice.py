@@ -9,8 +9,8 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from controller.app.publishing import sink_for
 from controller.model.tables import MqttSettings, PublishSettings
-from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.events import Answer
 from controller.publish.mqtt import MqttSink

@@ -21,7 +21,7 @@ from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.run import settle
 from controller.settlement.wire import Asked
-from controller.settlement_service.steps import CORRECTIONS, asked_by
+from controller.settlement_service.book import CORRECTIONS, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.games.high_roller.wagers.scene import paytable

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from controller.journal.keys import Key
 from controller.publish.betting import Announcer, Betting, OpenWord, Takes, word_bytes
-from controller.settlement_service.desk import RequestDesk
+from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
+from controller.settlement_service.enrolled_table import steps_after
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, NoWord, PlayAt
-from controller.settlement_service.standing import steps_after
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 SECOND_US = 1_000_000
@@ -236,7 +236,7 @@ class World(Happenings):
         self.shim = _Shim(self.gate)
         self.engine = Engine(self.house.store, lambda: self.now_us, games=GAMES, gate=self.shim)
         self.gate.pin(self.table.name, self.table.key.public)
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.refused += len(self._waiting)
         self._waiting.clear()
 

@@ -21,7 +21,7 @@ from controller.publish.betting import Betting, OpenWord, word_bytes
 from controller.publish.events import LateWagersQuery
 from controller.publish.late import LateDesk
 from controller.settings.rulesets import load_ruleset
-from controller.settlement_service.desk import RequestDesk
+from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, LateWager, NoWord
@@ -224,7 +224,7 @@ class DiceWorld(Happenings):
         self.shim = _Shim(self, self.gate)
         self.engine = Engine(self.house.store, lambda: self.now_us, games=GAMES, gate=self.shim)
         self.gate.pin(self.table.name, self.table.key.public)
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self._waiting.clear()
 
     def give_up(self) -> None:

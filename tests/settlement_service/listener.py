@@ -11,8 +11,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.deliveries import AcknowledgedDelivery
-from controller.settlement_service.desk import Asking, Caller, RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.store import Store
@@ -49,7 +49,7 @@ def main(url: str) -> None:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())
     oblige(engine)
-    desk = RequestDesk(engine)
+    desk = AccountRequests(engine)
     events: list[bytes] = []
     for line in sys.stdin:
         word, _, rest = line.strip().partition(" ")
@@ -78,7 +78,7 @@ def _settle(engine: Engine, events: list[bytes]) -> None:
             _tell(answer.id)
 
 
-def _bet(desk: RequestDesk, table: str, bet: dict[str, object]) -> None:
+def _bet(desk: AccountRequests, table: str, bet: dict[str, object]) -> None:
     key = str(bet["id"])
     try:
         desk.bet(Asking(Caller(name="till", role="staff"), key), table, bet)

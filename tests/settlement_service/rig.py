@@ -24,14 +24,14 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
-from controller.settlement_service.channel import CounterAnswer, CounterRequest
-from controller.settlement_service.counter import Counter
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.channel import HttpAnswer, HttpRequest
 from controller.settlement_service.deliveries import AcknowledgedDelivery, Answer
-from controller.settlement_service.desk import Asking, Caller, RequestDesk
 from controller.settlement_service.engine import Engine
+from controller.settlement_service.enrolled_table import shipped_games
+from controller.settlement_service.http_requests import HttpRequests
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.prove import Proof, prove
-from controller.settlement_service.standing import shipped_games
 from controller.settlement_service.store import Store
 from tests.settlement_service.words import gate, oblige
 
@@ -261,7 +261,7 @@ class House:
         self.store.open()
         self.engine = Engine(self.store, self._clock, self._policies, GAMES, gate())
         oblige(self.engine)
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
 
     def reopen(self) -> None:
         """Forget all that is in memory, as a restart does."""
@@ -318,13 +318,13 @@ class House:
 
 
 class Inside:
-    """The counter in this process: what an office is without a channel."""
+    """The requests answered in this process, without a channel."""
 
-    def __init__(self, counter: Counter) -> None:
-        self._counter = counter
+    def __init__(self, requests: HttpRequests) -> None:
+        self._requests = requests
 
-    async def ask(self, ask: CounterRequest) -> CounterAnswer:
-        return self._counter.answer(ask)
+    async def ask(self, ask: HttpRequest) -> HttpAnswer:
+        return self._requests.answer(ask)
 
 
 def key_in(folder: Path, name: str = "key") -> Key:

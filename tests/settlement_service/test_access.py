@@ -9,11 +9,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controller.journal.keys import Key
-from controller.settlement_service.access import ACCESS, Deed
-from controller.settlement_service.access import Role as TokenRole
 from controller.settlement_service.api import make_app
-from controller.settlement_service.counter import Counter
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.channel import ACCESS, Deed
+from controller.settlement_service.channel import Role as TokenRole
+from controller.settlement_service.http_requests import HttpRequests, Tokens
 from tests.settlement_service.rig import House, Inside, SealedTable
 
 ROLES = ("no token", "unknown token", "revoked token", "reader", "player", "staff")
@@ -326,7 +325,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.route}: {row.what}")
 def test_each_role_is_answered_as_the_table_says(row: Row, house: House) -> None:
-    client = TestClient(make_app(Inside(Counter(house.engine))), raise_server_exceptions=False)
+    client = TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
     for role, expected in zip(ROLES, row.cells, strict=True):
         before = [house.balance(f"player:{player}") for player in ("ann", "bob")]
         headers = {"Idempotency-Key": f"key-{ROLES.index(role)}"}
@@ -358,7 +357,7 @@ def test_no_route_and_no_deed_is_without_its_cells() -> None:
 
 
 def test_a_seat_that_a_player_was_moved_from_is_no_more_his(house: House) -> None:
-    client = TestClient(make_app(Inside(Counter(house.engine))))
+    client = TestClient(make_app(Inside(HttpRequests(house.engine))))
     house.desk.seat(house.asking(), "cards", "3", "bob")
     headers = {"Authorization": "Bearer player", "Idempotency-Key": "k"}
     answer = client.post("/tables/cards/wagers", json={**ANTE, "seat": "3"}, headers=headers)
@@ -366,7 +365,7 @@ def test_a_seat_that_a_player_was_moved_from_is_no_more_his(house: House) -> Non
 
 
 def test_a_revoked_token_is_turned_away_at_the_next_request(house: House) -> None:
-    client = TestClient(make_app(Inside(Counter(house.engine))))
+    client = TestClient(make_app(Inside(HttpRequests(house.engine))))
     headers = {"Authorization": "Bearer player"}
     assert client.get("/players/ann", headers=headers).status_code == 200
     Tokens(house.engine).revoke("ann's")

@@ -6,11 +6,11 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.publish.betting import OpenWord, word_bytes
-from controller.settlement_service.desk import Caller, RequestDesk
+from controller.settlement_service.account_requests import AccountRequests, Caller
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import MAX_WAITING, Gate, NoWord
-from controller.settlement_service.views import Views
+from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.words import gate
@@ -31,7 +31,7 @@ class Wheel:
         self.asked: list[str] = []
         self.engine = Engine(house.store, lambda: 0, gate=gate(AT_ONCE_S))
         self.engine.gate.connect(self.line)
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.bets = 0
 
     def line(self, table: str, nonce: str) -> NoWord | None:
@@ -196,7 +196,7 @@ def test_an_engine_that_restarted_believes_no_answer_to_its_old_questions(wheel:
     old = wheel.word(wheel.asked[0])
     wheel.engine = Engine(wheel.house.store, lambda: 0, gate=Gate(lambda: "f" * 32, AT_ONCE_S))
     wheel.engine.gate.connect(wheel.line)
-    wheel.desk = RequestDesk(wheel.engine)
+    wheel.desk = AccountRequests(wheel.engine)
     wheel.said = lambda _nonce: [old]
     assert wheel.bet() == "TABLE-WORD"
 

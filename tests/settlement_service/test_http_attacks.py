@@ -20,7 +20,7 @@ import pytest
 
 from controller.serving.connections import Limits
 from controller.settlement_service.http_limits import MAX_BODY
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.http_requests import Tokens
 from tests.app.rig import until
 from tests.publish.broker import Authority
 from tests.settlement_service.rig import House, SealedTable, key_in

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
-from controller.settlement_service.channel import CounterAnswer, CounterRequest, told_of
+from controller.settlement_service.channel import HttpAnswer, HttpRequest, told_of
 from controller.settlement_service.http_limits import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
 
 T = TypeVar("T")
@@ -23,9 +23,9 @@ class Office:
     """Knows two tokens, and counts who asks."""
 
     def __init__(self) -> None:
-        self.asked: list[CounterRequest] = []
+        self.asked: list[HttpRequest] = []
 
-    async def ask(self, ask: CounterRequest) -> CounterAnswer:
+    async def ask(self, ask: HttpRequest) -> HttpAnswer:
         self.asked.append(ask)
         role = ROLES.get(ask.digest)
         return told_of(b"{}", 401) if role is None else told_of(f'{{"name":"x","role":"{role}"}}'.encode())

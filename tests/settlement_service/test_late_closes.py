@@ -5,7 +5,7 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.views import Views
+from controller.settlement_service.http_requests import Views
 from tests.settlement_service.histories import SECOND_US, Trouble, World
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.test_gate import Wheel

@@ -8,11 +8,11 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.publish.betting import OpenWord, word_bytes
-from controller.settlement_service.desk import RequestDesk
+from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, NoWord
-from controller.settlement_service.views import Views
+from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
 
@@ -27,7 +27,7 @@ class Late:
         house.player("ann", 1_000)
         self.engine = Engine(house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
         self.engine.gate.connect(lambda _table, _nonce: None, self.line)
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.said: Callable[[LateWager], list[bytes]] = lambda wager: [self.word(wager)]
         self.asked: list[LateWager] = []
         self.bets = 0
@@ -178,7 +178,7 @@ def test_while_bets_are_open_or_after_a_restart_in_between_rolls_nobody_bets_lat
 def test_a_restart_with_the_dice_out_knows_that_they_are(late: Late) -> None:
     late.engine = Engine(late.house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
     late.engine.gate.connect(lambda _table, _nonce: None, late.line)
-    late.desk = RequestDesk(late.engine)
+    late.desk = AccountRequests(late.engine)
     assert late.bet() == ""
 
 

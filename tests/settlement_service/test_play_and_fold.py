@@ -9,7 +9,7 @@ import pytest
 from controller.journal.keys import Key
 from controller.model.outcomes import Bets
 from controller.publish.betting import OpenWord
-from controller.settlement_service.desk import Asking, Caller
+from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoWord, PlayAt
 from tests.settlement_service.rig import House, SealedTable

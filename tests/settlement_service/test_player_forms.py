@@ -8,8 +8,7 @@ from fastapi.testclient import TestClient
 
 from controller.journal.keys import Key
 from controller.settlement_service.api import make_app
-from controller.settlement_service.counter import Counter
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.http_requests import HttpRequests, Tokens
 from tests.settlement_service.rig import House, Inside, SealedTable
 
 ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amount": 200}
@@ -36,7 +35,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
 
 @pytest.fixture
 def client(house: House) -> TestClient:
-    return TestClient(make_app(Inside(Counter(house.engine))), raise_server_exceptions=False)
+    return TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
 
 
 def asks(client: TestClient, path: str, body: object, key: str = "k", who: str = "ann") -> int:

@@ -11,8 +11,8 @@ from sqlalchemy.pool import NullPool
 
 from controller.settlement_service import store as store_module
 from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.http_requests import Tokens
 from controller.settlement_service.store import Store
-from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House

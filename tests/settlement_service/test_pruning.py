@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from controller.journal.keys import Key
 from controller.settlement_service import pruning, schema
-from controller.settlement_service.desk import Asking
+from controller.settlement_service.account_requests import Asking
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.pruning import EVERY, KEEP_DAYS, Pruning
 from controller.settlement_service.work import Work

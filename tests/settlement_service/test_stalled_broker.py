@@ -11,8 +11,8 @@ from controller.publish.betting import Announcer, Betting, Takes
 from controller.publish.events import Message, TableStatus, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.sink import Report
+from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.consuming import Broker
-from controller.settlement_service.desk import RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey
@@ -34,7 +34,7 @@ class Live:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port, timeout_s=PATIENCE_S)
         self.house, self.table = house, table
         self.engine = Engine(house.store, lambda: 0, gate=gate(wait_s))
-        self.desk = RequestDesk(self.engine)
+        self.desk = AccountRequests(self.engine)
         self.alarms = Alarms()
         self.takes: Takes | None = "wagers"
         self.announcer = Announcer(table.name, "1", now_us)

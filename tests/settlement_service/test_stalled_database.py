@@ -15,8 +15,8 @@ from controller.journal.keys import Key
 from controller.settlement_service import store as store_module
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.http_requests import Tokens
 from controller.settlement_service.store import ANSWER_S, Store
-from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable

@@ -13,7 +13,7 @@ import msgspec
 
 from controller.journal.keys import new_key
 from controller.settings.places import config_home
-from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.http_requests import Tokens
 from tests.app.rig import Table, until
 from tests.drivers.firmware.bench import MICROPYTHON, HostedBoard
 from tests.drivers.node.test_reference_node import Cable

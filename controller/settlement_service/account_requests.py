@@ -1,4 +1,4 @@
-"""The desk: what players and staff ask for. A request has a key and is done once however often it comes."""
+"""Requests on accounts: chips, seats, bets. Each has a key and is done once, however often it comes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +12,13 @@ from sqlalchemy import insert, select
 from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
-from controller.settlement_service.access import Role
-from controller.settlement_service.book import Booked, Misread
+from controller.settlement_service.book import Booked, HeardAt, Misread, Step
+from controller.settlement_service.channel import Role
 from controller.settlement_service.engine import Engine
+from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, LateWager, NoWord, PlayAt
 from controller.settlement_service.ledger import CAGE, Movement, player_account
-from controller.settlement_service.standing import EnrolledTable
-from controller.settlement_service.steps import HeardAt, Step
 from controller.settlement_service.work import Cause, Work, encode
 
 
@@ -80,7 +79,7 @@ MAX_BETS = 50
 """Wagers of one request: a player's whole layout, and some 30 ms of the engine's time."""
 
 
-class RequestDesk:
+class AccountRequests:
     """Does what is asked of it, through the engine's transactions."""
 
     def __init__(self, engine: Engine) -> None:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.settlement_service import front as front_module
+from controller.settlement_service import http_supervisor as front_module
 from controller.settlement_service.channel import (
     MAX_ASK,
     Broken,
-    CounterAnswer,
-    CounterRequest,
     Frames,
+    HttpAnswer,
+    HttpRequest,
     frame,
 )
-from controller.settlement_service.front import Front
 from controller.settlement_service.http_process import Remote
+from controller.settlement_service.http_supervisor import HttpSupervisor
 from tests.app.rig import until
 from tests.publish.broker import free_port
 from tests.settlement_service.rig import House
@@ -46,7 +46,7 @@ class Liar:
         self.there: socket.socket | None = None
         self._says = says
         monkeypatch.setattr(front_module, "AGAIN_S", 0.05)
-        monkeypatch.setattr(Front, "_started", lambda _front, there: self.started(there))
+        monkeypatch.setattr(HttpSupervisor, "_started", lambda _front, there: self.started(there))
 
     def started(self, there: socket.socket) -> "subprocess.Popen[bytes]":
         self.runs += 1
@@ -65,8 +65,8 @@ def said() -> list[str]:
     return []
 
 
-def served(house: House, said: list[str]) -> Front:
-    front = Front(house.engine, "127.0.0.1", free_port(), say=said.append)
+def served(house: House, said: list[str]) -> HttpSupervisor:
+    front = HttpSupervisor(house.engine, "127.0.0.1", free_port(), say=said.append)
     front.start()
     return front
 
@@ -96,7 +96,7 @@ def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
     house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.player("ann", 100)
-    ask = CounterRequest(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
+    ask = HttpRequest(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
     liar = Liar(monkeypatch, frame(7, msgspec.json.encode(ask)))
     front = served(house, said)
     until(lambda: liar.there is not None, "a connection")
@@ -104,7 +104,7 @@ def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
     ((number, payload),) = heard(liar.there)
     front.stop()
     liar.close()
-    assert (number, msgspec.json.decode(payload, type=CounterAnswer).status) == (7, 401)
+    assert (number, msgspec.json.decode(payload, type=HttpAnswer).status) == (7, 401)
     assert house.balance("player:ann") == 100
 
 
@@ -154,19 +154,19 @@ def test_who_waits_when_the_engine_is_killed_is_told_so_and_asks_again() -> None
         started = False
         should_exit = False
 
-    async def asked() -> tuple[CounterAnswer, CounterAnswer]:
+    async def asked() -> tuple[HttpAnswer, HttpAnswer]:
         engine, channel = socket.socketpair()
         remote, server = Remote(channel), Stopping()
         following = asyncio.create_task(remote.run(server))  # type: ignore[arg-type]  # all that it uses of one
         while remote._writer is None:
             await asyncio.sleep(0)
-        waiting = asyncio.create_task(remote.ask(CounterRequest(do="tables")))
+        waiting = asyncio.create_task(remote.ask(HttpRequest(do="tables")))
         await asyncio.to_thread(engine.recv, 1)
         engine.close()
         told = await waiting
         await following
         assert server.should_exit
-        return told, await remote.ask(CounterRequest(do="tables"))
+        return told, await remote.ask(HttpRequest(do="tables"))
 
     for told in asyncio.run(asked()):
         assert told.status == 503

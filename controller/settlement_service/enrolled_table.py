@@ -15,9 +15,8 @@ from controller.publish.events import read_event
 from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
 from controller.settlement_service import schema
-from controller.settlement_service.book import GameOf, TableBook
+from controller.settlement_service.book import RESULTS, Anchor, GameOf, Step, TableBook
 from controller.settlement_service.deliveries import Delivery
-from controller.settlement_service.steps import RESULTS, Anchor, Step
 
 Betting = Literal["open", "closed"]
 BETTING: Mapping[str, Betting] = {

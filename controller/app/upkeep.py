@@ -1,8 +1,9 @@
-"""Verify the whole journal, in a process of its own: a start checks only what the state rests on.
+"""Upkeep of a running table's journal: all of it verified, contents older than the table keeps dropped.
 
-A thread of the controller's would take twelve seconds for what a process does in two, and be in play's way.
-The process is `python -m controller.app.verifier JOURNAL`: it takes what processor time nobody else wants,
-and writes one line of JSON, what it found.
+A start verifies only what the state rests on. The rest is verified in a process of its own: a thread of the
+controller would take twelve seconds for what a process does in two, and slow down play. The process is
+`python -m controller.app.upkeep JOURNAL`: it takes what processor time nobody else wants, and writes one line
+of JSON, what it found.
 """
 
 import os
@@ -16,10 +17,13 @@ from threading import Event, Lock, Thread
 import msgspec
 
 from controller.app.faults import ActiveFaults, Fault, of_journal
-from controller.app.service import INFO, log
+from controller.app.service import ERROR, INFO, log
+from controller.journal.chain import WallTime
 from controller.journal.faults import FAULTS, JournalFault
+from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.verify import Verified
+from controller.model.tables import RetentionSettings
 
 
 class Sound(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +117,7 @@ class Verifier:
 
     def _found(self) -> Found | None:
         """Run the process to its end; return what it says, None where it says nothing."""
-        words = [sys.executable, "-m", "controller.app.verifier", str(self._journal)]
+        words = [sys.executable, "-m", "controller.app.upkeep", str(self._journal)]
         with self._lock:
             if self._stop.is_set():
                 return None
@@ -143,3 +147,48 @@ class Verifier:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+
+
+PRUNED_BY = "retention"
+"""Who decided, in the journal's own row about it."""
+LOOK_EVERY_US = 3_600_000_000
+"""An hour: no more than that is ever kept too long, and finding nothing to drop takes milliseconds."""
+DAY_US = 86_400_000_000
+
+
+class Retention:
+    """Has the journal drop what the table keeps no longer; digests stay, so the chain goes on verifying."""
+
+    def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
+        """Look first when asked for the first time."""
+        self._journal = journal
+        self._settings = settings
+        self._wall = wall
+        self._due_us = 0
+
+    def look(self, now_us: int) -> None:
+        """Drop what is too old by now, once an hour of monotonic time `now_us`.
+
+        A clock that is not synchronized drops nothing: one that is ahead would take what must stay.
+        """
+        settings, wall = self._settings, self._wall()
+        if now_us < self._due_us or settings.keeps_all or not wall.synced:
+            return
+        self._due_us = now_us + LOOK_EVERY_US
+        evidence_before_us = _before_us(wall, settings.evidence_days)
+        bodies_before_us = _before_us(wall, settings.outcomes_days)
+        try:
+            with Reader(self._journal.place.journal) as reader:
+                if not reader.has_older(evidence_before_us, bodies_before_us):
+                    return
+            self._journal.prune(
+                evidence_before_us=evidence_before_us, bodies_before_us=bodies_before_us, by=PRUNED_BY
+            )
+        except JournalFault as fault:
+            log(ERROR, f"{fault}; old contents are dropped in an hour instead")
+            return
+        log(INFO, f"{self._journal.place.journal}: dropping what is kept no longer")
+
+
+def _before_us(wall: WallTime, days: int | None) -> int:
+    return 0 if days is None else max(0, wall.us - days * DAY_US)

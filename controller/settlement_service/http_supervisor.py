@@ -1,7 +1,8 @@
-"""The engine's side of its HTTP API: a process of its own serves it, and asks here what it can't know.
+"""The engine's side of its HTTP API: starts the process that serves it, and answers what that process asks.
 
 Whatever HTTP suffers, that process suffers: it is started again where it ends or falls silent, and nothing of
-its memory, files or time is the engine's. The port is taken here, so that it is ours while that one is away.
+its memory, files or time is the engine's. The port is taken here, so that it is ours while that process is
+away.
 """
 
 import os
@@ -22,16 +23,16 @@ from controller.settlement_service.channel import (
     MAX_ASK,
     MAX_TOLD,
     Broken,
-    CounterAnswer,
-    CounterRequest,
     Frames,
+    HttpAnswer,
+    HttpRequest,
     frame,
     out_of_reach,
     refusal,
 )
-from controller.settlement_service.counter import BrokerState, Counter
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.http_requests import BrokerState, HttpRequests
 from controller.settlement_service.pruning import Pruning
 
 STOP_S = 5.0
@@ -61,7 +62,7 @@ class _Link:
         self.connection = connection
         self._lock = Lock()
 
-    def answer(self, number: int, told: CounterAnswer) -> None:
+    def answer(self, number: int, told: HttpAnswer) -> None:
         """Send an answer; where the other process does not take it, its run ends."""
         payload = msgspec.json.encode(told)
         if len(payload) > MAX_TOLD:
@@ -74,7 +75,7 @@ class _Link:
                     self.connection.shutdown(socket.SHUT_RDWR)
 
 
-class Front:
+class HttpSupervisor:
     """The HTTP API of an engine, in a process of its own."""
 
     def __init__(
@@ -92,7 +93,7 @@ class Front:
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)
         self._engine = engine
-        self._counter = Counter(engine, broker)
+        self._requests = HttpRequests(engine, broker)
         self._pruning = Pruning(engine)
         self._certificate = tuple(certificate)
         self._say = say
@@ -118,7 +119,7 @@ class Front:
         self._workers = ThreadPoolExecutor(WORKERS, "api")
         self._link: _Link | None = None
         self._threads = [
-            Thread(target=self._run, name="front", daemon=True),
+            Thread(target=self._run, name="http", daemon=True),
             Thread(target=self._probe, name="probe", daemon=True),
         ]
 
@@ -233,9 +234,9 @@ class Front:
         else:
             self._workers.submit(self._answer, link, number, ask)
 
-    def _answer(self, link: _Link, number: int, ask: CounterRequest) -> None:
+    def _answer(self, link: _Link, number: int, ask: HttpRequest) -> None:
         try:
-            told = self._counter.answer(ask)
+            told = self._requests.answer(ask)
         except Exception as error:  # noqa: BLE001 - whoever asked must hear that nothing is known to be done
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
             told = refusal(503, "ENGINE", "the engine failed at it; ask again with the same key")
@@ -261,7 +262,7 @@ class Front:
             self._probe_now.clear()
             with self._lock:
                 asking, self._asking_health = self._asking_health, []
-            told: CounterAnswer | Literal["well"] = "well"
+            told: HttpAnswer | Literal["well"] = "well"
             try:
                 self._engine.probe()
                 self.probes += 1
@@ -273,8 +274,8 @@ class Front:
                 told = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
                 link.answer(
-                    number, self._counter.answer(CounterRequest(do="health")) if told == "well" else told
+                    number, self._requests.answer(HttpRequest(do="health")) if told == "well" else told
                 )
 
 
-_decode = msgspec.json.Decoder(CounterRequest).decode
+_decode = msgspec.json.Decoder(HttpRequest).decode

@@ -1,0 +1,346 @@
+"""Requests that came over HTTP, authorized and answered in the engine's own process.
+
+Every request carries the digest of a token. The token, what its role may do and whose account, wager or seat
+it touches are checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens
+are kept; a token is shown once, when it is made.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Literal, cast
+
+import msgspec
+from pydantic import TypeAdapter
+from sqlalchemy import select, update
+
+from controller.settlement.wire import Asked
+from controller.settlement_service import schema
+from controller.settlement_service.account_requests import AccountRequests, Asking, Caller, Done, need_account
+from controller.settlement_service.channel import (
+    ACCESS,
+    Deed,
+    HttpAnswer,
+    HttpRequest,
+    Role,
+    model_told,
+    out_of_reach,
+    refusal,
+    told_of,
+)
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.ledger import player_account
+from controller.settlement_service.schemas import (
+    Account,
+    Alarm,
+    BrokerWord,
+    Health,
+    Result,
+    RoundView,
+    TableView,
+    WagerView,
+)
+
+MAX_LISTED = 1000
+"""Tables, alarms or wagers of one answer: it stays within what is handed over at once."""
+
+
+class Views:
+    """Reads, each within a transaction of its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def account(self, player: str) -> Account | None:
+        """Return a player's balance and the wagers that are up; None where there is no such account."""
+        wagers = schema.wagers
+        query = select(wagers).where(wagers.c.player == player, wagers.c.stake > 0)
+        with self._engine.work() as work:
+            if not work.has_account(player):
+                return None
+            cents = work.balance(player_account(player))
+            rows = work.connection.execute(
+                query.order_by(wagers.c.table_name, wagers.c.id).limit(MAX_LISTED)
+            ).all()
+        up = [
+            WagerView(table=row.table_name, id=row.id, wager=row.wager, stake=row.stake, status=row.status)
+            for row in rows
+        ]
+        return Account(player=player, balance=cents, wagers=up)
+
+    def wager(self, table: str, wager: str) -> tuple[str, WagerView] | None:
+        """Return a wager's player and how it stands; None where there is no such wager."""
+        wagers = schema.wagers
+        query = select(wagers).where(wagers.c.table_name == table, wagers.c.id == wager)
+        with self._engine.work() as work:
+            row = work.connection.execute(query).first()
+        if row is None:
+            return None
+        view = WagerView(table=table, id=row.id, wager=row.wager, stake=row.stake, status=row.status)
+        return row.player, view
+
+    def results(self, player: str, limit: int) -> list[Result]:
+        """Return a player's newest results that hold, the newest first."""
+        results, movements = schema.results, schema.movements
+        query = (
+            select(results, movements.c.booked_us)
+            .join(
+                movements,
+                (movements.c.table_name == results.c.table_name) & (movements.c.n == results.c.n),
+                isouter=True,
+            )
+            .where(results.c.player == player, results.c.superseded_by.is_(None))
+            .order_by(results.c.table_name, results.c.n.desc(), results.c.line.desc())
+            .limit(limit)
+        )
+        with self._engine.work() as work:
+            rows = work.connection.execute(query).all()
+        return [
+            Result(
+                table=row.table_name,
+                wager=row.wager,
+                booked_us=row.booked_us,
+                line=cast("dict[str, object]", json.loads(row.body)),
+            )
+            for row in rows
+        ]
+
+    def tables(self) -> list[TableView]:
+        """Return every table and what it waits for."""
+        query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
+        with self._engine.work() as work:
+            rows = work.connection.execute(query).all()
+        return [
+            TableView(
+                table=row.name, rules=row.rules, next_seq=row.next_seq, betting=row.betting, halted=row.halted
+            )
+            for row in rows
+        ]
+
+    def rounds(self, table: str, limit: int) -> list[RoundView]:
+        """Return a table's newest rounds, the newest first."""
+        rounds = schema.rounds
+        query = select(rounds).where(rounds.c.table_name == table).order_by(rounds.c.round.desc())
+        with self._engine.work() as work:
+            rows = work.connection.execute(query.limit(limit)).all()
+        return [
+            RoundView(
+                round=row.round,
+                # Times of two sessions can't be compared: each has a clock of its own.
+                wager_to_close_ms=_between_ms(row.last_bet_t, row.closed_t)
+                if row.bet_session == row.session
+                else None,
+                close_to_move_ms=_between_ms(row.closed_t, row.moved_t),
+                close_to_result_ms=_between_ms(row.closed_t, row.result_t),
+            )
+            for row in rows
+        ]
+
+    def alarms(self) -> list[Alarm]:
+        """Return the alarms that nobody has cleared."""
+        alarms = schema.alarms
+        query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id).limit(MAX_LISTED)
+        with self._engine.work() as work:
+            rows = work.connection.execute(query).all()
+        return [
+            Alarm(table=row.table_name, code=row.code, says=row.says, raised_us=row.raised_us) for row in rows
+        ]
+
+
+def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
+    return None if from_us is None or to_us is None else (to_us - from_us) / 1000
+
+
+TOKEN_BYTES = 32
+"""Random bytes in a token; a digest of that many needs no salt and no slow hash."""
+
+
+class Tokens:
+    """The tokens of one settlement database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
+        """Keep the digest of a new secret; raises RequestRefused for a name in use or a player unknown."""
+        if (role == "player") != (player is not None):
+            raise RequestRefused("TOKEN", "a player's token names its player, and no other token does")
+        with self._engine.work() as work:
+            tokens = schema.tokens
+            if work.connection.execute(select(tokens.c.name).where(tokens.c.name == name)).first():
+                raise RequestRefused("TOKEN", f"a token named {name} was made before; give another name")
+            if player is not None:
+                need_account(work, player)
+            work.add(
+                tokens, name=name, digest=digest_of(secret), role=role, player=player, made_us=work.now_us
+            )
+
+    def revoke(self, name: str) -> None:
+        """Revoke a token; raises RequestRefused where there is none of this name."""
+        tokens = schema.tokens
+        with self._engine.work() as work:
+            change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
+            if not work.connection.execute(change.values(revoked_us=work.now_us)).rowcount:
+                raise RequestRefused("TOKEN", f"no token named {name} is valid")
+
+    def caller(self, digest: str) -> Caller | None:
+        """Return whose token has this digest; None where it opens nothing."""
+        tokens = schema.tokens
+        query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
+        with self._engine.work() as work:
+            row = work.connection.execute(query).first()
+        return None if row is None else Caller(name=row.name, role=row.role, player=row.player)
+
+    def listed(self) -> list[tuple[str, str, str | None, bool]]:
+        """Return every token's name, role and player, and whether it is valid."""
+        tokens = schema.tokens
+        with self._engine.work() as work:
+            rows = work.connection.execute(select(tokens).order_by(tokens.c.made_us)).all()
+        return [(row.name, row.role, row.player, row.revoked_us is None) for row in rows]
+
+
+def digest_of(secret: str) -> str:
+    """Return what is kept of a token."""
+    return sha256(secret.encode()).hexdigest()
+
+
+BrokerState = Callable[[], BrokerWord]
+"""Returns how the broker is that outcomes come from."""
+
+
+class _Turned(Exception):
+    """A request that ends with this status, rule and reason."""
+
+    def __init__(self, status: int, rule: str, reason: str) -> None:
+        super().__init__(reason)
+        self.told = refusal(status, rule, reason)
+
+
+class HttpRequests:
+    """Answers what is asked of an engine; any thread may ask."""
+
+    def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
+        """Answer for this engine; `broker` tells how the broker is that outcomes come from."""
+        self._engine = engine
+        self._accounts = AccountRequests(engine)
+        self._views = Views(engine)
+        self._tokens = Tokens(engine)
+        self._broker = broker
+
+    def answer(self, ask: HttpRequest) -> HttpAnswer:
+        """Handle the request, where the token allows it."""
+        try:
+            return self.health() if ask.do == "health" else self._for(ask, ask.do)
+        except _Turned as turned:
+            return turned.told
+        except RequestRefused as refused:
+            return refusal(409, refused.rule, refused.reason)
+        except OutOfReach as error:
+            return out_of_reach(error)
+
+    def health(self) -> HttpAnswer:
+        """Return whether the engine, its database and its broker answer; raises OutOfReach."""
+        tables, alarms = self._views.tables(), self._views.alarms()
+        if self._engine.trouble is not None:
+            raise OutOfReach(self._engine.trouble)
+        halted = sum(table.halted is not None for table in tables)
+        broker = self._broker()
+        health = Health(
+            status="attention" if alarms or halted or broker == "away" else "ok",
+            tables=len(tables),
+            halted=halted,
+            alarms=len(alarms),
+            broker=broker,
+        )
+        return model_told(health)
+
+    def _for(self, ask: HttpRequest, do: Deed | Literal["who"]) -> HttpAnswer:
+        caller = self._tokens.caller(ask.digest)
+        if caller is None:
+            raise _Turned(401, "HTTP-401", "give a valid token")
+        if do == "who":
+            return told_of(msgspec.json.encode(caller))
+        reach = ACCESS[do][caller.role]
+        if reach == "nothing":
+            raise _forbidden(caller)
+        if do == "rounds":
+            return told_of(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
+        if do in ("tables", "alarms"):
+            return self._listed(do)
+        if do in ("wager", "change", "bet", "bets"):
+            return self._of_wagers(ask, do, caller, own=reach == "own")
+        if reach == "own" and caller.player != ask.player:
+            raise _forbidden(caller)
+        return self._of_accounts(ask, do, Asking(caller, ask.key))
+
+    def _listed(self, do: Deed) -> HttpAnswer:
+        if do == "tables":
+            return told_of(_tables.dump_json(self._views.tables()))
+        return told_of(_alarms.dump_json(self._views.alarms()))
+
+    def _of_accounts(self, ask: HttpRequest, do: Deed, asking: Asking) -> HttpAnswer:
+        match do:
+            case "account":
+                account = self._views.account(ask.player)
+                if account is None:
+                    raise _Turned(404, "HTTP-404", f"there is no player {ask.player}")
+                return model_told(account)
+            case "results":
+                return told_of(_results.dump_json(self._views.results(ask.player, ask.limit)))
+            case "open_account":
+                return _granted(self._accounts.open_account(asking, ask.player))
+            case "take_seat":
+                return _granted(self._accounts.seat(asking, ask.table, ask.seat, ask.player))
+            case _:
+                cents = ask.cents if do == "deposit" else -ask.cents
+                return _granted(self._accounts.pay(asking, ask.player, cents))
+
+    def _of_wagers(self, ask: HttpRequest, do: Deed, caller: Caller, *, own: bool) -> HttpAnswer:
+        asking = Asking(caller, ask.key)
+        if do == "change":
+            return _granted(self._accounts.change(asking, ask.table, dict(ask.asked)))
+        if do in ("bet", "bets"):
+            bets = (ask.asked,) if do == "bet" else ask.bets
+            # What dealer and boxperson must confirm aloud (C34-MK-1b) staff lodges, no player's token.
+            if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
+                raise _forbidden(caller)
+            if do == "bets":
+                return _each(bets, self._accounts.bets(asking, ask.table, [dict(bet) for bet in bets]))
+            return _granted(self._accounts.bet(asking, ask.table, dict(ask.asked)))
+        found = self._views.wager(ask.table, ask.wager)
+        if found is None or (own and found[0] != caller.player):
+            raise _Turned(404, "HTTP-404", f"there is no wager {ask.wager} at {ask.table} that you may see")
+        return model_told(found[1])
+
+
+_tables = TypeAdapter(Sequence[TableView])
+_alarms = TypeAdapter(Sequence[Alarm])
+_rounds = TypeAdapter(Sequence[RoundView])
+_results = TypeAdapter(Sequence[Result])
+
+
+def _forbidden(caller: Caller) -> _Turned:
+    return _Turned(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of several bets came to; `schemas.WagerAnswer` as it goes over HTTP."""
+
+    id: object
+    granted: Done | None = None
+    refused: dict[str, str] | None = None
+
+
+def _each(bets: Sequence[Asked], answers: Sequence[Done | RequestRefused]) -> HttpAnswer:
+    told = [
+        _Answer(id=bet["id"], refused={"rule": answer.rule, "reason": answer.reason})
+        if isinstance(answer, RequestRefused)
+        else _Answer(id=bet["id"], granted=answer)
+        for bet, answer in zip(bets, answers, strict=True)
+    ]
+    return told_of(msgspec.json.encode(told))
+
+
+def _granted(done: Done) -> HttpAnswer:
+    return told_of(msgspec.json.encode(done))
