@@ -220,7 +220,7 @@ class Hardware:
             for lamp in lamps - {BUZZER}:
                 self._ask(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
 
-    def told(self, outcome: Outcome) -> None:
+    def note_durable(self, outcome: Outcome) -> None:
         """Show and sound an outcome that has become durable."""
         if self._quiet:
             return

@@ -123,7 +123,7 @@ class Showing:
         self._results: tuple[Result, ...] = ()
         self._counts = Counts()
 
-    def told(self, rows: tuple[Row, ...]) -> None:
+    def note_durable(self, rows: tuple[Row, ...]) -> None:
         """Note outcomes that have become durable."""
         if not self._listens:
             return

@@ -302,10 +302,10 @@ class Publishing:
         self._announcer.ask(nonce)
         return True
 
-    def told(self, outcomes: Sequence[Row]) -> None:
+    def note_durable(self, outcomes: Sequence[Row]) -> None:
         """Note outcomes that have become durable, in the journal's thread."""
         if self._pump is not None and outcomes:
-            self._pump.told(outcomes)
+            self._pump.note_durable(outcomes)
 
     def start(self, watchdog: Watchdog, *, sound: bool) -> None:
         """Start publishing once the outbox is verified; `sound`: the whole journal is."""

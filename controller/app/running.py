@@ -399,8 +399,8 @@ class RunningTable:
             self._faults.began(of_journal(fault), "journal")
 
     def _told(self, ticket: Ticket) -> None:
-        self._publishing.told(ticket.outcomes)
-        self.showing.told(tuple(ticket.outcomes))
+        self._publishing.note_durable(ticket.outcomes)
+        self.showing.note_durable(tuple(ticket.outcomes))
         for row in ticket.outcomes:
             assert row.body is not None
             self.last_n = row.n
@@ -409,7 +409,7 @@ class RunningTable:
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.tell("outcomes", line)
             if self._hardware is not None:
-                self._hardware.told(outcome_of(row.body))
+                self._hardware.note_durable(outcome_of(row.body))
 
     def _verified(self, found: Verified) -> None:
         self.sound = True

@@ -89,9 +89,9 @@ class _Hears:
         self.enough, self.findings = act.enough, act.findings
         self._act = act
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         self.readings.append(reading)
-        self._act.hear(reading)
+        self._act.receive(reading)
 
 
 # --- camera ---

@@ -194,7 +194,7 @@ class Guide:
         while True:
             readings, typed = self.link.wait(POLL_S, typed=self.typed)
             for reading in readings:
-                act.hear(reading)
+                act.receive(reading)
                 if reading.dev == dev:
                     heard_s = time.monotonic()
             if typed is not None:

@@ -68,7 +68,7 @@ class Standing:
     """Of the review that it went through."""
     unruled: bool = False
 
-    def hear(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Apply an outcome of this attempt."""
         match outcome.data:
             case RollCalled(dice=dice):
@@ -153,7 +153,7 @@ class Score:
         for heard in self.heard[-1:]:
             heard.entered |= (name, str(seat)) == (heard.asked.name, heard.asked.seat)
 
-    def hear(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Apply an outcome of the table: of the attempt under way, or of an earlier one."""
         number = attempt_of(outcome)
         if number is None or not self.turns:
@@ -161,7 +161,7 @@ class Score:
         standing = next((t.standing for t in self.turns if t.standing and t.standing.number == number), None)
         if standing is None:
             standing = self.turns[-1].standing = self.turns[-1].standing or Standing(number)
-        standing.hear(outcome)
+        standing.add(outcome)
 
     def counted(self) -> list[Turn]:
         """Return the attempts that have one right end, and of which the table told something."""
@@ -392,7 +392,7 @@ class Practice:
         with suppress(OutOfReachError):
             for line in conversation(self._socket, {"do": "watch", "topics": ["outcomes", "faults"]}):
                 if "outcome" in line:
-                    self.score.hear(outcome_of(line["outcome"]))
+                    self.score.add(outcome_of(line["outcome"]))
                 if "ok" not in line:
                     watcher.tell(line)
 

@@ -181,7 +181,7 @@ class Namesake:
         if self._since_us is not None:
             self._since_us = now_us
 
-    def told(self, payload: bytes) -> None:
+    def receive(self, payload: bytes) -> None:
         """Note a status of the table's own."""
         self._told.append(payload)
         with suppress(Unreadable):

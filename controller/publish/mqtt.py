@@ -362,7 +362,7 @@ class MqttSink:
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
             told = self._status_message(self._status)
-            self._namesake.told(told.payload)
+            self._namesake.receive(told.payload)
             self._send(link, told)
         if self._board_is_new and self._board and link.room:
             self._board_is_new = False

@@ -145,7 +145,7 @@ class Pump:
 
     # --- any thread ---
 
-    def told(self, rows: Sequence[Row]) -> None:
+    def note_durable(self, rows: Sequence[Row]) -> None:
         """Note that these outcomes, one at least, are durable."""
         newest = rows[-1]
         assert newest.seq is not None

@@ -55,7 +55,7 @@ class Act(Protocol):
     def ask(self) -> str:
         """What the technician is asked to do."""
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Process a reading of any device."""
 
     def enough(self, quiet_s: float) -> bool:
@@ -110,7 +110,7 @@ class OpenClose:
         """What the technician is asked to do."""
         return f"open the {self.name}, then close it again"
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note this switch."""
         if isinstance(reading, Switch) and reading.dev == self.dev and reading.name == self.name:
             self.opened = self.opened or reading.open
@@ -139,7 +139,7 @@ class PressButtons:
     ask: str = "press each button once"
     pressed: list[str] = field(default_factory=list)
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note each press."""
         if isinstance(reading, Input) and reading.dev == self.dev:
             self.pressed.append(reading.name)
@@ -169,7 +169,7 @@ class DrawCard:
     ask: str = "draw one card from the shoe"
     card: Card | None = None
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note a card."""
         if isinstance(reading, Card) and reading.dev == self.dev:
             self.card = reading
@@ -208,7 +208,7 @@ class ShowIt:
         """What the technician is asked to do."""
         return HELD[self.sensor]
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Count what was seen."""
         self.seen += reading.dev == self.dev and kind_of(reading) == self.sensor
 
@@ -269,7 +269,7 @@ class ThrowAtWall:
         """What the technician is asked to do."""
         return f"throw one die at the {self.wall} wall"
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note impacts at this sensor, and the track."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
@@ -336,7 +336,7 @@ class LayDie:
     ask: str = "lay one die flat on the felt, 6 up, and take your hand away"
     rest: DieRest | None = None
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note a die at rest."""
         if isinstance(reading, DieRest) and reading.dev == self.dev:
             self.rest = reading
@@ -381,7 +381,7 @@ class RollBoth:
     released: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note what this camera reports of dice."""
         if reading.dev != self.dev:
             return

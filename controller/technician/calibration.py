@@ -187,7 +187,7 @@ class LayAt:
         x, y = self.place
         return f"{self.name}: lay one die at x {x:g}, y {y:g} mm, no other on the table, hands away"
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note where the die rests; once it is moved, its new place."""
         if reading.dev != self.dev:
             return
@@ -237,7 +237,7 @@ class Listen:
     sensor: str = "wall_impact"
     peaks: list[float] = field(default_factory=list)
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note this wall's impacts."""
         if isinstance(reading, WallImpact) and reading.dev == self.dev and reading.wall == self.wall:
             self.peaks.append(reading.peak)

@@ -36,7 +36,7 @@ class SpinBall:
     pulses: list[BallBeam] = field(default_factory=list)
     drops: int = 0
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note pulses and the drop."""
         if reading.dev != self.dev:
             return
@@ -127,7 +127,7 @@ class TurnRotor:
     ask: str = "turn the rotor by hand, a full turn in two to four seconds, and let it run"
     passes: list[RotorIndex] = field(default_factory=list)
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note index passes."""
         if isinstance(reading, RotorIndex) and reading.dev == self.dev:
             self.passes.append(reading)
@@ -180,7 +180,7 @@ class BallInPocket:
         """What the technician is asked to do."""
         return f"lay the ball into pocket {self.number} and turn the rotor slowly, eight turns or more"
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note index passes, and reads, which are placed by the pass that follows."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
@@ -234,7 +234,7 @@ class PlayGame:
     ask: str = "play one game: spin the ball against the rotor and wait until the wheel shows the number"
     states: list[WheelStatus] = field(default_factory=list)
 
-    def hear(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Note the wheel's states."""
         if isinstance(reading, WheelStatus) and reading.dev == self.dev:
             self.states.append(reading)

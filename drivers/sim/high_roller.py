@@ -158,7 +158,7 @@ class Evening:
     def _post(self, reading: AnyReading) -> None:
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
-    def told(self, kind: str, **data: object) -> None:
+    def expect(self, kind: str, **data: object) -> None:
         """Note an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
@@ -208,16 +208,16 @@ class Evening:
         before, pot, row = game.copy(), self.pot, self.row
         truth, who = scene.truth, game.roller
         if truth.verdict == "review":
-            self.told("roll.review", roll=self.rolls)
+            self.expect("roll.review", roll=self.rolls)
         called = truth.ruled_dice if truth.verdict == "review" else truth.dice
         if truth.verdict == "void" or called is None:
-            self.told("roll.no_roll", roll=self.rolls)
+            self.expect("roll.no_roll", roll=self.rolls)
             return game
         self._call("roll.called", game, called, player=who)
         if truth.ruled == "corrected":
             game, self.pot, self.row = before, pot, row
             if truth.ruled_dice is None:
-                self.told("roll.corrected", roll=self.rolls, ruling="no_roll", dice=None, next_player=who)
+                self.expect("roll.corrected", roll=self.rolls, ruling="no_roll", dice=None, next_player=who)
             else:
                 self._call("roll.corrected", game, truth.ruled_dice)
         return game
@@ -225,12 +225,12 @@ class Evening:
     def _call(self, kind: str, game: Game, faces: tuple[int, int], **more: object) -> None:
         call, out = game.throw(sum(faces))
         after = None if game.winner is not None else game.roller
-        self.told(
+        self.expect(
             kind, roll=self.rolls, dice=list(faces), total=sum(faces), call=call,
             game=game.number, next_player=after, **more,
         )  # fmt: skip
         if out:
-            self.told("player.eliminated", game=game.number, players=out)
+            self.expect("player.eliminated", game=game.number, players=out)
         self._if_won(game)
 
     def _if_won(self, game: Game) -> None:
@@ -244,10 +244,10 @@ class Evening:
         paid = self.pot if self.row[1] == 3 or self.final else 0
         pot = {"gross": gross, "rake": rake, "bonus": bonus, "prize": gross - rake - bonus}
         known = {"bonus_paid": paid} if self.pot_known else {}
-        self.told("game.won", game=game.number, player=game.winner, total=game.total, pot=pot, **known)
+        self.expect("game.won", game=game.number, player=game.winner, total=game.total, pot=pot, **known)
         if paid and self.pot_known:
             cause = "in_a_row" if self.row[1] == 3 else "final_game"
-            self.told("bonus.paid", player=game.winner, amount=paid, cause=cause)
+            self.expect("bonus.paid", player=game.winner, amount=paid, cause=cause)
         if paid:
             self.pot, self.row = 0, (0, 0)
 
@@ -260,7 +260,7 @@ class Evening:
         if self.rng.random() < 0.8:
             self.says("start_roll")
         void = not final and self.rng.random() < 0.06
-        self.told(
+        self.expect(
             "game.started", game=number, button=self.button, final=final,
             cards={str(seat): cards for seat, cards in game.cards.items()},
         )  # fmt: skip
@@ -268,7 +268,7 @@ class Evening:
             game = self.throw(game)
             if game.winner is None and void:
                 self.says("void", "supervisor", what="game", reason="a spilled drink")
-                self.told("game.void", game=number)
+                self.expect("game.void", game=number)
                 self._after_game(moved=False)
                 return
             self._between_rolls(game)
@@ -334,10 +334,10 @@ class Evening:
         while game.winner is None and game.may_leave_out() and self.rng.random() < 0.15:
             who = game.turns.pop(0)
             self.says("decline", "player", seat=who)
-            self.told("roll.declined", game=game.number, player=who)
+            self.expect("roll.declined", game=game.number, player=who)
             _, out = game.rolls_done()
             if out:
-                self.told("player.eliminated", game=game.number, players=out)
+                self.expect("player.eliminated", game=game.number, players=out)
             self._if_won(game)
         staying = [seat for seat in self.seats if seat not in self.gone]
         if game.winner is None and len(staying) > 3 and self.rng.random() < 0.03:

@@ -127,20 +127,20 @@ class Evening:
         """Make a reading arrive, one to three milliseconds after its time."""
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
-    def told(self, kind: str, **data: object) -> None:
+    def expect(self, kind: str, **data: object) -> None:
         """Note an outcome that must be told."""
         self.truth.append({"type": kind, "data": data})
 
     def void(self, *codes: str, by: str = "sensors") -> None:
         """Note that the present deal is void for these causes."""
         self.stands = {}
-        self.told("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
+        self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
         """Note that the present deal is called, with the results of every hand."""
         self.stands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
-        self.told(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
+        self.expect(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
 
     # --- a deal's parts ---
 
@@ -207,9 +207,9 @@ class Evening:
             self.says("seats", seats=tuple(self.seats))
         if self.rng.random() < 0.5:
             self.says("no_more_bets")
-            self.told("bets.closed", cause="dealer")
+            self.expect("bets.closed", cause="dealer")
         else:
-            self.told("bets.closed", cause="first_card")
+            self.expect("bets.closed", cause="first_card")
         self.deals += 1
         self.out = {}
         KINDS[kind](self, self.shuffled())
@@ -230,7 +230,7 @@ def unread_card(table: Evening, dealt: Dealt) -> None:
     position, text, cards = _one_unread(table, dealt)
     table.give(cards)
     table.act(dealt)
-    table.told("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
+    table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
     table.says("set_card", after_s=4, seat=position, card=text)
     table.called("deal.called", dealt, grade="person", by="dealer")
 
@@ -311,7 +311,9 @@ def misdeal_late(table: Evening, dealt: Dealt) -> None:
     plain(table, dealt)
     table.says("misdeal", "supervisor", 4)
     table.stands = {}
-    table.told("deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor")
+    table.expect(
+        "deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor"
+    )
 
 
 def shoe_down(table: Evening, dealt: Dealt) -> None:
@@ -325,7 +327,7 @@ def shoe_down(table: Evening, dealt: Dealt) -> None:
     table.post(DeviceUp(t=table.now, dev="shoe"))
     table.give(cards[place:])
     table.act(dealt)
-    table.told("deal.review", deal=table.deals, reasons=[{"code": "missing_reading"}])
+    table.expect("deal.review", deal=table.deals, reasons=[{"code": "missing_reading"}])
     table.says("accept", after_s=5)
     table.called("deal.called", dealt, grade="person", by="dealer")
 
@@ -335,7 +337,7 @@ def nobody_rules(table: Evening, dealt: Dealt) -> None:
     _, _, cards = _one_unread(table, dealt)
     table.give(cards)
     table.act(dealt)
-    table.told("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
+    table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
     table.says("void", "supervisor", 20, reason="disputed")
     table.void("disputed", by="supervisor")
 
@@ -370,12 +372,12 @@ def fold_taken_back(table: Evening, dealt: Dealt) -> None:
     table.says("play", "player", seat=seat)
     refused = {"cause": "has_acted", "what": "play"}
     if len(table.seats) > 1:
-        table.told("input.refused", **refused)
+        table.expect("input.refused", **refused)
         table.act(right, but=seat)
         table.called("deal.called", right)
     else:
         table.called("deal.called", right)
-        table.told("input.refused", **refused)
+        table.expect("input.refused", **refused)
 
 
 Kind = Callable[[Evening, Dealt], None]

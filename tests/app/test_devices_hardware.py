@@ -151,10 +151,10 @@ def test_a_panel_shows_each_lamp_as_the_table_says() -> None:
 def test_a_no_roll_is_heard_and_seen_until_the_next_result() -> None:
     console, board = panel(), Board("crew")
     hardware, _ = joined(console, board)
-    hardware.told(no_roll())
+    hardware.note_durable(no_roll())
     assert lit_on(console) == {"no_roll", "buzzer"}
     assert board.told == [("lamp", {"name": "no_roll", "shows": "on"}), ("buzzer", {"ms": "400"})]
-    hardware.told(called())
+    hardware.note_durable(called())
     assert "no_roll" not in lit_on(console)
     assert board.lamps == {"no_roll": "off"}
 
@@ -199,7 +199,7 @@ def test_a_board_without_lamps_is_not_asked_to_light_one() -> None:
     camera = Board("cam", does=("selftest",))
     hardware, _ = joined(camera)
     hardware.show("lock", "locked")
-    hardware.told(no_roll())
+    hardware.note_durable(no_roll())
     assert camera.told == []
 
 
@@ -219,7 +219,7 @@ def test_only_the_game_that_a_wheel_plays_now_is_voided(state: int, outcome: Out
     wheel = Wheel()
     hardware, bench = joined(wheel)
     bench.hear(WheelStatus(t=1, dev="wheel", state=state))
-    hardware.told(outcome)
+    hardware.note_durable(outcome)
     assert wheel.voided == voided
 
 

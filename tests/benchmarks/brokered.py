@@ -105,7 +105,7 @@ class Table:
         )
         before = len(self.rows)
         durable(append(self._journal, hand._replace(effects=told)))
-        self._pump.told(self.rows[before:])
+        self._pump.note_durable(self.rows[before:])
         return True
 
     def turn(self) -> None:

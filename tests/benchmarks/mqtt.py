@@ -150,7 +150,7 @@ class Table:
     def _told(self, ticket: Ticket) -> None:
         if ticket.outcomes:
             self.durable_s = time.perf_counter()
-            self._pump.told(ticket.outcomes)
+            self._pump.note_durable(ticket.outcomes)
 
 
 def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]:

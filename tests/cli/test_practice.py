@@ -105,7 +105,7 @@ def played(*turns: tuple[Truth, list[Outcome]]) -> Score:
     for truth, told in turns:
         score.begin(Scene(kind="any", start_us=0, end_us=1, truth=truth))
         for outcome in told:
-            score.hear(outcome)
+            score.add(outcome)
     return score
 
 
@@ -179,7 +179,7 @@ def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own()
 def test_at_a_wheel_a_void_is_said_as_no_spin() -> None:
     score = Score("!R-8", "R-SPIN-4", "no_spin")
     score.begin(Scene(kind="any", start_us=0, end_us=1, truth=HAND))
-    score.hear(said(1, (3, 4)))
+    score.add(said(1, (3, 4)))
     assert "say no_spin (!R-8)" in shown(score)
 
 
@@ -234,11 +234,11 @@ def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_told()
         seat: tuple(str(card.what) if held == card.card else held for held in hand)
         for seat, hand in scene.truth.hands.items()
     }
-    score.hear(deal_called(1, misread))
+    score.add(deal_called(1, misread))
     assert f"say set_card {card.card} seat={card.seat} what={card.what} (T-DEAL-3)" in " ".join(
         shown(score).split()
     )
-    score.hear(deal_corrected(1, dict(scene.truth.hands)))
+    score.add(deal_corrected(1, dict(scene.truth.hands)))
     assert "Score: 1 of 1" in shown(score)
 
 
@@ -256,9 +256,9 @@ def test_a_misdeal_that_nobody_called_is_missed() -> None:
     act, scene = dealt("misdeal_late")
     score = Score("T-IRR-1", "T-DEAL-3", "misdeal")
     score.begin(scene, card_to_set(act))
-    score.hear(deal_called(1, {"1": ("2c", "3c", "5d"), "dealer": ("Kh", "Qh", "2d")}))
+    score.add(deal_called(1, {"1": ("2c", "3c", "5d"), "dealer": ("Kh", "Qh", "2d")}))
     assert "say misdeal (T-IRR-1)" in " ".join(shown(score).split())
-    score.hear(deal_corrected(1, None))
+    score.add(deal_corrected(1, None))
     assert "Score: 1 of 1" in shown(score)
 
 

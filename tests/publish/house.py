@@ -231,7 +231,7 @@ class House:
         before = len(self.rig.told)
         for hand in evening(throws):
             durable(append(self.journal, hand))
-        self.pump.told(self.rig.told[before:])
+        self.pump.note_durable(self.rig.told[before:])
         return len(self.rig.told)
 
     def play_on(self) -> int:
@@ -242,7 +242,7 @@ class House:
             again = renumbered(hand, seq, self.journal.recovered.session)
             seq += len(again.outcomes)
             durable(append(self.journal, again))
-        self.pump.told(self.rig.told[before:])
+        self.pump.note_durable(self.rig.told[before:])
         return len(self.rig.told)
 
     def turn(self) -> None:

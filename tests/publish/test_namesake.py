@@ -29,7 +29,7 @@ def begun(session: int) -> tuple[Namesake, Heard]:
     heard = Heard()
     namesake = Namesake(heard, "broker")
     namesake.connected(0)
-    namesake.told(status(session))
+    namesake.receive(status(session))
     return namesake, heard
 
 

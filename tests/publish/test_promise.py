@@ -123,7 +123,7 @@ class World:
         """Let some outcomes be told to the pump as they are in the journal."""
         told = list(self.shelf.chains.values())
         first = self.pick % COUNT
-        self.pump.told(told[first : first + 1 + self.pick % 3])
+        self.pump.note_durable(told[first : first + 1 + self.pick % 3])
 
     def hear(self) -> None:
         """Let the engine take an event."""

@@ -38,7 +38,7 @@ def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
         virtual._feed.clear()
         technician.do(act.word, 1_000_000_000 * (number + 1))
         for _, reading in virtual._feed:
-            act.hear(reading)
+            act.receive(reading)
         assert act.enough(60.0), act.word
         told[act.word] = act.findings()
     return told
@@ -79,7 +79,7 @@ def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) 
     spin.faults.dead_beams = frozenset(() if dead is None else (dead,))
     act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
     for _, reading in hand.sensed("spin", spin)[0]:
-        act.hear(reading)
+        act.receive(reading)
     return act.findings()
 
 
@@ -103,7 +103,9 @@ def test_beams_that_miss_or_double_often_fail_with_how_often() -> None:
 def test_a_beam_that_the_file_does_not_know_is_told() -> None:
     act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
     for number in range(12):
-        act.hear(BallBeam(t=1_000_000 * (number // 4) + 250_000 * (number % 4), dev="wheel", beam=number % 4))
+        act.receive(
+            BallBeam(t=1_000_000 * (number // 4) + 250_000 * (number % 4), dev="wheel", beam=number % 4)
+        )
     assert any("pulses of beam 3, expected 0 to 2" in one.says for one in act.findings())
 
 
@@ -111,7 +113,7 @@ def heard(sensor: str, device: str, *readings: AnyReading) -> SensorFinding:
     settings = CRAPS if device in CRAPS.devices and sensor != "rotor_index" else ROULETTE
     act = next(act for act in acts_for(device, settings) if act.sensor == sensor)
     for reading in readings:
-        act.hear(reading)
+        act.receive(reading)
     return act.findings()[0]
 
 
@@ -147,15 +149,15 @@ def test_an_impact_without_a_die_at_the_wall_fails() -> None:
 def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() -> None:
     """The rest of the throw before, and the camera's lag, must not fail a sensor that is well."""
     (act,) = [one for one in acts_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
-    act.hear(
+    act.receive(
         DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")
     )
-    act.hear(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
+    act.receive(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
     assert not act.enough(60.0)
-    act.hear(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
+    act.receive(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
     assert not act.enough(0.0)
-    act.hear(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
-    act.hear(
+    act.receive(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
+    act.receive(
         DieRest(t=3_000_000, dev="cam", die=1, x=200, y=350, up=3, confidence=0.9, tilt_deg=0, on="felt")
     )
     assert act.enough(0.0)
@@ -171,13 +173,13 @@ def test_a_rotor_that_turns_both_ways_at_once_fails() -> None:
 
 def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
     door = OpenClose("console", "door")
-    door.hear(Switch(t=1, dev="console", name="door", open=True))
-    door.hear(Switch(t=2, dev="console", name="key", open=False))
+    door.receive(Switch(t=1, dev="console", name="door", open=True))
+    door.receive(Switch(t=2, dev="console", name="key", open=False))
     assert not door.enough(9.0)
     assert door.findings()[0].says == "opened; expected that it closes"
     buttons = PressButtons("console")
     for name in ("no_roll", "no_roll", "lock"):
-        buttons.hear(Input(t=1, dev="console", name=name, by="boxperson"))
+        buttons.receive(Input(t=1, dev="console", name=name, by="boxperson"))
     assert buttons.enough(3.0)
     assert "no_roll more than once" in buttons.findings()[0].says
 
@@ -185,7 +187,7 @@ def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
 def test_a_card_is_told_by_its_code_and_an_unread_one_fails() -> None:
     assert "card" in [act.sensor for act in acts_for("shoe", CARDS)]
     act = DrawCard("shoe")
-    act.hear(Card(t=1, dev="shoe", rank="Q", suit="h"))
+    act.receive(Card(t=1, dev="shoe", rank="Q", suit="h"))
     assert (act.findings()[0].status, act.findings()[0].says) == ("pass", "card Qh")
-    act.hear(Card(t=1, dev="shoe", rank=None, suit=None))
+    act.receive(Card(t=1, dev="shoe", rank=None, suit=None))
     assert act.findings()[0].status == "fail"

@@ -138,12 +138,12 @@ def test_a_die_told_twice_at_its_place_was_laid_once() -> None:
 def test_a_place_is_told_once_one_die_has_lain_there_for_a_while() -> None:
     act = LayAt("cam", "left-front", (9.5, 9.5))
     assert act.word == "put_9.5_9.5"
-    act.hear(rest(1, 10, 10))
+    act.receive(rest(1, 10, 10))
     assert not act.enough(0.2)
     assert act.enough(1.5)
-    act.hear(DieAt(t=2, dev="cam", die=1, x=50, y=50))
+    act.receive(DieAt(t=2, dev="cam", die=1, x=50, y=50))
     assert not act.enough(1.5)
-    act.hear(rest(3, 10, 10))
-    act.hear(rest(4, 900, 10, die=2))
+    act.receive(rest(3, 10, 10))
+    act.receive(rest(4, 900, 10, die=2))
     assert not act.enough(1.5)
     assert act.findings()[0].says == "nothing seen, expected one die at rest (found 2)"

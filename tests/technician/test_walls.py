@@ -72,7 +72,7 @@ def test_a_room_is_listened_to_until_it_was_quiet_and_a_knock_until_it_came() ->
     assert quiet.enough(5.0)
     assert not knock.enough(5.0)
     for act in (quiet, knock):
-        act.hear(impact(9))
-        act.hear(impact(500, dev="wall-right"))
+        act.receive(impact(9))
+        act.receive(impact(500, dev="wall-right"))
     assert knock.enough(0.0)
     assert quiet.peaks == knock.peaks == [9]
