@@ -1,18 +1,109 @@
-"""What a device is to the table's program, and what the type of a device says of itself.
-
-A device knows no port and no thread: it is handed what its link posted and returns readings of the table. The
-same calls serve a node, a camera's script and a wheel, so that nothing above tells them apart.
-"""
+"""What a device is to the table's program: its type, its address as data, and what goes over its lines."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from controller.model import tables
 from controller.model.readings import AnyReading, Wall
 from controller.model.tables import Claim, Speaks
 from drivers.health import TROUBLES, Causes
-from drivers.wiring import Address
+
+
+class LineSetup(Protocol):
+    """How a line is wired."""
+
+    @property
+    def line(self) -> int:
+        """Its number on the chip."""
+        ...
+
+    @property
+    def active_low(self) -> bool:
+        """Whether it is active where its voltage is low."""
+        ...
+
+
+class InputSetup(LineSetup, Protocol):
+    """How an input is wired."""
+
+    @property
+    def pull(self) -> str:
+        """up, down or none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAddress:
+    """A port for bytes: a serial port, `unix:` and a socket's path, or `pipe:` and a named pipe's."""
+
+    name: str
+    baud: int
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLines:
+    """Inputs of a chip whose timing decides: through the kernel's edge events."""
+
+    chip: str
+    """The chip's label, as `gpiodetect` shows it."""
+    inputs: Mapping[str, InputSetup]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelLines:
+    """Contacts, lamps and a buzzer on a chip's lines: edges of the kernel, and gpiozero's outputs."""
+
+    chip: str
+    inputs: Mapping[str, InputSetup]
+    outputs: Mapping[str, LineSetup] = field(default_factory=dict)
+
+
+Address = StreamAddress | EdgeLines | PanelLines
+
+
+class Edge(NamedTuple):
+    """A line changed, to active or from it."""
+
+    line: int
+    active: bool
+    seq: int
+    """The edges of one line are numbered from 1 since it was opened."""
+    t_us: int
+    """When, in table microseconds."""
+
+
+class Level(NamedTuple):
+    """What a line was when it was looked at."""
+
+    line: int
+    active: bool
+    t_us: int
+
+
+class ReadLevel(NamedTuple):
+    """Order: report this line's level."""
+
+    line: int
+
+
+class Set(NamedTuple):
+    """Order: switch an output."""
+
+    line: int
+    active: bool
+
+
+class Rest(NamedTuple):
+    """Order: ignore a babbling line for `for_us`."""
+
+    line: int
+    for_us: int
+
+
+LineEvents = tuple[Edge | Level, ...]
+LineOrders = tuple[ReadLevel | Set | Rest, ...]
+
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 Chance = Callable[[int], bytes]

@@ -18,13 +18,12 @@ from controller.model.tables import Claim, Device, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
-from drivers.device import AnyDevice, DeviceType
+from drivers.device import AnyDevice, DeviceType, EdgeLines, LineSetup, PanelLines, StreamAddress
 from drivers.link.link import AnyPort, PortError
 from drivers.link.ports import PortNameError, check_hardware, check_port_name, port_at
 from drivers.link.station import Station
 from drivers.node.device import KEY
 from drivers.registry import DEVICE_MODULES, device_type
-from drivers.wiring import EdgeLines, LineSetup, PanelLines, StreamAddress
 
 
 @runtime_checkable

@@ -33,10 +33,9 @@ from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
-from controller.replay.capture import Capture, open_capture
 from controller.replay.log import Header, Log, open_log
 from controller.replay.run import Json, as_json, compare, read_expected, replay, setup_of
-from controller.replay.source import LogError
+from controller.replay.source import Capture, LogError, open_capture
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path
 from controller.settings.rulesets import load_ruleset

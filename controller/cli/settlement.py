@@ -291,8 +291,8 @@ def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
 
 def _prove(database: str) -> int:
     from controller.settlement_service.enrolled_table import shipped_games
-    from controller.settlement_service.prove import prove
     from controller.settlement_service.store import Store
+    from controller.settlement_service.upkeep import prove
 
     with closing(Store(database, owner=False)) as store:
         store.open()

@@ -9,9 +9,18 @@ from operator import or_
 import msgspec
 
 from controller.model.conversion import StrictJsonError, strict
-from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
+from controller.settlement.book import (
+    BOOK_AMOUNT,
+    CENTS_FIELDS,
+    Book,
+    Increase,
+    Line,
+    Malformed,
+    Reduce,
+    Refusal,
+    Request,
+)
 from controller.settlement.paytable import MAX_CENTS
-from controller.settlement.wire import CENTS_FIELDS, Increase, Malformed, Reduce, Request
 
 _TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<place>\d+)\]|\[\.\.\.\]")

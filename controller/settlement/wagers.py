@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from controller.model.outcomes import Outcome
 from controller.model.rulesets import RuleSet
-from controller.settlement.book import Book, Line, Refusal
+from controller.settlement.book import Asked, Book, Line, Refusal, Request
 from controller.settlement.edges import Report
-from controller.settlement.wire import Asked, Request
 
 T = TypeVar("T")
 Told = Literal["line_bet", "pair_plus", "played"]

@@ -9,8 +9,7 @@ from typing import Protocol
 import msgspec
 from sqlalchemy import insert, select
 
-from controller.settlement.book import Line
-from controller.settlement.wire import Asked
+from controller.settlement.book import Asked, Line
 from controller.settlement_service import schema
 from controller.settlement_service.book import Booked, HeardAt, Misread, Step
 from controller.settlement_service.channel import Role

@@ -18,9 +18,8 @@ import msgspec
 from controller.games.registry import game_of
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Outcome
-from controller.settlement.book import Book, Decided, Line, Reduced, Refusal
+from controller.settlement.book import Asked, Book, Decided, Line, Reduced, Refusal, Request
 from controller.settlement.wagers import Ended, Wagers
-from controller.settlement.wire import Asked, Request
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]

@@ -14,7 +14,7 @@ import msgspec
 from pydantic import TypeAdapter
 from sqlalchemy import select, update
 
-from controller.settlement.wire import Asked
+from controller.settlement.book import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller, Done, need_account
 from controller.settlement_service.channel import (

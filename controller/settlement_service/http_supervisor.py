@@ -33,7 +33,7 @@ from controller.settlement_service.channel import (
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.http_requests import BrokerState, HttpRequests
-from controller.settlement_service.pruning import Pruning
+from controller.settlement_service.upkeep import Pruning
 
 STOP_S = 5.0
 TURN_S = 0.5

@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy import select, update
 
 from controller.model.outcomes import Bets, Outcome
-from controller.settlement.wire import Asked
+from controller.settlement.book import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, HeardAt, Misread, Step
 from controller.settlement_service.deliveries import (

@@ -14,15 +14,16 @@ from controller.settlement.book import (
     Bonus,
     Book,
     Decided,
+    Increase,
     Line,
     PotRecorded,
     PotShared,
     Reduced,
     Refusal,
     RefusedLine,
+    Request,
     Status,
 )
-from controller.settlement.wire import Increase, Request
 
 CAGE = "cage"
 """Where chips come from and go to: it stands for the money outside."""

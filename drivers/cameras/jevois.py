@@ -26,9 +26,8 @@ from controller.model.readings import (
 )
 from controller.model.tables import Speaks
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
-from drivers.device import Chance, DeviceType
+from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import REOPEN_US, Change, Health, Trouble, readings_of
-from drivers.wiring import StreamAddress
 
 BAUD = 115_200
 MAX_LINE = 1024

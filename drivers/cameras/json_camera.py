@@ -13,11 +13,10 @@ from controller.model.conversion import StrictJsonError, strict
 from controller.model.homography import ERROR_MM, fit_rows
 from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
-from drivers.device import Chance, DeviceType
+from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
 from drivers.lines import LineSplitter, RateLimit
 from drivers.readings import ReadingError, reading_of
-from drivers.wiring import StreamAddress
 
 MAX_LINE = 4096
 """Bytes of a line at most."""

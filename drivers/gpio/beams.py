@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, Speaks
-from drivers.device import Chance, DeviceType, wall_in
+from drivers.device import Chance, DeviceType, EdgeLines, LineEvents, wall_in
 from drivers.gpio.line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of
-from drivers.wiring import EdgeLines, LineEvents
 
 MARGIN_US = 200
 """Two lines' edges closer than this may have been stamped in the wrong order."""

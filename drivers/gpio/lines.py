@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
+from drivers.device import Edge, LineEvents, LineOrders, ReadLevel, Rest, Set
 from drivers.gpio.line import Babbling, Calm, EdgeMissed, EdgesLost, Hidden, LevelChange, Line, LineChange
 from drivers.health import AGAIN_US, LINK, Cause, Change, Health, readings_of
-from drivers.wiring import Edge, LineEvents, LineOrders, ReadLevel, Rest, Set
 
 _OPEN = "when the lines open"
 _LATER = "a second after the last one"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
+from drivers.device import Edge, InputSetup, Level, LineEvents, LineOrders, ReadLevel, Rest
 from drivers.link.link import PortError
-from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, ReadLevel, Rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from glob import glob
 import gpiod
 from gpiod.line import Bias, Clock, Direction, Edge, Value
 
+from drivers.device import InputSetup
 from drivers.link.gpio_edges import Chip, KernelEdge, code_of
 from drivers.link.link import PortError
-from drivers.wiring import InputSetup
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import gpiozero
 
+from drivers.device import InputSetup, LineOrders, LineSetup, Set
 from drivers.link.gpio_edges import Chip, Chips, EdgePort, Holder, RequestLine, TableTime
-from drivers.wiring import InputSetup, LineOrders, LineSetup, Set
 
 
 class OutputLine(Protocol):

@@ -15,7 +15,7 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from drivers.wiring import LineEvents, LineOrders
+from drivers.device import LineEvents, LineOrders
 
 SIZE = 1024
 

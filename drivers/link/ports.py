@@ -6,11 +6,11 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+from drivers.device import Address, EdgeLines, PanelLines, StreamAddress
 from drivers.link.gpio_edges import EdgePort, TableTime
 from drivers.link.link import AnyPort, Port, PortError
 from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
-from drivers.wiring import Address, EdgeLines, PanelLines, StreamAddress
 
 SOCKET, PIPE = "unix:", "pipe:"
 _BY_PLUGGING = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 
 from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, Speaks
-from drivers.device import Chance, DeviceType, Neighbours, wall_in
+from drivers.device import Chance, DeviceType, Neighbours, StreamAddress, wall_in
 from drivers.health import Recovered, Trouble, readings_of
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
-from drivers.wiring import StreamAddress
 
 ANSWERS_KEPT = 64
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from controller.model.readings import AnyReading, Card, Switch
 from controller.model.tables import Speaks
-from drivers.device import Chance, DeviceType
+from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
 from drivers.shoe.protocol import Alive, CardOut, Codes, Doubt, Event, Lid, ShoeProtocol, Word
-from drivers.wiring import StreamAddress
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"

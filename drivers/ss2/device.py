@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import Speaks
-from drivers.device import Chance, DeviceType
+from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
@@ -30,7 +30,6 @@ from drivers.ss2.protocol import (
 )
 from drivers.ss2.questions import ApprovedSettings, Question, Requests, StatusAnswer
 from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
-from drivers.wiring import StreamAddress
 
 FASTEST_RPM_X10 = 300
 """A wheel turns at 10 to 25 rpm; more is an encoder, a drive or a setting gone wrong."""

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import Speaks
-from drivers.device import Chance, DeviceType
+from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import LINK, Health, readings_of
 from drivers.lines import LineSplitter
-from drivers.wiring import StreamAddress
 
 MAX_LINE = 32
 

@@ -26,11 +26,21 @@ from controller.model.outcomes import (
     RollReview,
 )
 from controller.model.readings import Input
-from controller.settlement.book import BOOK_ID, Book, Decided, Line, Refusal, pending
+from controller.settlement.book import (
+    BOOK_ID,
+    Asked,
+    Book,
+    Cents,
+    Decided,
+    Line,
+    Refusal,
+    Request,
+    because,
+    pending,
+)
 from controller.settlement.edges import Edge, Report
 from controller.settlement.paytable import Pays, payout
 from controller.settlement.wagers import Wagers, decided_by
-from controller.settlement.wire import Asked, Cents, Request, because
 
 Side = Literal["under", "seven", "over"]
 

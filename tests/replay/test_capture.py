@@ -5,8 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from controller.replay.capture import PAUSE_US, Capture
-from controller.replay.source import BadLineError, LogError
+from controller.replay.source import PAUSE_US, BadLineError, Capture, LogError
 
 
 def read(data: bytes, *, lenient: bool = False) -> tuple[Capture, list[tuple[int, bytes]]]:

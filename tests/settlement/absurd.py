@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from controller.settlement.book import Book, Decided, Line
+from controller.settlement.book import Book, Decided, Line, Malformed
 from controller.settlement.run import Decoder
-from controller.settlement.wire import Malformed
 
 Json = Mapping[str, object]
 

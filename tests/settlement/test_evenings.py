@@ -19,8 +19,8 @@ from controller.settings import paytables
 from controller.settings.mistakes import SettingsError
 from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
+from controller.settlement.book import Asked
 from controller.settlement.run import settle
-from controller.settlement.wire import Asked
 from controller.settlement_service.book import CORRECTIONS, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play

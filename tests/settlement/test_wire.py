@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.requests import VOCABULARY
 from controller.settings.paytables import game_for
+from controller.settlement.book import Malformed, Request
 from controller.settlement.run import Decoder, settle
-from controller.settlement.wire import Malformed, Request
 
 BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}
 MALFORMED = {

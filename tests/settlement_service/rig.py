@@ -31,8 +31,8 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import shipped_games
 from controller.settlement_service.http_requests import HttpRequests
 from controller.settlement_service.intake import Policies
-from controller.settlement_service.prove import Proof, prove
 from controller.settlement_service.store import Store
+from controller.settlement_service.upkeep import Proof, prove
 from tests.settlement_service.words import gate, oblige
 
 NIGHT_US = 1_800_000_000_000_000

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import func, select
 
 from controller.journal.keys import Key
-from controller.settlement_service import pruning, schema
+from controller.settlement_service import schema, upkeep
 from controller.settlement_service.account_requests import Asking
 from controller.settlement_service.faults import OutOfReach, RequestRefused
-from controller.settlement_service.pruning import EVERY, KEEP_DAYS, Pruning
+from controller.settlement_service.upkeep import EVERY, KEEP_DAYS, Pruning
 from controller.settlement_service.work import Work
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import STAFF, House, SealedTable
@@ -141,7 +141,7 @@ def test_chips_in_and_out_are_answered_as_before_for_ever(desk: Desk) -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "SLICE", 3)
+    monkeypatch.setattr(upkeep, "SLICE", 3)
 
 
 @pytest.mark.usefixtures("short")
@@ -210,7 +210,7 @@ def test_a_wall_clock_that_is_set_costs_nobody_any_money(desk: Desk, jump_days: 
 
 @needs_postgres
 def test_on_postgresql_it_goes_through_all_rows_as_well(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "SLICE", 3)
+    monkeypatch.setattr(upkeep, "SLICE", 3)
     cluster = Cluster()
     try:
         house = House(cluster.database("pruned"))

@@ -14,7 +14,7 @@ from controller.engine.session import Session
 from controller.model.effects import Effect
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.settings.tables import load_table
-from drivers.device import AnyDevice
+from drivers.device import AnyDevice, StreamAddress
 from drivers.link.link import AnyPort, Backoff, Link
 from drivers.link.link import Event as PostedEvent
 from drivers.link.ports import port_at
@@ -23,7 +23,6 @@ from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import Clock, PacedClock, Stage
-from drivers.wiring import StreamAddress
 from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Reading
+from drivers.device import InputSetup, LineEvents, LineOrders
 from drivers.gpio.beams import BeamsDevice
 from drivers.gpio.panel import PanelDevice
 from drivers.gpio.settings import (
@@ -21,7 +22,6 @@ from drivers.gpio.settings import (
 )
 from drivers.link.gpio_edges import Chip, EdgePort, KernelEdge
 from drivers.link.link import Port
-from drivers.wiring import InputSetup, LineEvents, LineOrders
 
 R = TypeVar("R", bound=Reading)
 LABEL: ChipLabel = "pinctrl-rp1"

@@ -4,7 +4,7 @@ from controller.model.readings import (
     BallBeam,
     DeviceFault,
 )
-from drivers.wiring import ReadLevel
+from drivers.device import ReadLevel
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, times, wheel_settings
 
 

@@ -14,7 +14,7 @@ from controller.model.readings import (
     PocketBall,
     WallImpact,
 )
-from drivers.wiring import Level
+from drivers.device import Level
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, timed, times, wheel_settings
 
 

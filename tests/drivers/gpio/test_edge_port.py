@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from drivers.device import Edge, Level, ReadLevel, Rest
 from drivers.link.gpio_edges import Chip, find_chip
 from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
-from drivers.wiring import Edge, Level, ReadLevel, Rest
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
+from drivers.device import Edge, Level, LineEvents, ReadLevel
 from drivers.gpio.beams import LONGEST_US, BeamsDevice
 from drivers.gpio.settings import TIMED, PanelSettings
-from drivers.wiring import Edge, Level, LineEvents, ReadLevel
 from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
 
 fixed = settings(derandomize=True, deadline=None, max_examples=60, database=None)

@@ -8,14 +8,13 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from drivers.device import Device, DeviceType
+from drivers.device import Device, DeviceType, EdgeLines, PanelLines
 from drivers.gpio.lines import GPIO_TROUBLES
 from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
 from drivers.health import reason_for
 from drivers.link.gpio_edges import EdgePort
 from drivers.link.link import PortError
 from drivers.link.ports import check_hardware, port_at
-from drivers.wiring import EdgeLines, PanelLines
 from tests.drivers.gpio.rig import LABEL, beams, button, door, lamp, timed, wheel_settings
 
 PAGES = Path(__file__).parents[3] / "docs" / "devices"

@@ -4,10 +4,10 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
+from drivers.device import StreamAddress
 from drivers.link.ports import port_at
 from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
-from drivers.wiring import StreamAddress
 
 
 @pytest.mark.parametrize(

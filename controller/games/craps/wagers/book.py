@@ -13,10 +13,24 @@ from controller.games.craps.wagers.paytable import FLAT, CrapsPayTable
 from controller.games.craps.wagers.requests import VOCABULARY, NewShooter, NoAction, NoRoll, Roll, RunOut
 from controller.games.craps.wagers.requests import Bet as BetRequest
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
-from controller.settlement.book import BOOK_ID, Book, Decided, Line, Reduced, Refusal, Status, pending
+from controller.settlement.book import (
+    BOOK_ID,
+    Asked,
+    Book,
+    Decided,
+    Increase,
+    Line,
+    Reduce,
+    Reduced,
+    Refusal,
+    Remove,
+    Request,
+    Status,
+    Working,
+    pending,
+)
 from controller.settlement.paytable import BreakageLedger, payout
 from controller.settlement.wagers import Ended, Wagers
-from controller.settlement.wire import Asked, Increase, Reduce, Remove, Request, Working
 
 COMES = ("come", "dont_come")
 

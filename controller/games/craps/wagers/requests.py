@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from controller.settlement.wire import Cents, Increase, Reduce, Remove, Request, Working
+from controller.settlement.book import Cents, Increase, Reduce, Remove, Request, Working
 
 Face = Annotated[int, Meta(ge=1, le=6)]
 

@@ -33,9 +33,24 @@ from controller.rules.high_roller.rolls import (
     policy_of,
     rank_of,
 )
-from controller.settlement.book import BOOK_ID, Book, Decided, Line, PotRecorded, PotShared, Refusal, pending
+from controller.settlement.book import (
+    BOOK_ID,
+    Asked,
+    Book,
+    Cents,
+    Decided,
+    Increase,
+    Line,
+    PotRecorded,
+    PotShared,
+    Reduce,
+    Refusal,
+    Remove,
+    Request,
+    because,
+    pending,
+)
 from controller.settlement.wagers import Differing, Ended, LoadPayTable, PayTableDiffers, Wagers
-from controller.settlement.wire import Asked, Cents, Increase, Reduce, Remove, Request, because
 
 Seat = str | int
 Face = Annotated[int, Meta(ge=1, le=6)]

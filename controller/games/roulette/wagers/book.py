@@ -13,17 +13,23 @@ from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNo
 from controller.settlement.book import (
     BOOK_AMOUNT,
     BOOK_ID,
+    Asked,
     Book,
+    Cents,
     Decided,
+    Increase,
     Line,
+    Reduce,
     Reduced,
     Refusal,
     RefusedLine,
+    Remove,
+    Request,
+    because,
     pending,
 )
 from controller.settlement.paytable import BreakageLedger, Ratio, payout
 from controller.settlement.wagers import Wagers, decided_by
-from controller.settlement.wire import Asked, Cents, Increase, Reduce, Remove, Request, because
 
 _SINGLE_ZERO = r"^(?:0|[1-9]|[12][0-9]|3[0-6])\Z"
 _DOUBLE_ZERO = r"^(?:00?|[1-9]|[12][0-9]|3[0-6])\Z"

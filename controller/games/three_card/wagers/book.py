@@ -12,11 +12,24 @@ from controller.games.three_card.wagers.paytable import Card, LimitedWager, Thre
 from controller.games.three_card.wagers.showdown import EqualHands, Showdown, Stake
 from controller.model.outcomes import DealCalled, DealCorrected, DealVoid, Outcome
 from controller.model.rulesets import RuleSet
-from controller.settlement.book import BOOK_ID, Bonus, Book, Line, Refusal, pending
+from controller.settlement.book import (
+    BOOK_ID,
+    Asked,
+    Bonus,
+    Book,
+    Cents,
+    Increase,
+    Line,
+    Reduce,
+    Refusal,
+    Remove,
+    Request,
+    because,
+    pending,
+)
 from controller.settlement.edges import Report
 from controller.settlement.paytable import BreakageLedger
 from controller.settlement.wagers import LoadPayTable, Wagers, decided_by
-from controller.settlement.wire import Asked, Cents, Increase, Reduce, Remove, Request, because
 
 Seat = str | int
 CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]

@@ -17,9 +17,9 @@ from controller.games.high_roller.wagers.paytable import (
     split,
 )
 from controller.rules.high_roller.rolls import clockwise_from
+from controller.settlement.book import Malformed
 from controller.settlement.paytable import Figure
 from controller.settlement.run import settle
-from controller.settlement.wire import Malformed
 from tests.games.high_roller.wagers.scene import paytable, play, tell
 
 SCENES = """

@@ -6,9 +6,9 @@ import pytest
 
 from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.paytable import RoulettePayTable, WheelKind
+from controller.settlement.book import Malformed
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
-from controller.settlement.wire import Malformed
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable, play, tell
 
 SCENES = [

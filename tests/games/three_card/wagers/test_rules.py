@@ -9,9 +9,9 @@ import pytest
 
 from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.paytable import SideAfterFold, ThreeCardPayTable, ThreeCardSettings
+from controller.settlement.book import Malformed
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
-from controller.settlement.wire import Malformed
 from tests.games.three_card.wagers.scene import paytable, play, tell
 
 SCENES = [
