@@ -107,7 +107,7 @@ LineOrders = tuple[ReadLevel | Set | Rest, ...]
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 Chance = Callable[[int], bytes]
-"""Return so many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
+"""Return this many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
 

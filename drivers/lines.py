@@ -51,7 +51,7 @@ class RateLimit:
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
-        """Spend one line's worth; return False where nothing is left."""
+        """Spend one line's worth; return False if nothing is left."""
         if self._at_us is not None:
             self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us

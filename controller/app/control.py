@@ -168,7 +168,7 @@ class Control:
             self._seats.leave(seat)
 
     def _in_time(self, seat: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
-        """Wait until this client has his next line's worth; False where the controller stops meanwhile."""
+        """Wait until this client has his next line's worth; False if the controller stops meanwhile."""
         now_us = self._daemon.monotonic.now_us()
         wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(seat.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
@@ -197,7 +197,7 @@ class Control:
             self._seats.heard(seat, now_us(), busy=False)
 
     def _answer(self, seat: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
-        """Answer a line (None: one that was too long); False where the conversation is over."""
+        """Answer a line (None: one that was too long); False if the conversation is over."""
         connection, peer = seat.connection, seat.peer
         if line is None:
             connection.sendall(too_long())
@@ -317,7 +317,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Receive what comes; None where that is nothing in this time, b"" where nothing will."""
+    """Receive what comes; None if that is nothing in this time, b"" where nothing will."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)

@@ -38,7 +38,7 @@ IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to look at what may be entered: it changes with time alone too, as when the dice come to rest."""
+"""How often to look at what may be entered: it changes with time too, as when the dice come to rest."""
 _QUIET = (Input, Card)
 """What can change the state without a word: who sits or has left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -236,7 +236,7 @@ class Core:
         self._note_faults()
         self._keep_locked()
         if self._awaited is not None:
-            self._note_awaited()  # What may be said changes with time alone, as when the dice come to rest.
+            self._note_awaited()  # What may be entered changes with time too, as when the dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
         self._note_allowed()
 
@@ -458,7 +458,7 @@ class Core:
             self.lamps.light("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
-        """Journal an event; None where the journal takes nothing more: that fault says so already."""
+        """Journal an event; None if the journal takes nothing more: that fault says so already."""
         try:
             return self._journal.note(name, data)
         except JournalFault as fault:
@@ -466,7 +466,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal what outsiders brought about, in the room that play leaves; False where there is none."""
+        """Journal what outsiders brought about, in the room that play leaves; False if there is none."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:

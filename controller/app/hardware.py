@@ -93,7 +93,7 @@ class Station(Protocol):
         """Pass on every reading from now on."""
 
     def stop(self, timeout_s: float) -> bool:
-        """End all threads; False where one does not end in time."""
+        """End all threads; False if one does not end in time."""
 
     def ask(self, name: str, work: Work) -> None:
         """Run a piece of work on a device in the station's thread."""

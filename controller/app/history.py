@@ -42,7 +42,7 @@ _ATTEMPTS = ("roll", "spin", "deal")
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One outcome of an attempt, whole: for the staff alone."""
+    """One outcome of an attempt, whole: only for the staff."""
 
     type: str
     sequence: int
@@ -133,7 +133,7 @@ class Showing:
         self._rows.extend(rows)
 
     def shown(self, awaited: Awaited | None) -> HistorySnapshot:
-        """Return what screens show now; raises JournalFault where the journal can't be read."""
+        """Return what screens show now; raises JournalFault if the journal can't be read."""
         with self._lock:
             board = self._board
             if board is None or not self._listens:

@@ -72,7 +72,7 @@ def changed(before: Digests, now: Digests) -> tuple[str, ...]:
 
 
 def read_approved(path: Path, key: Key) -> Approved | None:
-    """Read what was approved last; None where nothing was, or not with this table's key."""
+    """Read what was approved last; None if nothing was, or not with this table's key."""
     try:
         kept = _decode_approved(path.read_bytes())
         signature = bytes.fromhex(kept.signature)
@@ -82,7 +82,7 @@ def read_approved(path: Path, key: Key) -> Approved | None:
 
 
 def write_approved(path: Path, key: Key, approved: Approved) -> None:
-    """Keep what was approved; raises OSError where the disk does not take it."""
+    """Keep what was approved; raises OSError if the disk does not take it."""
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)

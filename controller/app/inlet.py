@@ -75,7 +75,7 @@ class Inlet:
         placed: Callable[[AnyReading], None] = lambda _: None,
         spare: float = 0.0,
     ) -> bool:
-        """Stamp a reading with its arrival and hand it over, at once; False where there is no room.
+        """Stamp a reading with its arrival and hand it over, at once; False if there is no room.
 
         What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
         then counts as down for that moment, so that nothing is judged as not seen. `placed` is called with
@@ -203,7 +203,7 @@ class PendingInput:
         self._decided.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the answer; False where none came in this time. Not for the core thread."""
+        """Wait for the answer; False if none came in this time. Not for the core thread."""
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
@@ -280,7 +280,7 @@ class Source(Protocol):
         """Post readings from now on, in a thread of its own; faults become active, and are never raised."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Post no more; False where its thread did not end in time."""
+        """Post no more; False if its thread did not end in time."""
 
 
 class Mapper:

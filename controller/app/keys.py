@@ -50,7 +50,7 @@ class KeyFault(Exception):
 
 
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a key's history: it was replaced by `new`, or revoked where there is none.
+    """One step of a key's history: it was replaced by `new`, or revoked if there is none.
 
     Keys are public halves in hex; of a node's, which has none, the first 32 digits of its SHA-256.
     `signature` is the old key's (of a node's nobody's), `proof` the new one's signature of the old.
@@ -242,7 +242,7 @@ def follows(steps: Sequence[KeyStep], believed: str, key: str) -> bool:
 
 
 def unseal(sealed: Path, name: str) -> Key:
-    """Read a key that systemd-creds sealed to this machine; it is in the clear in memory alone."""
+    """Read a key that systemd-creds sealed to this machine; it is in the clear only in memory."""
     words = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
     return read_key(_creds(words, b"", sealed), "table", sealed)
 
@@ -370,7 +370,7 @@ class KeyPlace:
         return unseal(self.file, CREDENTIAL) if self.sealed else load_key(self.file)
 
     def write(self, pem: bytes) -> None:
-        """Write it where there is none."""
+        """Write it if there is none."""
         if self.sealed:
             seal_key(pem, self.file, CREDENTIAL)
         else:
@@ -414,7 +414,7 @@ def _replace_table_key(
 
 
 def _readable(made: KeyPlace) -> Key | None:
-    """Return the key that a rotation which was cut off has made; None where there is none, or half of one."""
+    """Return the key that a rotation which was cut off has made; None if there is none, or half of one."""
     try:
         return made.read() if made.file.exists() else None
     except JournalFault as fault:

@@ -114,7 +114,7 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Test mode for as long as this connection stands; it then takes `ask` and `try` alone."""
+    """Test mode for as long as this connection lasts; it then takes only `ask` and `try`."""
 
     who: Words | None = None
     token: Token | None = None

@@ -41,11 +41,11 @@ def sink_for(
     engine: Consumer | None = None,
     pin: Pin | None = None,
 ) -> Sink | None:
-    """Make it; `engine` is the settlement engine of this process, where there is one.
+    """Make it; `engine` is the settlement engine of this process, if there is one.
 
     `pin` says whose answers are believed where the engine is behind a broker.
 
-    None where settlement asks for outcomes at the control socket. Where nothing is said and there is no
+    None if settlement asks for outcomes at the control socket. Where nothing is said and there is no
     engine, that is a fault, and the socket is the way that is left.
 
     Raises:
@@ -191,7 +191,7 @@ class Publishing:
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
-        `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
+        `table_now_us` is the clock that readings are stamped with; None if the readings tell the time.
         `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus` that on
         the positions without Pair Plus, `played` that on Play in a round of bets, `ask_late` a wager made
         with the dice out (False: it can't be confirmed), `ask_play` Play at some positions (False: it is not
@@ -254,7 +254,7 @@ class Publishing:
             self._late.note(betting, now_us)
 
     def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
-        """Keep a wager made with the dice out, so that it can be confirmed; False where that is no use."""
+        """Keep a wager made with the dice out, so that it can be confirmed; False if that is no use."""
         return self._late is not None and self._late.lodge(asked, keep)
 
     @property
@@ -316,7 +316,7 @@ class Publishing:
             watchdog.watch("publish", lambda: pump.turns)
 
     def stop(self, timeout_s: float) -> bool:
-        """Publish no more; False where a thread did not end in time."""
+        """Publish no more; False if a thread did not end in time."""
         return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
 
     def status(self) -> dict[str, object]:

@@ -88,7 +88,7 @@ class Recorder:
         self._queue.put(item)
 
     def stop(self, timeout_s: float) -> bool:
-        """Write what waits and end; False where the disk took too long."""
+        """Write what waits and end; False if the disk took too long."""
         self._queue.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -226,7 +226,7 @@ class Segment:
     ) -> None:
         """Start a recording of this name; `heard` is called with the result of each input.
 
-        Raises SetupError where the setup lacks what its game needs.
+        Raises SetupError if the setup lacks what its game needs.
         """
         self.name = name
         self.session = Session(setup, heard)

@@ -79,7 +79,7 @@ class ProgramPlace:
 def place_of(folder: Path | None = None) -> ProgramPlace:
     """Return where a checkout's or an installed release's program lies; that of this process where None.
 
-    Raises ReleaseFault where the folder holds none.
+    Raises ReleaseFault if the folder holds none.
     """
     if folder is None:
         packages = Path(controller.__path__[0]).resolve().parent
@@ -146,7 +146,7 @@ def verify(place: ProgramPlace, trusted: Collection[str]) -> FileList:
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Read the keys that this machine believes; raises ReleaseFault where a line is none, OSError."""
+    """Read the keys that this machine believes; raises ReleaseFault if a line is none, OSError."""
     lines = file.read_text(encoding="utf-8", errors="replace").split()
     wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
     if wrong or not lines:

@@ -153,7 +153,7 @@ class Requests:
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
 
     def at_screen(self, request: BeginTest | Watch | AskPast, peer: Peer) -> tuple[Peer, str | None] | bytes:
-        """Return as whom a request is made, and which person: as the token says where there is one.
+        """Return as whom a request is made, and which person: as the token says if there is one.
 
         Return the refusal if the token proves nothing.
         """
@@ -358,7 +358,7 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
 
 
 def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
-    """Answer in lines; raises JournalFault where the journal has not what is asked for."""
+    """Answer in lines; raises JournalFault if the journal has not what is asked for."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view

@@ -267,7 +267,7 @@ class RunningTable:
             self._retention.look(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
-        """Stop in order: core, recorder, pump, journal; False where something did not reach the disk."""
+        """Stop in order: core, recorder, pump, journal; False if something did not reach the disk."""
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         if not self._publishing.stop(STOP_S):
@@ -368,7 +368,7 @@ class RunningTable:
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
 
     def _ask_late(self, asked: LateWagersQuery) -> bool:
-        """Lodge a wager made with the dice out, so that it can be confirmed; False where it can't be.
+        """Lodge a wager made with the dice out, so that it can be confirmed; False if it can't be.
 
         What it is in words goes to the consoles; its row is handed over before anybody can confirm it.
         """
@@ -382,7 +382,7 @@ class RunningTable:
         return True
 
     def _ask_play(self, asked: PlayQuery) -> bool:
-        """Enter that Play is asked for at some positions, among the folds in time; False where it can't be.
+        """Enter that Play is asked for at some positions, among the folds in time; False if it can't be.
 
         The question is answered once the core has taken this (`play_asked`).
         """
@@ -420,7 +420,7 @@ class RunningTable:
 
 
 def _last_word(row: Row) -> LastWord | None:
-    """Return what one of the last rows tells; None where its body is gone."""
+    """Return what one of the last rows tells; None if its body is gone."""
     if row.body is None:
         return None
     try:

@@ -182,7 +182,7 @@ def _first_code(daemon: Daemon) -> str:
 
 
 def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
-    """Return the size of the felt, to which a screen draws the dice; None where none are thrown."""
+    """Return the size of the felt, to which a screen draws the dice; None if none are thrown."""
     return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
 
 
@@ -218,7 +218,7 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
 def board_of(live: RunningTable) -> dict[str, object]:
     """Return what players may see: the board as it is published, and how often each result came.
 
-    Raises JournalFault where the journal can't be read.
+    Raises JournalFault if the journal can't be read.
     """
     view = live.core.view
     shown = live.showing.shown(None if view.testing else view.awaited)
@@ -226,7 +226,7 @@ def board_of(live: RunningTable) -> dict[str, object]:
 
 
 def _approval_of(fault: Fault) -> str | None:
-    """Return what a person approves to clear this fault; None where an approval does not."""
+    """Return what a person approves to clear this fault; None if an approval does not."""
     return next((what for what, codes in APPROVES.items() if fault.code in codes), None)
 
 
@@ -278,7 +278,7 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
 
 
 def _hold_left_ms(view: View) -> float | None:
-    """Return for how long the call that is held can still be stopped; None where none is held."""
+    """Return for how long the call that is held can still be stopped; None if none is held."""
     return None if view.hold_ends_us is None else max(0, view.hold_ends_us - view.now_us) / 1000
 
 

@@ -116,7 +116,7 @@ class Verifier:
                 self._stop.wait(AGAIN_S)
 
     def _found(self) -> Found | None:
-        """Run the process to its end; return what it says, None where it says nothing."""
+        """Run the process to its end; return what it says, None if it says nothing."""
         words = [sys.executable, "-m", "controller.app.upkeep", str(self._journal)]
         with self._lock:
             if self._stop.is_set():

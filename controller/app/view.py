@@ -20,7 +20,7 @@ class View(NamedTuple):
     """Whether an attempt is neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
-    """Until when a call that is held can still be stopped; None where none is held."""
+    """Until when a call that is held can still be stopped; None if none is held."""
     bets_closed: bool
     testing: bool
     halted: bool
@@ -32,7 +32,7 @@ class View(NamedTuple):
     awaited: Awaited | None
     """What a person must rule on or confirm now."""
     locked_by: Happening | None
-    """What locked the table last, as it was told; None where it is not locked or that is not known."""
+    """What locked the table last, as it was told; None if it is not locked or that is not known."""
     lock_changes: int
     recording: str
     readings: int

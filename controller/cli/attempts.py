@@ -84,7 +84,7 @@ def from_log(which: Asked, rules: str | None) -> Exhibit:
 
 
 def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit:
-    """Keep one attempt of many; raises LogError where it is not among them."""
+    """Keep one attempt of many; raises LogError if it is not among them."""
     found: Exhibit | None = None
     closed: Outcome | None = None
     numbers: list[int] = []
@@ -122,7 +122,7 @@ def stamp_of(exhibit: Exhibit) -> Stamp:
 
 
 class Filmed(NamedTuple):
-    """One file that a reading names: `pictures` None where it can't be shown, and then why."""
+    """One file that a reading names: `pictures` None if it can't be shown, and then why."""
 
     reading: DieRest | DieLost
     sha256: str
@@ -181,7 +181,7 @@ def told_of(one: Filmed) -> dict[str, object]:
 
 
 def extracted(found: Iterable[Filmed], into: Path) -> bool:
-    """Write all pictures into a folder and say how many; False where they can't be written, which is said."""
+    """Write all pictures into a folder and say how many; False if they can't be written, which is said."""
     written = 0
     path = into
     try:

@@ -108,7 +108,7 @@ class _Job:
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Ask for an act or an answer; nothing where there are no words."""
+        """Ask for an act or an answer; nothing if there are no words."""
         self.asks, self.answers = words, answers
         if words:
             self.say(Line("ask", words))

@@ -141,7 +141,7 @@ def _user() -> str:
 
 
 def status_at(path: str) -> tuple[Json | None, str]:
-    """Return a running controller's status; None with the reason where there is none."""
+    """Return a running controller's status; None with the reason if there is none."""
     try:
         told = ask(path, {"do": "status"}).get("status")
     except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -181,7 +181,7 @@ def _show(findings: Sequence[Finding]) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return so many of a thing, in words."""
+    """Return a count and its noun, in words."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain it; 1 where there is no such attempt, 2 at a bad log or picture, 3 with no controller."""
+    """Explain it; 1 if there is no such attempt, 2 at a bad log or picture, 3 with no controller."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
-    """Find what was asked about; None where the journal does not have it, which is said.
+    """Find what was asked about; None if the journal does not have it, which is said.
 
     Raises LogError, SettingsError or SetupError where the log or the rules can't be used, OutOfReachError
     where no controller answers that has the journal.

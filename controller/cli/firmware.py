@@ -47,7 +47,7 @@ class Chip:
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """The file system at the end, as MicroPython has it on this board; None where it is not known here."""
+    """The file system at the end, as MicroPython has it on this board; None if it is not known here."""
 
 
 CHIPS: Mapping[str, Chip] = {

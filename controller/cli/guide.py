@@ -206,7 +206,7 @@ class Guide:
                 return "timeout"
 
     def answer(self, question: str) -> str:
-        """Ask a question that is answered by typing; nothing where nobody answers in time."""
+        """Ask a question that is answered by typing; nothing if nobody answers in time."""
         if not self.typed:
             return ""
         self.questions(question)

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of the chosen commands only.
 
-    Only these are imported, so that help stays instant on a Raspberry Pi; raises ImportError where one
+    Only these are imported, so that help stays instant on a Raspberry Pi; raises ImportError if one
     needs a package that is not there.
     """
     parser = argparse.ArgumentParser(

@@ -93,7 +93,7 @@ def play_side_by_side(
     workers: int,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Result]:
-    """Play each log in one of so many processes and yield the results in the logs' order.
+    """Play each log in one of several processes and yield the results in the logs' order.
 
     The results must pickle. `progress` is called twice a second. What `play` raises is raised
     here when its log's turn comes; a worker that is killed raises BrokenProcessPool. No process is left
@@ -160,7 +160,7 @@ _PROGRESS_EVERY = 10_000
 def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setup:
     """Return the setup of a table that has only the wheel, and so must trust its own report.
 
-    Raises SetupError where the rule set is not of roulette.
+    Raises SetupError if the rule set is not of roulette.
     """
     if ruleset.spin is None:
         raise SetupError(f"rule set {ruleset.name} plays {ruleset.game}: name one of roulette with --rules")
@@ -176,7 +176,7 @@ class CapturePlay:
     """One capture on its way through driver and session; `wheel` counts what the driver read."""
 
     def __init__(self, capture: Capture, setup: Setup) -> None:
-        """Raises SetupError where the setup lacks what its game needs."""
+        """Raises SetupError if the setup lacks what its game needs."""
         self.wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
         self._capture = capture
         self._session = Session(setup)
@@ -217,7 +217,7 @@ EXAMPLES = (
 )
 
 _NAMED = 10
-"""Of the unknown kinds and fields so many are named, the most frequent ones."""
+"""The most frequent unknown kinds and fields that are named, at most."""
 _CLEAR_LINE = "\r\x1b[K"
 _BAR = 20
 """Characters of the progress bar."""
@@ -369,7 +369,7 @@ def _replay_capture(
 def began_by_wall_us(header: Header) -> int | None:
     """Return what the wall clock showed at a table's own time 0, in microseconds since 1970.
 
-    None where the log is no table's recording, or its header does not say: its own time is all there is.
+    None if the log is no table's recording, or its header does not say: its own time is all there is.
     """
     if header.session is None or not header.epoch:
         return None

@@ -115,7 +115,7 @@ class Screen:
         return [f"{first}{styled[0]}", *(f"{indent}{part}" for part in styled[1:])]
 
     def broken(self, line: str, indent: int, style: Style = "plain") -> list[str]:
-        """Return a line's lines, broken where the window ends; those below begin so many columns in."""
+        """Return a line's lines, broken where the window ends; those below are indented this far."""
         if len(line) <= self.width:
             return [self.styled(line, style)]
         begins = len(line) - len(line.lstrip())

@@ -263,7 +263,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
 
 
 def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
-    """Try PEM files before anything is made; raises ValueError where they can't be used."""
+    """Try PEM files before anything is made; raises ValueError if they can't be used."""
     missing = next((file for file in files if not Path(file).is_file()), None)
     if missing is not None:
         raise ValueError(f"{option}: found no file {missing}, expected PEM files")

@@ -80,7 +80,7 @@ ENDLESS = 100_000
 
 
 def say(text: object) -> None:
-    """Write for people to standard error; where there is none, the exit code still tells."""
+    """Write for people to standard error; if there is none, the exit code still tells."""
     if sys.stderr is None:
         return
     columns = get_terminal_size().columns if sys.stderr.isatty() else ENDLESS
@@ -316,7 +316,7 @@ def whole_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
 
     It gets as much of `mode` as the umask leaves.
 
-    Raises OSError where it can't be written: its file name is the path's own.
+    Raises OSError if it can't be written: its file name is the path's own.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -144,7 +144,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_people(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 where there is no such person, 2 where the register or a PIN is wrong."""
+    """Run the command; return 1 if there is no such person, 2 where the register or a PIN is wrong."""
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
         say(f"people {arguments.do}: found {arguments.name or 'no name'}, expected {expected}")

@@ -383,7 +383,7 @@ def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_faults(arguments: argparse.Namespace) -> int:
-    """Print every fault that holds; 1 where there is one."""
+    """Print every fault that holds; 1 if there is one."""
 
     def seen() -> Look:
         faults = _list(ask(arguments.socket, {"do": "faults"})["faults"])

@@ -55,7 +55,7 @@ _TEXT = 7 + _SHOWN + 2
 """Where the words begin."""
 _PUCK = 14
 _PAGE = 80
-"""The puck stands at the right of a page so many columns wide, however wide the window is."""
+"""The puck stands at the right of a page of this many columns, however wide the window is."""
 _TELLS_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
 _VOID_STYLE: Style = "red"
 _REVIEW_STYLE: Style = "yellow"

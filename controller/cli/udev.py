@@ -18,7 +18,7 @@ _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class Plugged(NamedTuple):
-    """A serial port on USB, as the kernel shows it; `serial` is empty where its chip has no number."""
+    """A serial port on USB, as the kernel shows it; `serial` is empty if its chip has no number."""
 
     tty: str
     vendor: str

@@ -99,7 +99,7 @@ _say_of = msgspec.json.Decoder(Say).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return what ends a request's connection; nothing where it has none, as in tests."""
+    """Return what ends a request's connection; nothing if it has none, as in tests."""
     connection = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.leave
 

@@ -52,7 +52,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def calibrates(self) -> Literal["camera", "walls", "wheel"] | None:
-        """Return how it is calibrated; None where it is not, or in its own program."""
+        """Return how it is calibrated; None if it is not, or in its own program."""
         if self.type in CALIBRATED_CAMERAS:
             return "camera"
         return next((how for kind, how in _CALIBRATED_BY if kind in self.reads), None)

@@ -67,7 +67,7 @@ class Filmed:
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
     def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
-        """Return what there is of a review; None where it was not looked for yet."""
+        """Return what there is of a review; None if it was not looked for yet."""
         return () if review is None else self._shown.get(review)
 
     async def look(self, table: Link, review: Attempt) -> None:
@@ -143,7 +143,7 @@ REFRESH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """How it stands: `floor` None where nobody answers, then `why`."""
+    """How it stands: `floor` None if nobody answers, then `why`."""
 
     floor: Floor | None = None
     board: Board | None = None
@@ -154,7 +154,7 @@ class Now:
 
 
 def review_of(floor: Floor) -> Attempt | None:
-    """Return the throw that is under review; None where none is."""
+    """Return the throw that is under review; None if none is."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
@@ -186,7 +186,7 @@ class Feed:
             group.create_task(self._look())
 
     async def after(self, version: int, within_s: float) -> bool:
-        """Wait until there is something newer than this version; False where nothing came in this time."""
+        """Wait until there is something newer than this version; False if nothing came in this time."""
         try:
             async with asyncio.timeout(within_s), self._changed:
                 await self._changed.wait_for(lambda: self.version > version)

@@ -179,7 +179,7 @@ class Refusal(Exception):
 
 
 async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody:
-    """Return a request's body; raises Refusal where it is not one."""
+    """Return a request's body; raises Refusal if it is not one."""
     raw = await request.body()
     try:
         strict(raw)

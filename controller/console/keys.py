@@ -60,7 +60,7 @@ class Key:
     say: Say
     look: Look = "plain"
     confirm: str = ""
-    """The question before it is said; empty where one touch does it."""
+    """The question before it is said; empty if one touch does it."""
     confirm_label: str = "Yes"
 
 

@@ -99,7 +99,7 @@ def read_status(told: object) -> Status:
 def exposition(status: Status | None, told: Counter[str], streams: int) -> bytes:
     """Return all metrics as OpenMetrics text.
 
-    `status` is None where the controller does not answer; `told` counts the outcomes of each type since this
+    `status` is None if the controller does not answer; `told` counts the outcomes of each type since this
     console started, `streams` the screens that it feeds now.
     """
     registry = CollectorRegistry(auto_describe=False)
@@ -213,7 +213,7 @@ def _counter(
 
 
 def type_told(line: Json) -> str | None:
-    """Return the type of the outcome that a watched line tells; None where it tells none."""
+    """Return the type of the outcome that a watched line tells; None if it tells none."""
     outcome = line.get("outcome")
     type_ = outcome.get("type") if isinstance(outcome, dict) else None
     return type_ if isinstance(type_, str) else None

@@ -37,7 +37,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest throw, spin or deal: `number` 0 where there was none."""
+    """The newest throw, spin or deal: `number` 0 if there was none."""
 
     word: str = "roll"
     number: int = 0
@@ -74,7 +74,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     clears: str = ""
     locks: bool = False
     approve: str | None = None
-    """What a person approves to clear it; None where an approval does not."""
+    """What a person approves to clear it; None if an approval does not."""
 
 
 class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,9 +175,9 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None
-    """For how long the call that is held can still be stopped; None where none is held."""
+    """For how long the call that is held can still be stopped; None if none is held."""
     felt: Felt | None = None
-    """None where no dice are thrown."""
+    """None if no dice are thrown."""
     pockets: tuple[str, ...] = ()
     headline: str = ""
     faults: tuple[Fault, ...] = ()

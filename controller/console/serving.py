@@ -33,7 +33,7 @@ class TlsListening(socket.socket):
     """A listening socket that hands over what begins as TLS, and answers everything else itself."""
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Return the next connection; raises ConnectionAbortedError where it was no TLS and was answered."""
+        """Return the next connection; raises ConnectionAbortedError if it was no TLS and was answered."""
         connection, address = super().accept()
         if _began_plain(connection):
             _answer(connection)
@@ -110,7 +110,7 @@ class Settings:
         return self.certificate is not None
 
     def fault(self) -> str | None:
-        """Describe what is wrong with these settings; None where nothing is."""
+        """Describe what is wrong with these settings; None if nothing is."""
         if self.host not in LOOPBACK and not self.secure:
             return (
                 f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would go over"
@@ -136,7 +136,7 @@ def _fault_of(certificate: Path, key: Path | None) -> str | None:
 
 
 def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None = None) -> None:
-    """Serve until SIGTERM; raises OSError where the port or the certificate can't be had."""
+    """Serve until SIGTERM; raises OSError if the port or the certificate can't be had."""
     console = Console(
         Link(settings.socket, "the controller"),
         Link(settings.sign_in, "the sign-in process"),

@@ -22,7 +22,7 @@ class Streams:
     """
 
     def __init__(self, most: int) -> None:
-        """Feed so many at once."""
+        """Feed at most this many at once."""
         self._most = most
         self._fed: list[Stream] = []
 

@@ -65,7 +65,7 @@ class GuidedWork(Protocol):
 
     @property
     def asks(self) -> str:
-        """What the technician is asked to do now; empty where nothing is awaited."""
+        """What the technician is asked to do now; empty if nothing is awaited."""
 
     @property
     def answers(self) -> Sequence[Answer]:

@@ -69,7 +69,7 @@ class InFlight(NamedTuple):
 
 
 class LastWord(NamedTuple):
-    """One of the last rows of TELLING: its name, and what it tells; None where it can't be read."""
+    """One of the last rows of TELLING: its name, and what it tells; None if it can't be read."""
 
     name: str
     data: Data | None
@@ -88,7 +88,7 @@ class Resumed(NamedTuple):
     held: bool
     bets_closed: bool
     lock: Happening | None = None
-    """What locked the table last, as it was told; None where that is not known any more."""
+    """What locked the table last, as it was told; None if that is not known any more."""
 
 
 def resume(
@@ -201,7 +201,7 @@ class CutOff:
 
     @property
     def awaited(self) -> Awaited | None:
-        """What was cut off as what waits for a person; None where nothing was."""
+        """What was cut off as what waits for a person; None if nothing was."""
         if not self.pending:
             return None
         cut = self.pending[0]

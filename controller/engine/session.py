@@ -78,9 +78,9 @@ class Session:
         self._plays = self._mode.why_not_playing is None
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
         self._plays_from_us = carried.plays_from_us
-        """When the table began to play; 0 where it did before the first recording."""
+        """When the table began to play; 0 if it did before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why it did not before, as a refusal's code; empty where that was test mode."""
+        """Why it did not before, as a refusal's code; empty if that was test mode."""
         self._turned_away_until = 0
         self.late = 0
         """How many readings came too late to count."""
@@ -160,7 +160,7 @@ class Session:
 
     @property
     def hold_ends_us(self) -> int | None:
-        """Return until when a call that is held can still be stopped; None where none is held."""
+        """Return until when a call that is held can still be stopped; None if none is held."""
         return self._agenda.due_us("hold")
 
     @property

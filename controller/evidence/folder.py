@@ -111,7 +111,7 @@ class Folder:
         self._sync()
 
     def kept(self) -> list[StoredFile]:
-        """Return the files, the oldest first; raises OSError where the folder can't be read."""
+        """Return the files, the oldest first; raises OSError if the folder can't be read."""
         found = []
         for entry in os.scandir(self.path):
             sha256 = entry.name.removesuffix(ENDING)
@@ -143,7 +143,7 @@ class Folder:
         return deleted
 
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
-        """Delete a file and note who did it and why; False where it was not there.
+        """Delete a file and note who did it and why; False if it was not there.
 
         Raises OSError, and HeldError where it is held.
         """
@@ -168,7 +168,7 @@ class Folder:
         self._sync()
 
     def holds(self) -> dict[str, Hold]:
-        """Return what is held, by its digest; raises OSError where that is there and can't be read."""
+        """Return what is held, by its digest; raises OSError if that is there and can't be read."""
         found: dict[str, Hold] = {}
         path = self.path / HELD
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -192,7 +192,7 @@ class Folder:
             raise MissingError(f"{self._file(sha256).name} is {error}: do not rely on it") from error
 
     def stamp(self, sha256: str) -> tuple[int, int, int] | None:
-        """Return what changes where a file does; None where it is not there."""
+        """Return what changes where a file does; None if it is not there."""
         try:
             status = self._file(sha256).stat()
         except OSError:

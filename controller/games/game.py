@@ -43,7 +43,7 @@ class Game:
     table: MachineTable
     """Its machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Make its machine from the setup. Raises SetupError where that lacks what the game needs."""
+    """Make its machine from the setup. Raises SetupError if that lacks what the game needs."""
     wagers: Callable[[], Wagers]
     """Return what settlement needs to know of it; imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged

@@ -24,7 +24,7 @@ from controller.journal.verify import Keyring
 
 SECTOR = 4096
 RECORD = 512
-"""A disk writes so many bytes whole or not at all."""
+"""Bytes that a disk writes whole or not at all."""
 SLOTS = 2
 _DIGEST = 64
 
@@ -55,7 +55,7 @@ class HeadFile:
     """The head file, open for writing."""
 
     def __init__(self, path: Path, table: str, key: Key) -> None:
-        """Open it for this table, made empty where it is missing; raises JournalFault where that fails."""
+        """Open it for this table, made empty if it is missing; raises JournalFault if that fails."""
         self.path = path
         self.table = table
         self._key = key
@@ -113,7 +113,7 @@ class HeadFile:
 
 
 def read_head(path: Path) -> Head | None:
-    """Read the newer of the two records; None where there is no file or nothing was ever written.
+    """Read the newer of the two records; None if there is no file or nothing was ever written.
 
     Raises:
         JournalFault: both records are damaged, or the file can't be read.

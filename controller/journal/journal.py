@@ -172,7 +172,7 @@ class Journal:
         return self._writer.waiting
 
     def close(self, timeout_s: float = 20.0) -> None:
-        """Write what waits and a last checkpoint; raises JournalFault where the disk does not take it."""
+        """Write what waits and a last checkpoint; raises JournalFault if the disk does not take it."""
         try:
             self._writer.close(timeout_s)
         finally:

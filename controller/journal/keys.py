@@ -101,7 +101,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def kind_of(pem: bytes) -> KeyKind:
-    """Return whose key this is; release 0.1.0 knew tables' keys alone, and wrote no kind."""
+    """Return whose key this is; release 0.1.0 knew only tables' keys, and wrote no kind."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -113,13 +113,13 @@ def kind_of(pem: bytes) -> KeyKind:
 
 
 def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
-    """Make a key in a new file that only its owner can read; FileExistsError where there is one."""
+    """Make a key in a new file that only its owner can read; FileExistsError if there is one."""
     write_key(path, new_pem(kind))
     return load_key(path, kind).public
 
 
 def write_key(path: Path, pem: bytes) -> None:
-    """Write a key whole into a new file that only its owner can read; FileExistsError where there is one.
+    """Write a key whole into a new file that only its owner can read; FileExistsError if there is one.
 
     What a full disk did not take whole is removed: part of a key would be taken for a key that was damaged.
     Where root writes it, it belongs to the owner of its folder: the service whose key it is.
@@ -170,7 +170,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
-    """Read a key file; raises JournalFault where it is missing, open to others, or no key of this kind.
+    """Read a key file; raises JournalFault if it is missing, open to others, or no key of this kind.
 
     `by_acl`: it is a credential of systemd, which lets the service's user in by an ACL.
     """
@@ -192,7 +192,7 @@ def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
 
 
 def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
-    """Read a key as its file holds it; raises JournalFault where it is none of this kind."""
+    """Read a key as its file holds it; raises JournalFault if it is none of this kind."""
     try:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -302,7 +302,7 @@ class Authorization(NamedTuple):
 def replace_key(
     place: JournalLocation, old: Key | None, new: Key, word: Authorization, now: WallTime
 ) -> KeyReplacement:
-    """Replace the key that signs from here on; `old` is None where it is lost, and the person's word must do.
+    """Replace the key that signs from here on; `old` is None if it is lost, and the person's word must do.
 
     The journal must be whole, and no controller may run. Done twice it changes nothing the second time.
 

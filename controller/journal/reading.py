@@ -58,7 +58,7 @@ class Reader:
     """A journal open for reading only, for one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; raises JournalFault where there is none or it can't be read."""
+        """Open it; raises JournalFault if there is none or it can't be read."""
         self.path = path
         self._connection = open_reader(path)
         origin = origin_of(self._connection, path)
@@ -138,7 +138,7 @@ class Reader:
         return None if row is None or row.body is None else _decode_identity(row.body)
 
     def keyring(self) -> Keyring:
-        """Return the keys that sign it; raises JournalFault where a change of keys is not in order."""
+        """Return the keys that sign it; raises JournalFault if a change of keys is not in order."""
         return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key))
 
     def key_at(self, n: int) -> PublicKey:
@@ -171,7 +171,7 @@ class Reader:
     def verify_all(
         self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
     ) -> Verified:
-        """Check every page and row, and every signature or those of checkpoints and sessions alone.
+        """Check every page and row, and every signature or only those of checkpoints and sessions.
 
         A checkpoint's signature vouches for all rows before it; the outcomes' own take most of the time. With
         the path of its head file, that none is missing at the end too.
@@ -269,14 +269,14 @@ class Outbox(Protocol):
 
 
 def outcome_at(outbox: Outbox, seq: int) -> Row | None:
-    """Return an outcome's row by its number; None where there is none. Raises JournalFault."""
+    """Return an outcome's row by its number; None if there is none. Raises JournalFault."""
     n = row_of(outbox, seq)
     row = None if n is None else next(iter(outbox.rows(n, n)), None)
     return row if row is not None and row.seq == seq else None
 
 
 def row_of(outbox: Outbox, seq: int) -> int | None:
-    """Return the row of the first outcome from this number on; None where there is none. Raises JournalFault.
+    """Return the row of the first outcome from this number on; None if there is none. Raises JournalFault.
 
     Found by doubling and then by halves: outcomes' numbers grow with their rows'.
     """

@@ -31,7 +31,7 @@ _NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in WORDS for ending i
 
 
 class AttemptRows(NamedTuple):
-    """The rows of one attempt in order, and that of the bets' close before it, where there is one."""
+    """The rows of one attempt in order, and that of the bets' close before it, if there is one."""
 
     number: int
     rows: tuple[Row, ...]
@@ -95,7 +95,7 @@ class Judgement(NamedTuple):
 
 
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
-    """Judge again what was kept; None where this version has no judge for it.
+    """Judge again what was kept; None if this version has no judge for it.
 
     A wheel that is trusted (`revolutions: trusted_wheel`) judges itself.
     """
@@ -162,11 +162,11 @@ class Recalled(NamedTuple):
     outcome: Outcome
     identity: Identity | None
     evidence: Evidence | None
-    """None where the outcome needs none, or it was pruned (`row.evidence_digest` then is still there)."""
+    """None if the outcome needs none, or it was pruned (`row.evidence_digest` then is still there)."""
     judged_again: Judgement | None
     """None without evidence, or where this version has no judge for it."""
     ruled_by: str | None
-    """The role, and the person where known, that ruled; None where the sensors did."""
+    """The role, and the person where known, that ruled; None if the sensors did."""
     corrections: tuple[Outcome, ...]
     signed: bool
 

@@ -328,7 +328,7 @@ class Compared(msgspec.Struct, kw_only=True):
     attempt: int
     wall_us: int
     called: str | None = None
-    """A result such as 3-4 or 17, `void`, or None where it went to review, or a person was first."""
+    """A result such as 3-4 or 17, `void`, or None if it went to review, or a person was first."""
     why: tuple[str, ...] = ()
     """The causes of its void or its review."""
     entered: str | None = None

@@ -76,7 +76,7 @@ class Origin:
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
     """Open the one connection that writes, bring the file forward, and prove what it promises.
 
-    A file of a version before `ALL_SIGNED` stays as it is: it goes forward on a person's word alone.
+    A file of a version before `ALL_SIGNED` stays as it is: it goes forward only on a person's word.
 
     Raises:
         JournalFault: SQLite is too old, a pragma did not take, or the file is no journal or not only one.
@@ -109,7 +109,7 @@ class OpenFiles:
     """The files of a journal that is open for writing, watched for being deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Remember which files lie under the names now; raises OSError where one is not there."""
+        """Remember which files lie under the names now; raises OSError if one is not there."""
         beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
         self._opened = {file: _identity(file) for file in (journal, *beside, lock_of(journal), head)}
 
@@ -171,7 +171,7 @@ def rows_there(path: Path) -> int:
     """Return the number of a journal's last row (0: none), for a look before the start that makes no file.
 
     Where no WAL is left SQLite would make an empty one to read, so it is told that nobody writes: the caller
-    has made sure of that. Raises JournalFault where the file can't be read.
+    has made sure of that. Raises JournalFault if the file can't be read.
     """
     wal = path.with_name(path.name + "-wal")
     left = wal.exists() and wal.stat().st_size > 0
@@ -274,7 +274,7 @@ def rows_where(
     *,
     proved: bool = False,
 ) -> Iterator[Row]:
-    """Read rows, with their evidence where `proved`; raises JournalFault where the file is damaged."""
+    """Read rows, with their evidence where `proved`; raises JournalFault if the file is damaged."""
     try:
         for columns in connection.execute(f"{_SELECT_PROVED if proved else _SELECT} {clause}", values):
             yield _row(cast("_Columns", columns if proved else (*columns, None)))
@@ -287,7 +287,7 @@ def rows_where(
 def fetch_one(
     connection: apsw.Connection, path: Path, statement: str, values: Sequence[int | str] = ()
 ) -> "tuple[apsw.SQLiteValue, ...] | None":
-    """Read the first line of an answer; raises JournalFault where the file is damaged."""
+    """Read the first line of an answer; raises JournalFault if the file is damaged."""
     try:
         return connection.execute(statement, values).fetchone()
     except apsw.Error as error:

@@ -132,7 +132,7 @@ class Walk:
     """One walk along a journal's rows."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
-        """Start before the first row; raises JournalFault where the journal was never begun."""
+        """Start before the first row; raises JournalFault if the journal was never begun."""
         origin = origin_of(connection, path)
         if origin is None:
             raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
@@ -163,7 +163,7 @@ class Walk:
         return self.keyring.last
 
     def skip_to_last_checkpoint(self, back: int) -> None:
-        """Begin with the last checkpoint, or so many rows before the end where that is further back.
+        """Begin with the last checkpoint, or this many rows before the end if that is further back.
 
         What a signature at the end vouches for are the rows that were walked: each link holds the one before.
         One of a layout before `ALL_SIGNED` does not hold all that memory must, so it is no beginning.

@@ -101,7 +101,7 @@ class Limits:
     waiting: int = 4096
     """Entries that may wait for the disk; one more is a fault."""
     outside: int = 1024
-    """Of these so many, all together, while what anybody outside brings about is still taken."""
+    """Most of these at once, all together, while what others cause is still taken."""
     together: int = 64
     """Entries that share one commit at most."""
     late_together: int = 64

@@ -120,7 +120,7 @@ class Agenda:
             self._find_next()
 
     def due_us(self, name: str) -> int | None:
-        """Return when this timer is due; None where it does not run."""
+        """Return when this timer is due; None if it does not run."""
         return self._timers.get(name)
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:

@@ -226,7 +226,7 @@ class Attempts(Generic[Value, V]):
             self.machine.fire(self.words.settle)
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now; None where nothing waits."""
+        """Return what a person must rule on or confirm now; None if nothing waits."""
         verdict = self._verdict
         if verdict is None or self.state not in ("review", "proposed"):
             return None
@@ -247,7 +247,7 @@ class Attempts(Generic[Value, V]):
         self._since.append(entered)
 
     def standing_call(self) -> StandingCall | None:
-        """Return the call or void that a person may still correct; None where there is none."""
+        """Return the call or void that a person may still correct; None if there is none."""
         if self.state not in ("called", self.words.void, self.words.cleared) or not self._standing:
             return None
         value = self._standing_value

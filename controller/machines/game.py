@@ -23,7 +23,7 @@ class GameMachine(Protocol):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """What a smart wheel said to this game; None where it has none, or that said nothing yet."""
+        """What a smart wheel said to this game; None if it has none, or that said nothing yet."""
 
     @property
     def bets_opened_us(self) -> int:
@@ -35,7 +35,7 @@ class GameMachine(Protocol):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """What wagers made with the dice out depend on; None where none is taken now (C34-MK-1b)."""
+        """What wagers made with the dice out depend on; None if none is taken now (C34-MK-1b)."""
 
     def see(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""

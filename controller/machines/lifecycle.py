@@ -258,7 +258,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
 
     @property
     def last_entry(self) -> Input | None:
-        """A person's last word that the value seen rests on; None where sensors saw all of it."""
+        """A person's last word that the value seen rests on; None if sensors saw all of it."""
 
     def decided(self, decided: Decided) -> None:
         """Wait no longer for what would decide the attempt."""

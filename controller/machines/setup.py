@@ -46,7 +46,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     bets_opened_us: Count = 0
     """When bets opened last at a card table: a card of before that, told late, is none of this deal's."""
     plays_from_us: Count = 0
-    """When the table began to play; 0 where it did before the first recording."""
+    """When the table began to play; 0 if it did before the first recording."""
     did_not_play: str = ""
     """Why it did not before, as a refusal's code."""
 

@@ -48,7 +48,7 @@ class Homography:
         return _apply(self.matrix, (x, y))
 
     def to_image(self, x_mm: float, y_mm: float) -> Point | None:
-        """Return the place in the image where a point of the table is; None where it can't be seen."""
+        """Return the place in the image where a point of the table is; None if it can't be seen."""
         return _apply(_inverse(self.matrix), (x_mm, y_mm))
 
     def misses(self, pairs: Sequence[Pair]) -> list[float]:

@@ -213,7 +213,7 @@ class DealCorrected(Data, frozen=True, kw_only=True):
 
 
 class CardsBought(Data, frozen=True, kw_only=True):
-    """A player has bought so many cards of this game; they are pitched one by one."""
+    """A player has bought this many cards of this game; they are pitched one by one."""
 
     game: int
     player: Seat
@@ -414,7 +414,7 @@ class DiceOut(NamedTuple):
     confirmed: tuple[str, ...]
     """The ids of wagers that a dealer and a boxperson confirmed."""
     moving_us: int | None
-    """A moment at which both dice were still in motion; None where nothing proves one, or nobody asks."""
+    """A moment at which both dice were still in motion; None if nothing proves one, or nobody asks."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):

@@ -151,15 +151,15 @@ class Device:
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
     type: str = ""
-    """The kind of hardware; empty where another device speaks for it, or readings come from elsewhere."""
+    """The kind of hardware; empty if another device speaks for it, or readings come from elsewhere."""
     settings: object | None = None
-    """Its kind's own settings; None where the table was loaded without its hardware."""
+    """Its kind's own settings; None if the table was loaded without its hardware."""
 
 
 class Speaks(NamedTuple):
     """A device speaks for a device of the table: itself, or one whose name stands at this key.
 
-    `kinds` and `wall` are what its settings tell of it; None where they don't.
+    `kinds` and `wall` are what its settings tell of it; None if they don't.
     """
 
     at: KeyPath

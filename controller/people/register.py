@@ -87,7 +87,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.structs.replace(self, people=(*others, person))
 
     def without(self, name: str) -> "Register":
-        """Return the register without this person; raises RegisterError where there is none."""
+        """Return the register without this person; raises RegisterError if there is none."""
         if self.named(name) is None:
             raise RegisterError(f"found no person named {name!r}, expected one of `tablectl people list`")
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
@@ -98,7 +98,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def knows_pin(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; it takes as long where there is no such person."""
+    """Return whether this is the person's PIN; it takes as long if there is no such person."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -109,7 +109,7 @@ def new_register() -> Register:
 
 
 def read_register(file: Path) -> Register:
-    """Read the register, an empty one where there is no file.
+    """Read the register, an empty one if there is no file.
 
     Raises:
         RegisterError: others than its owner can read it, or it is no register.
@@ -159,7 +159,7 @@ TRIES = 5
 LOCKED_US = 15 * 60 * 1_000_000
 """How long a person is locked out: at 20 tries an hour six digits last for years."""
 CARD_LOCKED_US = 60 * 1_000_000
-"""How long a screen takes no card after so many that nobody has."""
+"""How long a screen takes no card after that many unknown ones."""
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -176,12 +176,12 @@ class TriesFile:
     """The file of failed attempts. A lock in it is in time since boot, and no new boot shortens it."""
 
     def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` is called where it can't be read or written, for the log."""
+        """Keep them in this file; `tells` is called with a log line if it can't be read or written."""
         self._file = file
         self._tells = tells
 
     def read(self, now_us: int) -> dict[str, Tries]:
-        """Return what was kept; nothing where the file can't be used, so that staff can still sign in.
+        """Return what was kept; nothing if the file can't be used, so that staff can still sign in.
 
         After a new boot a lock may lie days ahead: from now on it lasts no longer than a new one would.
         """
@@ -200,7 +200,7 @@ class TriesFile:
         return kept
 
     def write(self, tries: Mapping[str, Tries]) -> None:
-        """Keep these; a disk that is full is told of and keeps nobody out."""
+        """Keep these; a disk that is full is logged and keeps nobody out."""
         try:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
@@ -256,7 +256,7 @@ class Screens:
     def __init__(
         self, known: Mapping[str, list[str]] | None = None, keeps: Callable[[Known], None] = lambda _: None
     ) -> None:
-        """Know these from before a restart; `keeps` is called with all of them after each change."""
+        """Start with these from before a restart; `keeps` is called with all of them after each change."""
         self._known: Known = {digest: list(people) for digest, people in (known or {}).items()}
         self._keeps = keeps
 
@@ -288,12 +288,12 @@ class ScreensFile:
     """The file of one sign-in process's screens."""
 
     def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` is called where it can't be read or written, for the log."""
+        """Keep them in this file; `tells` is called with a log line if it can't be read or written."""
         self._file = file
         self._tells = tells
 
     def read(self) -> Known:
-        """Return what was kept; nothing where the file can't be used: then every screen is unknown."""
+        """Return what was kept; nothing if the file can't be used: then every screen is unknown."""
         try:
             return _decode_known(self._file.read_bytes())
         except FileNotFoundError:
@@ -306,7 +306,7 @@ class ScreensFile:
             return {}
 
     def write(self, known: Known) -> None:
-        """Keep these; a disk that is full is told of and keeps nobody out."""
+        """Keep these; a disk that is full is logged and keeps nobody out."""
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:

@@ -99,7 +99,7 @@ class SignInSessions:
     ) -> tuple[str, Person, str]:
         """Return the new session's secret, who it is, and the screen's secret for the next sign-in.
 
-        `person` is None where a card was read, `screen` where the screen has no secret yet.
+        `person` is None if a card was read, `screen` where the screen has no secret yet.
 
         Raises:
             SignInRefused: `wrong`, or `locked_out` after five in a row.
@@ -267,7 +267,7 @@ class Service:
         self._clients = 0
 
     async def serve(self, path: Path, group: int | None, ready: Callable[[], None]) -> None:
-        """Answer at this socket until cancelled; raises OSError where it can't be made."""
+        """Answer at this socket until cancelled; raises OSError if it can't be made."""
         path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:

@@ -59,7 +59,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """The key of now; raises OSError or ValueError where there is none any more."""
+        """The key of now; raises OSError or ValueError if there is none any more."""
         seen = _marks(self._file)
         if seen != self._seen:
             self._key, self._seen = _load(self._file.parent), seen
@@ -99,7 +99,7 @@ def _is_published(file: Path, public: str) -> bool:
 
 
 def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
-    """Finish a rotation that was cut off; raises ValueError where the key was revoked or put back."""
+    """Finish a rotation that was cut off; raises ValueError if the key was revoked or put back."""
     made = file.with_name(f"{file.name}.new")
     if last.new and last.old == found and made.exists():
         key = _read(made)

@@ -108,7 +108,7 @@ class Announcer:
                 del self._questions[next(iter(self._questions))]
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Note how betting stands now, and publish the word where one is due; for the core's thread alone."""
+        """Update the betting state, and publish the word if one is due; only for the core's thread."""
         self._until_us = betting.until_us
         if betting.takes is None:
             self._said = (None, 0)
@@ -150,7 +150,7 @@ def word_bytes(word: OpenWord, key: Signer) -> bytes:
 
 
 def read_word(payload: bytes) -> OpenWord:
-    """Read a word; raises Unreadable where it is none."""
+    """Read a word; raises Unreadable if it is none."""
     return bounded(_decode, payload, MAX_WORD_BYTES)
 
 

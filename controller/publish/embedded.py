@@ -42,15 +42,15 @@ class EngineFor(NamedTuple):
     """The journal's: the engine's own files lie there unless the settings say otherwise."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
-    """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
+    """Asks the table, under a number used once, whether bets are open; False if it can't answer."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _asked: False
-    """Asks the table whether a wager made with the dice out is confirmed in time; False where it can't."""
+    """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Tells the table whether the shooter at a seat has his line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
     """Tells the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _asked: False
-    """Asks the table whether it takes Play at some positions; False where it can't answer."""
+    """Asks the table whether it takes Play at some positions; False if it can't answer."""
     played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
     """Tells the table where Play lies in a round of bets."""
 
@@ -124,7 +124,7 @@ class EmbeddedSink:
         self._news.set()
 
     def say(self, word: OpenWord, key: Signer) -> None:
-        """Hand the word over as it is: nobody stands between this table and its engine."""
+        """Pass the word on as it is: nothing is between this table and its engine."""
         del key
         self._consumer.hear(word)
 
@@ -135,7 +135,7 @@ class EmbeddedSink:
         """Do nothing: displays ask a broker, or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Hand over no more; False where the engine does not return."""
+        """Hand over no more; False if the engine does not return."""
         self._stopping = True
         self._news.set()
         if self._thread.is_alive():

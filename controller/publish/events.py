@@ -122,7 +122,7 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
     """
 
     table: Name | None = None
-    """None where an engine of 0.1.0 asks, which signs nothing."""
+    """None if an engine of 0.1.0 asks, which signs nothing."""
     told: Count = 0
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
@@ -353,7 +353,7 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Read an event; raises Unreadable where it is none."""
+    """Read an event; raises Unreadable if it is none."""
     return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
@@ -366,12 +366,12 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Read an answer; raises Unreadable where it is none."""
+    """Read an answer; raises Unreadable if it is none."""
     return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
 
 
 def read_status(payload: bytes) -> TableStatus:
-    """Read a table's status; raises Unreadable where it is none."""
+    """Read a table's status; raises Unreadable if it is none."""
     return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 

@@ -82,7 +82,7 @@ class Pin:
 
 
 def read_pin(path: Path, key: Verifier) -> bytes | None:
-    """Read the engine's key that was kept; None where none was, or not under this table's signature."""
+    """Read the engine's key that was kept; None if none was, or not under this table's signature."""
     try:
         payload = path.read_bytes()
         kept = _decode(payload)
@@ -92,7 +92,7 @@ def read_pin(path: Path, key: Verifier) -> bytes | None:
 
 
 def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
-    """Keep the engine's key; raises OSError where the disk does not take it."""
+    """Keep the engine's key; raises OSError if the disk does not take it."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
     with new.open("xb") as file:  # never through a link: a command on keys writes it as root

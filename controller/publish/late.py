@@ -49,7 +49,7 @@ class LateDesk:
     """Keeps the wagers of the throw under way, and gives the table's word for those confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Speak for this table; `now_us` is its monotonic clock, None where the readings tell the time."""
+        """Speak for this table; `now_us` is its monotonic clock, None if the readings tell the time."""
         self._table = table
         self._session = session
         self._now_us = now_us
@@ -61,7 +61,7 @@ class LateDesk:
         self.say: Callable[[OpenWord], None] = _to_nobody
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
-        """Accept a wager of the throw under way, from any thread; False where it is none, or is known.
+        """Accept a wager of the throw under way, from any thread; False if it is none, or is known.
 
         `keep` journals its contents; None: the journal takes nothing more.
         """
@@ -79,13 +79,13 @@ class LateDesk:
             return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
 
     def confirmed(self, wager: str, row: Receipt) -> None:
-        """Note the row of a confirmation; for the core's thread alone."""
+        """Note the row of a confirmation; only for the core's thread."""
         with self._lock:
             if (lodged := self._lodged.get(wager)) is not None:
                 lodged.rows.append(row)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update how the throw stands, and send the word where one is due; for the core's thread alone."""
+        """Update the state of the throw, and send the word if one is due; only for the core's thread."""
         self._data_us = now_us
         out = betting.dice_out
         with self._lock:

@@ -171,7 +171,7 @@ class MqttSink:
         self._ring()
 
     def stop(self, timeout_s: float) -> bool:
-        """Disconnect from the broker; False where the thread did not end in time."""
+        """Disconnect from the broker; False if the thread did not end in time."""
         self._stopping = True
         self._ring()
         if self._thread.is_alive():

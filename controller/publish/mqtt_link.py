@@ -60,7 +60,7 @@ class Received(NamedTuple):
 
 
 class ConnectionLost(NamedTuple):
-    """The connection is over; `code` is the broker's reason, or 0 where it gave none."""
+    """The connection is over; `code` is the broker's reason, or 0 if it gave none."""
 
     code: int
     says: str
@@ -82,7 +82,7 @@ class Outgoing(NamedTuple):
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
-    """Trust this authority alone, show this certificate, and speak nothing older than TLS 1.3.
+    """Trust only this authority, show this certificate, and speak nothing older than TLS 1.3.
 
     Raises OSError (ssl.SSLError among them) where a file can't be used.
     """
@@ -170,7 +170,7 @@ class MqttLink:
         self._client.subscribe([(topic, SubscribeOptions(qos=1)) for topic in topics])
 
     def publish(self, message: Outgoing) -> int | None:
-        """Hand a message to the broker and give its number; None where it is too large or can't be sent."""
+        """Hand a message to the broker and give its number; None if it is too large or can't be sent."""
         if len(message.payload) + HEAD_BYTES > self._max_packet:
             return None
         info = self._client.publish(

@@ -181,7 +181,7 @@ class Pump:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """End pump and sink; False where one of them did not end in time."""
+        """End pump and sink; False if one of them did not end in time."""
         self._stopping = True
         self.post(_News())
         ended = True
@@ -353,7 +353,7 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Know what waits even while nobody takes it; it is offered once the sink is ready."""
+        """Read what waits even while nobody takes it; it is offered once the sink is ready."""
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()

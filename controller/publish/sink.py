@@ -1,4 +1,4 @@
-"""Sinks: they take messages, so many at a time, in order and again after a while, and report what comes back.
+"""Sinks: they take messages in order, few at a time, again after a while, and report what comes back.
 
 The window also notices when settlement has been silent for too long or is too far behind. Pure: the time in
 microseconds and the chance (0 to 1) that spreads the waits are handed in.
@@ -55,7 +55,7 @@ class Sink(Protocol):
         """Make the table's board known, to those who come later as well."""
 
     def stop(self, timeout_s: float) -> bool:
-        """End; False where the thread did not end in time."""
+        """End; False if the thread did not end in time."""
 
 
 Chance = Callable[[], float]
@@ -78,11 +78,11 @@ class Backoff:
         return round(longest * (0.5 + self._chance() / 2))
 
     def ease(self) -> None:
-        """Go half the way back: whoever is slow is not helped by repetition."""
+        """Halve the rate: a slow receiver is not helped by repetition."""
         self._tries //= 2
 
     def reset(self) -> None:
-        """Begin with the first wait again."""
+        """Start again with the first wait."""
         self._tries = 0
 
 
@@ -183,7 +183,7 @@ class Patience:
 
 
 BETS_TOLD_US = 200_000
-"""The engine's word on which bets there are reaches the core at most so often, the newest alone."""
+"""The engine's word on which bets there are reaches the core at most this often, only the newest."""
 
 
 class Newest(Generic[Word]):
@@ -204,7 +204,7 @@ class Newest(Generic[Word]):
             self._heard, self._at = word, at
 
     def due(self, now_us: int) -> Word | None:
-        """Return the word to hand on now; None where there is none, or it is no news."""
+        """Return the word to hand on now; None if there is none, or it is no news."""
         if self._heard == self._told or now_us < self._due_us:
             return None
         self._told, self._due_us = self._heard, now_us + BETS_TOLD_US

@@ -99,7 +99,7 @@ class Topics(NamedTuple):
     status: str
     """How the table stands, retained; the table writes it, and the broker when the table is gone."""
     answer: str
-    """The settlement engine's answers; it alone writes it."""
+    """The settlement engine's answers; it is the only writer."""
     open: str
     """The word that bets are open, for the settlement engine; the table writes it."""
     board: str

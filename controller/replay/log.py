@@ -78,7 +78,7 @@ class ReadHeader(NamedTuple):
 
 
 def read_header(line: bytes) -> ReadHeader:
-    """Read a log's first line; raises LineError where it is no header of this format."""
+    """Read a log's first line; raises LineError if it is no header of this format."""
     expected = f'a header {{"log": "{WORD}", "version": 1, ...}}'
     fields = fields_of(line, expected)
     if "log" not in fields:
@@ -247,7 +247,7 @@ class Log:
 
 @contextmanager
 def open_log(path: str, *, lenient: bool = False) -> Iterator[Log]:
-    """Open a log file, or standard input for `-`; raises LogError where it or its header is bad."""
+    """Open a log file, or standard input for `-`; raises LogError if it or its header is bad."""
     with open_input(path, "a recorded sensor log") as stream:
         yield Log(stream, name_of(path), lenient=lenient)
 

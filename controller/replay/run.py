@@ -27,7 +27,7 @@ DEFAULT_SESSION = "replay"
 def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Make a session's start from a log's header.
 
-    `name` is the log's, for messages; `calls` replaces the header's word on who calls. Raises LogError where
+    `name` is the log's, for messages; `calls` replaces the header's word on who calls. Raises LogError if
     the header lacks the geometry that the rule set's game needs, or gives two.
     """
     needed = game_of(ruleset.game).geometry
@@ -148,7 +148,7 @@ def read_expected(path: str) -> list[Json]:
 
 
 def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | None:
-    """Find the first difference, None where the outcomes match.
+    """Find the first difference, None if the outcomes match.
 
     They match when the outcomes of the types that `expected` holds come in its order and carry each key that
     it gives: of objects only the keys given, however deep, of lists as many elements.

@@ -133,7 +133,7 @@ STDIN = "-"
 
 
 def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
-    """Open a file, or standard input for `-`; raises LogError where there is nothing readable."""
+    """Open a file, or standard input for `-`; raises LogError if there is nothing readable."""
     if path == STDIN:
         if sys.stdin is None:
             raise LogError(name_of(path), "it closed", expected, "feed it by a pipe, or name a file")
@@ -197,7 +197,7 @@ class Salvaged(typing.NamedTuple):
 def salvage(line: bytes) -> Salvaged:
     """Read a line that is not exactly a reading, leaving out an unknown kind or unknown fields.
 
-    Raises LineError where something else is wrong with it.
+    Raises LineError if something else is wrong with it.
     """
     fields = fields_of(line, "one JSON object, a reading")
     kind = _kind_of(fields)
@@ -214,7 +214,7 @@ def salvage(line: bytes) -> Salvaged:
 
 
 def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
-    """Split one JSON object into its fields, each still JSON; raises LineError where it is none."""
+    """Split one JSON object into its fields, each still JSON; raises LineError if it is none."""
     if len(line) > MAX_LINE:
         raise LineError(f"more than {MAX_LINE:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
@@ -276,7 +276,7 @@ def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> st
 
 
 def mark_of(line: bytes) -> str | None:
-    """Name the mark that an editor put before a file's text; None where there is none."""
+    """Name the mark that an editor put before a file's text; None if there is none."""
     return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
@@ -381,6 +381,6 @@ class Capture:
 
 @contextmanager
 def open_capture(path: str, *, lenient: bool = False) -> Iterator[Capture]:
-    """Open a capture's file, or standard input for `-`; raises LogError where there is none to read."""
+    """Open a capture's file, or standard input for `-`; raises LogError if there is none to read."""
     with open_input(path, "a raw serial capture") as stream:
         yield Capture(stream, name_of(path), lenient=lenient)

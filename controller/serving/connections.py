@@ -53,14 +53,14 @@ class Places:
     """Who is connected, in the order they came."""
 
     def __init__(self, most: int) -> None:
-        """Offer so many places."""
+        """Offer this many places."""
         self._most = most
         self._guests: dict[_Guest, None] = {}
         self.counts: Counter[str] = Counter()
         """How many connections ended in which way that a person may want to know of."""
 
     def take(self, guest: _Guest) -> bool:
-        """Admit a guest, at another's cost where need be; False where all are being answered."""
+        """Admit a guest, at another's cost where need be; False if all are being answered."""
         if len(self._guests) >= self._most:
             waiting = [known for known in self._guests if not known.busy]
             waiting = waiting or [known for known in self._guests if known.stuck]

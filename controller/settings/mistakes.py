@@ -51,7 +51,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
-    """Return the nearest known word as a hint, or nothing where none is near."""
+    """Return the nearest known word as a hint, or nothing if none is near."""
     near = get_close_matches(str(found), list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 

@@ -114,7 +114,7 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return what was accepted; nothing where there is no file. Raises SettingsError for one that is none."""
+    """Return what was accepted; nothing if there is no file. Raises SettingsError for one that is none."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Keep them, the whole file or nothing of it. Raises SettingsError where the disk does not take it."""
+    """Keep them, the whole file or nothing of it. Raises SettingsError if the disk does not take it."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

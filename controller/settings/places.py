@@ -15,7 +15,7 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # an installed wh
 def config_home(directory: Path | None = None) -> Path:
     """Return the configuration directory: `directory`, else that of TABLE_CONFIG, else the shipped one.
 
-    Raises SettingsError where the directory asked for is not there.
+    Raises SettingsError if the directory asked for is not there.
     """
     named = os.environ.get("TABLE_CONFIG", "")
     if directory is None and not named:
@@ -39,7 +39,7 @@ def config_home(directory: Path | None = None) -> Path:
 def config_file(folder: Folder, name: str, directory: Path | None = None) -> Path:
     """Find a configuration file by its name (`craps-v1`) or its path (`./my-table.yaml`).
 
-    Raises SettingsError where there is no such file; it lists those that there are.
+    Raises SettingsError if there is no such file; it lists those that there are.
     """
     if is_path(name):
         return Path(name)

@@ -56,7 +56,7 @@ def read_ruleset(path: Path) -> RuleSet:
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
     """Return a document its type and check that its values fit together.
 
-    A contradiction is told at the key that stands in the file `changed_in`, where there is one.
+    A contradiction is told at the key that stands in the file `changed_in`, if there is one.
     """
     rules = validate(document, RuleSet)
     mistakes = []

@@ -322,7 +322,7 @@ def _in_what_is_left(
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
-    """Return the table's rule set with the table's changes, or None where the table does not name one."""
+    """Return the table's rule set with the table's changes, or None if the table does not name one."""
     name = table.value.get("ruleset") if isinstance(table.value, dict) else None
     if not isinstance(name, str) or not name:
         return None

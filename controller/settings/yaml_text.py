@@ -108,7 +108,7 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Raises SettingsError where the file cannot be read at all, is not UTF-8, is empty or is not YAML; smaller
+    Raises SettingsError if the file cannot be read at all, is not UTF-8, is empty or is not YAML; smaller
     mistakes are kept in the document, to be told together with those of its content.
     """
     file = shown_path(path)
@@ -282,7 +282,7 @@ def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
 
     A key that is there gets its new value, one that is not is added at the end of its section.
 
-    Raises EditError where a section is missing, or the text is no YAML.
+    Raises EditError if a section is missing, or the text is no YAML.
     """
     for path, value in values.items():
         text = _with(text, path, value)

@@ -198,7 +198,7 @@ class Book(ABC):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly; nothing where all is paid in full."""
+        """What rounding down has left with the house so far, exactly; nothing if all is paid in full."""
         return Fraction()
 
     @property
@@ -213,7 +213,7 @@ class Book(ABC):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
         return NEVER_LATE
 
     @property

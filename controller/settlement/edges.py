@@ -11,7 +11,7 @@ from controller.settlement.paytable import Pays, Ratio, payout
 
 
 def decimal(value: Fraction, places: int) -> str:
-    """Write a fraction with so many decimal places, halves away from zero."""
+    """Write a fraction with this many decimal places, halves away from zero."""
     scaled = abs(value) * 10**places + Fraction(1, 2)
     digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 and digits.strip("0") else ""
@@ -28,7 +28,7 @@ class Edge:
     """One wager's house edge as a fraction of the stake; negative where the player is ahead.
 
     `edge` is per bet made, pushes counted; `decided` per bet that wins or loses, where pushes can happen.
-    `printed` is the document's figure in per cent, None where it has none.
+    `printed` is the document's figure in per cent, None if it has none.
     """
 
     wager: str
@@ -43,7 +43,7 @@ class Edge:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document is right; None where it prints nothing."""
+        """Whether the document is right; None if it prints nothing."""
         return None if self.printed is None else as_printed(self.edge * 100, self.printed)
 
 
@@ -58,7 +58,7 @@ class Chance:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document is right; None where it prints nothing."""
+        """Whether the document is right; None if it prints nothing."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
         return None if self.printed is None else as_printed(shown, self.printed)
 

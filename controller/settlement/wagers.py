@@ -42,11 +42,11 @@ class Course(Protocol):
 
     @property
     def point(self) -> int | None:
-        """The point that is on; None where there is none."""
+        """The point that is on; None if there is none."""
 
     @property
     def shooter(self) -> str | None:
-        """The player who has the dice; None where nobody is known to."""
+        """The player who has the dice; None if nobody is known to."""
 
     def follow(self, request: Request) -> None:
         """Note a request that was granted."""
@@ -133,13 +133,13 @@ class Wagers:
     closed: Refusal
     """Why nothing is taken while bets are closed."""
     settled_at: Callable[[Ended], Sequence[Asked] | None]
-    """Return what brings a fresh game to where this one is with no bet up; None where none could be there."""
+    """Return what brings a fresh game to where this one is with no bet up; None if none could be there."""
     course: Callable[[], Course] = NoCourse
     """Return the course of a table that begins."""
     course_after: Callable[[Outcome, Mapping[str, str]], Sequence[Asked]] = _fresh
     """Return what brings a fresh game to where the table is after an outcome, given the players by seat."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
-    """Return the point that an outcome says is on; None where it says nothing of it."""
+    """Return the point that an outcome says is on; None if it says nothing of it."""
     taken_while_closed: Callable[[Asked], bool] = _never
     """Return whether a request is taken though bets are closed."""
     takes_late: bool = False

@@ -85,7 +85,7 @@ class AccountRequests:
         self._engine = engine
 
     def open_account(self, asking: Asking, player: str) -> Done:
-        """Open a player's account; raises RequestRefused where there is one."""
+        """Open a player's account; raises RequestRefused if there is one."""
 
         def do(work: Work) -> Done:
             if work.has_account(player):
@@ -98,7 +98,7 @@ class AccountRequests:
     def pay(self, asking: Asking, player: str, cents: int) -> Done:
         """Book chips in (cents above 0) or out (below 0).
 
-        Raises RequestRefused where there is no account or it holds less than is to be handed out.
+        Raises RequestRefused if there is no account or it holds less than is to be handed out.
         """
 
         def do(work: Work) -> Done:
@@ -144,7 +144,7 @@ class AccountRequests:
         """Make bets on one word of the table, in one transaction; each is granted or refused on its own.
 
         Each is a request of its own under the key `KEY/ID`, so whatever comes again is done once. Raises
-        RequestRefused where two have one id, they are too many, or one is `late`: that is confirmed alone.
+        RequestRefused: two have one id, they are too many, or one is `late`: that is confirmed by itself.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
             raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own")
@@ -226,7 +226,7 @@ class AccountRequests:
 
     @staticmethod
     def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
-        """Let the book take a request; raises RequestRefused where it, or the account, does not allow it."""
+        """Let the book take a request; raises RequestRefused if it, or the account, does not allow it."""
         try:
             if table.book.cost(step.requests[0]) > work.balance(account):
                 raise RequestRefused(
@@ -319,7 +319,7 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
 
 
 def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
-    """Return the word that lets a request in; raises RequestRefused where none does.
+    """Return the word that lets a request in; raises RequestRefused if none does.
 
     It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
     settled here: then the request stands in the book between the same outcomes as its moment at the table.
@@ -382,7 +382,7 @@ _TRIED = NoWord("TABLE-WORD", "this was only tried")
 
 
 def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
-    """Return the positions where these requests ask for Play; None where they do nowhere."""
+    """Return the positions where these requests ask for Play; None if they do nowhere."""
     if table is None:
         return None
     plays = [each.asked for each in requests if table.game.wagers.taken_while_closed(each.asked)]
@@ -437,7 +437,7 @@ def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool
 
 
 def check_taking_seat(standing: EnrolledTable, seat: str, player: str) -> None:
-    """Raise RequestRefused where nobody can sit, or another player's wagers lie."""
+    """Raise RequestRefused if nobody can sit there, or another player's wagers lie there."""
     _check_no_dealer(seat)
     _check_whose(seat, player, standing.book.player_at(seat))
 

@@ -62,7 +62,7 @@ class Office(Protocol):
     """Where requests are answered: the engine, in this process or in another."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
-        """Return the answer; a refusal in words where there is none in time."""
+        """Return the answer; a refusal in words if there is none in time."""
         ...
 
 

@@ -138,7 +138,7 @@ class _State:
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, what it moves, and whether a player's request was refused.
 
-        Raises Contradiction where an outcome's request is refused.
+        Raises Contradiction if an outcome's request is refused.
         """
         lines: list[StepAnswer] = []
         moved = Movement()
@@ -179,7 +179,7 @@ class _State:
             raise Contradiction(f"point {expected} at the table", f"point {self.course.point}")
 
     def settled(self, step: Step, lines: Sequence[StepAnswer]) -> Sequence[Asked] | None:
-        """Return the prelude of an anchor after this step; None where the state is not settled."""
+        """Return the prelude of an anchor after this step; None if the state is not settled."""
         if self.tally.up:
             return None
         told = [each.line for each in lines]
@@ -197,7 +197,7 @@ class GameOf:
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
     def decode(self, asked: Asked) -> Request:
-        """Read a request; raises Misread where it is none of this game."""
+        """Read a request; raises Misread if it is none of this game."""
         try:
             request = self._request_of(asked, str_keys=True)
         except msgspec.ValidationError as error:
@@ -227,13 +227,13 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and whether he has his line bet; None where there is no shooter."""
+        """The shooter of a craps table, and whether he has his line bet; None if there is no shooter."""
         shooter = self._state.course.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
+        """Why this game takes no bet with the dice out, though it is confirmed; None if it does."""
         return self._state.tally.late_refusal
 
     @property
@@ -256,7 +256,7 @@ class TableBook:
         return self._state.tally.wagers.get(id_)
 
     def player_at(self, seat: str) -> str | None:
-        """Return the player whose wagers are up at a seat; None where there are none."""
+        """Return the player whose wagers are up at a seat; None if there are none."""
         asked = (asked for kept in self._history for asked in kept.step.requests)
         here = {str(one["id"]) for one in asked if one["do"] == "bet" and str(one.get("seat")) == seat}
         return next((wager.player for wager in self._state.tally.up if wager.id in here), None)
@@ -337,7 +337,7 @@ class TableBook:
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_heard(self, of: HeardAt) -> int | None:
-        """Return when the table last heard of a request of that round that stands; None where none does."""
+        """Return when the table last heard of a request of that round that stands; None if none does."""
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 

@@ -70,7 +70,7 @@ class Frames:
     """Bytes in, frames out, however they are cut."""
 
     def __init__(self, most: int) -> None:
-        """Expect frames of so many bytes at most."""
+        """Expect frames of at most this many bytes."""
         self._most = most
         self._rest = bytearray()
 

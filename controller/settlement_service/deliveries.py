@@ -30,7 +30,7 @@ class Delivery(NamedTuple):
 
 
 def read(payload: bytes) -> Delivery:
-    """Read an event's bytes; raises ValueError where they are none."""
+    """Read an event's bytes; raises ValueError if they are none."""
     return Delivery(payload, read_event(payload))
 
 

@@ -54,7 +54,7 @@ class EngineWithin(Consumer):
     """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
 
     def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` gives wall time for labels alone, `nonce` numbers that nobody can guess."""
+        """Prepare; `clock` gives wall time only for labels, `nonce` numbers that nobody can guess."""
         self._gate = Gate(nonce, asked.settings.word_wait_s)
         self._asked = asked
         self._clock = clock

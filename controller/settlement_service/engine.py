@@ -24,7 +24,7 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970, for labels alone."""
+"""Wall time in microseconds since 1970, only for labels."""
 
 
 class At(NamedTuple):
@@ -39,11 +39,11 @@ class Bets(NamedTuple):
 
     at: At
     line_bet: tuple[str, bool] | None
-    """The shooter's seat, and whether he has his line bet; None where there is no shooter."""
+    """The shooter's seat, and whether he has his line bet; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None at another game."""
     played: PlayAt | None = None
-    """Where Play lies, and in which round of bets; None where it lies nowhere."""
+    """Where Play lies, and in which round of bets; None if it lies nowhere."""
 
 
 class Engine:
@@ -114,7 +114,7 @@ class Engine:
     def settled(self, table: str) -> tuple[int, str | None] | None:
         """Return the number and chain hash of a table's newest settled outcome; None for a stranger.
 
-        The chain is None where none of its outcomes was settled. Raises OutOfReach.
+        The chain is None if none of its outcomes was settled. Raises OutOfReach.
         """
         with self.work() as work:
             standing = self.table(work, table)
@@ -198,11 +198,11 @@ class Engine:
 
     @property
     def trouble(self) -> str | None:
-        """Why the database's last write failed; None where it did not."""
+        """Why the database's last write failed; None if it did not."""
         return self._store.trouble
 
     def probe(self) -> None:
-        """Prove that the database can be written; raises OutOfReach where it can't."""
+        """Prove that the database can be written; raises OutOfReach if it can't."""
         with self.work() as work:
             self._store.prove_writable(work.connection)
 
@@ -226,7 +226,7 @@ class Engine:
             self._tell(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return what a table is told of its bets; None where nothing is. Raises OutOfReach."""
+        """Return what a table is told of its bets; None if nothing is. Raises OutOfReach."""
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)
@@ -256,7 +256,7 @@ class Engine:
             self.played(name, bets.played, bets.at)
 
     def table(self, work: Work, name: str) -> EnrolledTable | None:
-        """Return a table, loaded where it is not in memory; None where it is not enrolled."""
+        """Return a table, loaded where it is not in memory; None if it is not enrolled."""
         if name not in self._tables:
             loaded = load_table(work.connection, name, self._games)
             if loaded is None:

@@ -43,9 +43,9 @@ class EnrolledTable:
     next_seq: int
     betting: Betting
     betting_seq: int
-    """The outcome that opened or closed betting last; 0 where none did yet."""
+    """The outcome that opened or closed betting last; 0 if none did yet."""
     decided_seq: int
-    """The newest result; 0 where there was none yet."""
+    """The newest result; 0 if there was none yet."""
     round: int | None
     """The round of bets, once the table has told one."""
     anchor: Anchor
@@ -100,7 +100,7 @@ def shipped_games() -> Games:
 
 
 def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable | None:
-    """Load a table, playing the steps since its anchor again; None where there is no such table."""
+    """Load a table, playing the steps since its anchor again; None if there is no such table."""
     row = connection.execute(select(schema.tables).where(schema.tables.c.name == name)).first()
     if row is None:
         return None
@@ -149,7 +149,7 @@ def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
 
 
 def _decided_of(connection: Connection, table: str) -> int:
-    """Return the number of a table's newest result; 0 where it had none."""
+    """Return the number of a table's newest result; 0 if it had none."""
     outcomes = schema.outcomes
     newest = select(func.max(outcomes.c.seq)).where(
         outcomes.c.table_name == table, outcomes.c.type.in_(list(RESULTS))

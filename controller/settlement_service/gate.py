@@ -152,7 +152,7 @@ class Gate:
     # --- whoever hears words ---
 
     def hear(self, payload: bytes) -> None:
-        """Handle a word's bytes as they came; raises ValueError where they are none, or another's."""
+        """Handle a word's bytes as they came; raises ValueError if they are none, or another's."""
         try:
             word = read_word(payload)
         except Unreadable as error:
@@ -214,7 +214,7 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Wait from now on for a word that repeats this number; False where too many of its table wait.
+        """Wait from now on for a word that repeats this number; False if too many of its table wait.
 
         With `digest` it is a wager made with the dice out, and the word must repeat that as well.
         """

@@ -31,7 +31,7 @@ MAX_LINGER = 256 * 1024
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
-"""Tokens that open nothing: so many a second of an address are looked up; the next are told to come later."""
+"""Tokens that open nothing: this many a second are looked up for an address; the rest must wait."""
 MAX_ADDRESSES = 256
 """Addresses told apart by that; where there are more they share what is left."""
 MAX_KNOWN = 1000

@@ -53,7 +53,7 @@ class Views:
         self._engine = engine
 
     def account(self, player: str) -> Account | None:
-        """Return a player's balance and the wagers that are up; None where there is no such account."""
+        """Return a player's balance and the wagers that are up; None if there is no such account."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.player == player, wagers.c.stake > 0)
         with self._engine.work() as work:
@@ -70,7 +70,7 @@ class Views:
         return Account(player=player, balance=cents, wagers=up)
 
     def wager(self, table: str, wager: str) -> tuple[str, WagerView] | None:
-        """Return a wager's player and how it stands; None where there is no such wager."""
+        """Return a wager's player and how it stands; None if there is no such wager."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.table_name == table, wagers.c.id == wager)
         with self._engine.work() as work:
@@ -177,7 +177,7 @@ class Tokens:
             )
 
     def revoke(self, name: str) -> None:
-        """Revoke a token; raises RequestRefused where there is none of this name."""
+        """Revoke a token; raises RequestRefused if there is none of this name."""
         tokens = schema.tokens
         with self._engine.work() as work:
             change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
@@ -185,7 +185,7 @@ class Tokens:
                 raise RequestRefused("TOKEN", f"no token named {name} is valid")
 
     def caller(self, digest: str) -> Caller | None:
-        """Return whose token has this digest; None where it opens nothing."""
+        """Return whose token has this digest; None if it opens nothing."""
         tokens = schema.tokens
         query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:

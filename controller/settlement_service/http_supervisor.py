@@ -88,7 +88,7 @@ class HttpSupervisor:
         broker: BrokerState = lambda: "none",
         say: Say = sys.stderr.write,
     ) -> None:
-        """Bind the port; raises SettlementFault where another program has it, ImportError without HTTP."""
+        """Bind the port; raises SettlementFault if another program has it, ImportError without HTTP."""
         for library in ("fastapi", "uvicorn"):
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)

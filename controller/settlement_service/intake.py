@@ -160,7 +160,7 @@ class Intake:
         work.alarm(table.name, "bets_struck", says)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
-        """Return what an outcome does to the wager book; None where that is nothing."""
+        """Return what an outcome does to the wager book; None if that is nothing."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:

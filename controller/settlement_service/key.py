@@ -135,7 +135,7 @@ def _finish(path: Path) -> bool:
 
 
 def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
-    """Return how this key and those before it took over, newest first; nothing where none was before."""
+    """Return how this key and those before it took over, newest first; nothing if none was before."""
     handovers = _handovers(path, held)
     keys = (held.public.raw.hex(), *(one.before for one in handovers))
     return tuple(

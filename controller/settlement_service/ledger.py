@@ -85,7 +85,7 @@ class Movement:
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
-        """Return the legs to book; raises Unbalanced where they do not sum to nothing."""
+        """Return the legs to book; raises Unbalanced if they do not sum to nothing."""
         legs = dict(self.legs())
         if sum(legs.values()):
             raise Unbalanced(f"a movement of {legs} is not balanced")
@@ -151,7 +151,7 @@ class Tally:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
+        """Why this game takes no bet with the dice out, though it is confirmed; None if it does."""
         return self._game.late_refusal
 
     @property

@@ -20,7 +20,7 @@ Tell = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Where the API listens, and the broker that outcomes come from, where there is one."""
+    """Where the API listens, and the broker that outcomes come from, if there is one."""
 
     host: str
     port: int

@@ -26,7 +26,7 @@ class DatabaseFile:
     """The files that an engine has open: they may be taken away, or their disk turn read-only, under it."""
 
     def __init__(self, path: Path) -> None:
-        """Remember the file that is there now; raises OSError where there is none."""
+        """Remember the file that is there now; raises OSError if there is none."""
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._identity = _identity_of(path)
@@ -37,7 +37,7 @@ class DatabaseFile:
         self._log_identity = None
 
     def taken_away(self) -> str | None:
-        """Return why what is written is gone with the engine; None where it is kept."""
+        """Return why what is written is gone with the engine; None if it is kept."""
         try:
             if _identity_of(self._path) != self._identity:
                 return (
@@ -57,7 +57,7 @@ class DatabaseFile:
         return None
 
     def trouble(self) -> str | None:
-        """Return why writes can't be kept; None where nothing is known against it."""
+        """Return why writes can't be kept; None if nothing is known against it."""
         if (gone := self.taken_away()) is not None:
             return gone
         try:
@@ -140,7 +140,7 @@ class Store:
         event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
-        """Connect, take the database for this engine alone, and bring its layout forward.
+        """Connect, take the database for this engine only, and bring its layout forward.
 
         Raises:
             OutOfReach: it does not answer.
@@ -213,7 +213,7 @@ class Store:
             self._file.forget_log()
 
     def _check_kept(self) -> None:
-        """Raise OutOfReach where what was written lies in a file that is gone: nobody may be told of it."""
+        """Raise OutOfReach if what was written is in a file that was deleted: nobody may rely on it."""
         if self._wrote and self._file is not None and (found := self._file.taken_away()) is not None:
             raise OutOfReach(f"{self.where}: {found}")
 

@@ -93,7 +93,7 @@ def read_advisories(path: Path) -> list[Advisory]:
 
 
 def affects(advisory: Advisory, name: str, version: str) -> bool | None:
-    """Return whether an advisory is about this release; None where it does not say so clearly."""
+    """Return whether an advisory is about this release; None if it does not say so clearly."""
     told = [
         _affects(one, version)
         for one in advisory.affected or ()

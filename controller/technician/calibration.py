@@ -213,7 +213,7 @@ class LayAt:
 
 MIN_THROWS = 5
 MIN_MARGIN = 2.5
-"""The weakest die must be so many times as loud as the loudest noise, or no threshold tells them apart."""
+"""The weakest die must be this many times as loud as the loudest noise, or no threshold separates them."""
 LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
 AWAY_MM = 300.0

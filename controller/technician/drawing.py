@@ -124,7 +124,7 @@ def width_of(text: str, size: float) -> float:
 
 
 def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
-    """Break words into lines of this width; what does not fit into so many lines ends in dots."""
+    """Break words into lines of this width; what does not fit into that many lines ends in dots."""
     room = max(int(width / (size * CHARACTER)), 8)
     lines: list[str] = []
     for word in text.split():
@@ -258,8 +258,8 @@ class Exhibit(NamedTuple):
     """One attempt: everything that was told of it, and its last verdict.
 
     `told` are its outcomes in order, `closed` is the outcome that closed the bets on it, `last` the outcome
-    that holds; `judged` is None where a person alone ruled, or the evidence is gone. `wall_us` is when `last`
-    came, by the wall clock in microseconds since 1970; None where only a log's own time is known.
+    that holds; `judged` is None if a person alone ruled, or the evidence is gone. `wall_us` is when `last`
+    came, by the wall clock in microseconds since 1970; None if only a log's own time is known.
     """
 
     setup: Setup
@@ -306,7 +306,7 @@ def titled(exhibit: Exhibit, sentence: str, when: str) -> Drawing:
 
 
 def column(drawing: Drawing, at: Spot, width: float, head: str, lines: Iterable[str], *, most: int) -> None:
-    """Write a column: a head, then lines, so many at most."""
+    """Write a column: a head, then at most this many lines."""
     x, y = at
     drawing.words((x, y), head, 13.5, bold=True, colour=INK)
     rows: list[str] = []

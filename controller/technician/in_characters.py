@@ -85,7 +85,7 @@ _GUTTER = 7
 
 
 def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Draw what was seen, so many columns wide."""
+    """Draw what was seen, this many columns wide."""
     columns = min(max(columns, _MIN_COLUMNS), _MAX_COLUMNS)
     if isinstance(seen, ThrowSeen):
         return _throw(seen, columns, braille=braille)

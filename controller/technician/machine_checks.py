@@ -46,7 +46,7 @@ class Finding:
 
 
 Call = Callable[[Sequence[str]], str | None]
-"""Runs a program and gives what it printed; None where it is not there or failed."""
+"""Runs a program and gives what it printed; None if it is not there or failed."""
 
 
 class Machine(NamedTuple):
@@ -279,7 +279,7 @@ def units(machine: Machine) -> Iterator[Finding]:
 
 
 def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
-    """Return these properties (comma-separated names) of a unit; nothing where there is no systemd."""
+    """Return these properties (comma-separated names) of a unit; nothing if there is no systemd."""
     told = machine.call(("systemctl", "show", unit, "-p", names))
     return dict(line.partition("=")[::2] for line in (told or "").splitlines())
 
@@ -333,7 +333,7 @@ _START_CONSOLE = "systemctl enable --now table-console"
 
 
 def screens(machine: Machine) -> Iterator[Finding]:
-    """Check what signs people in and what serves the screens; nothing where neither is installed."""
+    """Check what signs people in and what serves the screens; nothing if neither is installed."""
     sign_in = unit_properties(machine, SIGN_IN, _PROPERTIES)
     if _unused(sign_in):
         yield Finding("unchecked", "sign-in", "not enabled: nobody signs in at this table", _START_SIGN_IN)
@@ -442,7 +442,7 @@ _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
 
 
 def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
-    """Check what a camera of this machine keeps; nothing where it has no rig file, or the rig keeps none."""
+    """Check what a camera of this machine keeps; nothing if it has no rig file, or the rig keeps none."""
     rig = machine.root / RIG
     if not rig.exists():
         return

@@ -63,7 +63,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pocket read; `number` None where the rotor's place was not known."""
+    """A pocket read; `number` None if the rotor's place was not known."""
 
     seconds: float
     number: str | None

@@ -90,7 +90,7 @@ class ThrowSeen:
     heard: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
-    """What can have happened at the walls, the best first; nothing where the judge says nothing of them."""
+    """What can have happened at the walls, the best first; nothing if the judge says nothing of them."""
 
 
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:

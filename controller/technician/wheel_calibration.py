@@ -28,7 +28,7 @@ MIN_READS = 3
 NEW_SPIN_US = 5_000_000
 """Longer without a pulse than the slowest lap: another spin."""
 _SLOWER = (0.97, 1.4)
-"""A lap lasts so many times as long as the one before, or a pulse was missed or doubled."""
+"""A lap lasts at most this many times as long as the one before, or a pulse was missed or doubled."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 

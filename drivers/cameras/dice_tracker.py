@@ -137,7 +137,7 @@ class DiceTracker:
         return merged
 
     def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
-        """Return which die each body is; None where that is ambiguous."""
+        """Return which die each body is; None if that is ambiguous."""
         live = sorted(self._tracks)
         if len(found) > 2 or (not live and self._known):
             return None

@@ -98,7 +98,7 @@ class ScriptClock:
     def to_table(self, t_us: int, arrived_us: int) -> int:
         """Return the table's time of the script's time `t_us` on a line that arrived now.
 
-        Raises BadClockError where it lies seconds beside that of the lines before.
+        Raises BadClockError if it lies seconds beside that of the lines before.
         """
         delay = arrived_us - t_us
         self._check(delay)

@@ -137,7 +137,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return what the phase sensor was then; None where that is unknown, or too close to a change."""
+        """Return what the phase sensor was then; None if that is unknown, or too close to a change."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

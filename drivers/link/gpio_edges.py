@@ -27,7 +27,7 @@ class Chip:
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Return the consumer of a line; empty where it is free or its consumer is unknown."""
+"""Return the consumer of a line; empty if it is free or its consumer is unknown."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:

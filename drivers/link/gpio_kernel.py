@@ -33,7 +33,7 @@ def chips_of_machine() -> list[Chip]:
 
 
 def holder_of(chip: Chip, line: int) -> str:
-    """Return a line's consumer as the kernel names it; empty where it is free or can't be read."""
+    """Return a line's consumer as the kernel names it; empty if it is free or can't be read."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)

@@ -90,7 +90,7 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Return the next arrival; None where none comes within the time (0: do not wait)."""
+        """Return the next arrival; None if none comes within the time (0: do not wait)."""
         try:
             if timeout_s is not None and timeout_s <= 0:
                 return self._queue.get_nowait()
@@ -147,7 +147,7 @@ class Waker:
             os.write(self._writing, b"x")
 
     def wait_for(self, fd: int) -> bool:
-        """Wait for a descriptor to be readable; False where woken or nothing came."""
+        """Wait for a descriptor to be readable; False if woken or nothing came."""
         ready, _, _ = select.select([fd, self._reading], [], [], self._wait_s)
         if self._reading in ready:
             with suppress(OSError):
@@ -240,7 +240,7 @@ class Link:
         self._thread.start()
 
     def send(self, data: bytes | LineOrders) -> bool:
-        """Hand output to the thread; False where too much waits already or the port is not open."""
+        """Hand output to the thread; False if too much waits already or the port is not open."""
         waiting = sum(map(len, self._output))
         if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False
@@ -254,7 +254,7 @@ class Link:
         self._port.wake()
 
     def stop(self) -> bool:
-        """End the thread, then close the port; False where the thread does not end in time."""
+        """End the thread, then close the port; False if the thread does not end in time."""
         self._stopping.set()
         self._port.wake()
         self._thread.join(JOIN_S)

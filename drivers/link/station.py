@@ -20,7 +20,7 @@ class Outlet(Protocol):
     """What a device's answers go to: its link."""
 
     def send(self, data: Any, /) -> bool:  # Any: bytes or orders, as the device has them
-        """Send bytes; False where they can't be."""
+        """Send bytes; False if they can't be."""
         ...
 
     def reopen(self) -> None:
@@ -54,7 +54,7 @@ class Hub:
         return self._with(arrival.source, _heard, arrival)
 
     def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
-        """Do something with a device, such as send it a command; raises KeyError where there is none."""
+        """Do something with a device, such as send it a command; raises KeyError if there is none."""
         work(self._devices[name][0], now_us)
         return self._with(name, _nothing, now_us)
 
@@ -151,7 +151,7 @@ class Station:
         self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> bool:
-        """Close all ports and end all threads; False where one does not end in time."""
+        """Close all ports and end all threads; False if one does not end in time."""
         self._stopping.set()
         self._wake()
         if self._thread.is_alive():
@@ -162,7 +162,7 @@ class Station:
     def ask(self, name: str, work: Work) -> None:
         """Run something in the station's thread with a device, such as send it a command.
 
-        Raises KeyError where there is no such device.
+        Raises KeyError if there is no such device.
         """
         if name not in self._devices:
             raise KeyError(f"found device {name!r}, expected one of {', '.join(sorted(self._devices))}")

@@ -24,7 +24,7 @@ class SocketPort:
         self._peer: socket.socket | None = None
 
     def open(self) -> str:
-        """Wait a while for a program to connect. Raises PortError where none does."""
+        """Wait a while for a program to connect. Raises PortError if none does."""
         listener = self._listener or self._listen()
         if not self._waker.wait_for(listener.fileno()):
             raise PortError("no_port", f"no program has connected to {self.path}")
@@ -33,7 +33,7 @@ class SocketPort:
         return self.path
 
     def read(self) -> bytes:
-        """Wait for bytes and give them. Raises PortError where the program is gone."""
+        """Wait for bytes and give them. Raises PortError if the program is gone."""
         peer = self._peer
         assert peer is not None
         try:

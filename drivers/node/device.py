@@ -121,7 +121,7 @@ class NodeDevice:
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command (lamp, buzzer, selftest); return its number, which its answer in `answers` carries.
 
-        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        Raises ValueError if it can't be said, OverflowError where too many wait already.
         """
         return self._end.command(now_us, verb, fields)
 

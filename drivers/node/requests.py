@@ -76,7 +76,7 @@ class NodeClock:
     def learn(self, answer: ClockAnswer) -> None:
         """Handle an answer.
 
-        Raises ClockStepError where answers keep contradicting what was learnt.
+        Raises ClockStepError if answers keep contradicting what was learnt.
         """
         round_us = (answer.back_us - answer.sent_us) - (answer.said_us - answer.got_us) % CLOCK_US
         if round_us < 0:
@@ -161,7 +161,7 @@ class Commands:
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command; return its number. Raises OverflowError where too many wait already."""
+        """Queue a command; return its number. Raises OverflowError if too many wait already."""
         if len(self._waiting) >= MAX_WAITING:
             raise OverflowError(f"{MAX_WAITING} commands wait for the node already")
         self._number += 1
@@ -196,7 +196,7 @@ class Commands:
         return min((waiting.given_us + KEPT_US for waiting in self._waiting.values()), default=None)
 
     def acknowledged(self, fields: Mapping[str, str]) -> CommandResult | None:
-        """Handle an acknowledgement; None where no such command waits."""
+        """Handle an acknowledgement; None if no such command waits."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:
             return None
@@ -225,7 +225,7 @@ class ClockQueries:
         self._padding = 0
         self._answer_bytes: int | None = None
         self.unanswered_us: int | None = None
-        """When the first question since the last answer was asked; None where none was."""
+        """When the first question since the last answer was asked; None if none was."""
 
     def forget(self) -> None:
         """Expect no answer to what was asked."""
@@ -237,7 +237,7 @@ class ClockQueries:
         return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_AGAIN_US
 
     def ask(self, now_us: int, wire: Wire) -> None:
-        """Say the next question."""
+        """Return the next question."""
         self._number += 1
         self._asked[self._number] = now_us
         if self.unanswered_us is None:
@@ -249,7 +249,7 @@ class ClockQueries:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Handle an answer of this length in bytes; None where it answers nothing or makes no sense."""
+        """Handle an answer of this length in bytes; None if it answers nothing or makes no sense."""
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
             return None

@@ -79,7 +79,7 @@ class Sentence(NamedTuple):
 
 
 class ReceivedSentence(NamedTuple):
-    """A sentence as it came: with the bytes its seal covers and the seal, empty where there is none."""
+    """A sentence as it came: with the bytes its seal covers and the seal, empty if there is none."""
 
     sentence: Sentence
     body: bytes
@@ -112,7 +112,7 @@ def crc_of(body: bytes) -> bytes:
 def encode(sentence: Sentence) -> bytes:
     """Write a sentence's body: from its first character up to the seal or the `*`.
 
-    Raises ValueError where the sentence can't be said: a name, number or text outside the format.
+    Raises ValueError if the sentence can't be said: a name, number or text outside the format.
     """
     if not NODE_NAME.fullmatch(sentence.node):
         raise ValueError(f"{sentence.node!r} is not a node name: 1 to 16 letters, digits, _ or -")
@@ -132,7 +132,7 @@ def encode(sentence: Sentence) -> bytes:
 
 
 def finish(body: bytes, seal: bytes = b"") -> bytes:
-    """Make the line of a body and its seal; raises ValueError where it is longer than a sentence may be."""
+    """Make the line of a body and its seal; raises ValueError if it is longer than a sentence may be."""
     if seal:
         body += b" ~" + seal
     line = b"%b*%b\n" % (body, crc_of(body))
@@ -209,9 +209,9 @@ class Hello:
     resend: int
     """How many of its last sentences it can say again."""
     reset: str = ""
-    """Why it started, in its own word: power, watchdog; empty where it does not say."""
+    """Why it started, in its own word: power, watchdog; empty if it does not say."""
     error_mm: float | None = None
-    """How far off its positions may be, as it measured itself; None where it has not."""
+    """How far off its positions may be, as it measured itself; None if it has not."""
     error_us: float | None = None
     """The same of its stamps, before the clock's own error."""
 
@@ -252,7 +252,7 @@ class HelloError(ValueError):
 
 
 def read_hello(sentence: Sentence) -> Hello:
-    """Read a node's hello; raises HelloError where it is of another version or makes no sense."""
+    """Read a node's hello; raises HelloError if it is of another version or makes no sense."""
     fields = sentence.fields
     version = fields.get("version")
     if version != str(VERSION):

@@ -125,7 +125,7 @@ class TableEnd:
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command; return its number. A CommandResult with it follows, whatever happens.
 
-        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        Raises ValueError if it can't be said, OverflowError where too many wait already.
         """
         self._wire.check(verb, {"id": "4294967295", **fields})
         number = self._commands.add(now_us, verb, fields)

@@ -257,7 +257,7 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Read the sentence at a line's end; None, counted, where there is none of the other end."""
+        """Read the sentence at a line's end; None, counted, if there is none of the other end."""
         counters = self.counters
         self.recent.append(line)
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))

@@ -37,7 +37,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face, None where the shoe could not read it, and whom it goes to."""
+    """A card left the shoe: its face, None if the shoe could not read it, and whom it goes to."""
 
     face: str | None
     to: str | None
@@ -159,12 +159,12 @@ class ShoeSpeaker:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Say that this card leaves the shoe, and for whom where the shoe knows it."""
+        """Report that this card leaves the shoe, and for whom where the shoe knows it."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
     def word(self, word: Word) -> bytes:
-        """Say something else."""
+        """Send something else."""
         return _line(self._by_word[word])
 
 

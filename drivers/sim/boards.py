@@ -172,7 +172,7 @@ class Board:
     def say(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
     ) -> None:
-        """Say anything, whether it makes sense or not."""
+        """Send any line, whether it makes sense or not."""
         clock_us, seen_clock_us = self.clock.read(now_us), self.clock.read(seen_us)
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
@@ -234,7 +234,7 @@ class Unasked:
         """Ignore it."""
 
     def tick(self, now_us: int) -> None:
-        """Say that it is there."""
+        """Announce itself."""
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
@@ -281,7 +281,7 @@ class Script(Unasked):
             self._output.append(json.dumps({"kind": kind, **fields, **stamp}).encode() + b"\n")
 
     def tick(self, now_us: int) -> None:
-        """Say that it is alive."""
+        """Send a sign of life."""
         if self.hung or now_us < self._next_us:
             return
         self._next_us = now_us + ALIVE_US
@@ -325,7 +325,7 @@ class VirtualShoe(Unasked):
                 pass
 
     def tick(self, now_us: int) -> None:
-        """Say that it is there."""
+        """Announce itself."""
         if not self.hung and now_us >= self._next_us:
             self._next_us = now_us + SHOE_ALIVE_US
             self._output.append(self._speaker.word("alive"))

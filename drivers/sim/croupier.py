@@ -16,7 +16,7 @@ from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Word = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
-"""Launch a ball at a time (s), to run about so many turns, this way round."""
+"""Launch a ball at a time (s), to run about this many turns, this way round."""
 
 VALID_TURNS = 4
 NEAR_SURE = 0.15
@@ -45,7 +45,7 @@ class House:
     """Another make of ball than the equation of motion."""
 
     def launched(self, rng: Random, launch_s: float, turns: float, way: int) -> Run:
-        """Launch a ball to run about so many turns."""
+        """Launch a ball to run about this many turns."""
         if self.launch is not None:
             return self.launch(rng, launch_s, turns, way)
         speed = launch_speed(self.law, self.bowl, turns)
@@ -55,7 +55,7 @@ class House:
 class SpinTruth(msgspec.Struct, kw_only=True):
     """What was so in a scene, in the shape of the recorded truths: times in us.
 
-    `accept` are the words that are right: call (with the number), void, review; nothing where a table may
+    `accept` are the words that are right: call (with the number), void, review; nothing if a table may
     pass over it. In a scene of two launches they are about the last; the first is never a call.
     """
 
@@ -97,7 +97,7 @@ class Spin:
         return self.play.runs[-1]
 
     def unclear(self, why: str, *words: Word) -> None:
-        """Say that these words are as right as the verdict."""
+        """Accept these words as well as the verdict."""
         self.may |= set(words)
         self.doubt = self.doubt or why
 
@@ -271,7 +271,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the pulses of a run prove: at least and at most so many turns; the longest stretch without any."""
+    """What the pulses of a run prove: the least and the most turns; the longest stretch without any."""
 
     low: float
     high: float

@@ -228,7 +228,7 @@ def silence(site: Site) -> Undo:
 
 
 def deaf(site: Site) -> Undo:
-    """Hear nothing."""
+    """Receive nothing."""
     peer = site.cable.peer
     peer.deaf = True
 

@@ -388,7 +388,7 @@ class Schedule:
     def __init__(
         self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
     ) -> None:
-        """Draw a fault every so many seconds on average, of all that this table can have."""
+        """Draw a fault at this mean interval in seconds, of all that this table can have."""
         self._table = table
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s

@@ -176,7 +176,7 @@ class FineStill:
     """A still that is drawn only where somebody looks."""
 
     def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:
-        """Be the moment of these exposures."""
+        """Represent the moment of these exposures."""
         self._filming = filming
         self._exposures = exposures
         self.zoom = filming.rigging.zoom

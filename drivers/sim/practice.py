@@ -254,7 +254,7 @@ def lies_at_us(game: str, act: Act) -> int:
 
 
 def card_to_set(act: Act) -> Input | None:
-    """Return how the virtual dealer would have put a card right; None where none is wrong."""
+    """Return how the virtual dealer would have put a card right; None if none is wrong."""
     entered = (reading for _, reading in act.feed if isinstance(reading, Input))
     return next(
         (reading for reading in entered if reading.name == "set_card" and reading.by == "dealer"), None
@@ -267,7 +267,7 @@ def in_order(hands: Mapping[str, Sequence[str]]) -> Hands:
 
 
 def right_word(scene: Scene) -> Right | None:
-    """Return what must stand of a scene; None where any word is as right."""
+    """Return what must stand of a scene; None if any word is as right."""
     truth = scene.truth
     match truth.ruled:
         case "called" | "corrected":

@@ -90,7 +90,7 @@ def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:
-    """Throw, film, follow and read; None where the dice did not settle in time."""
+    """Throw, film, follow and read; None if the dice did not settle in time."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
         recorder = simulate(draw(kind, seed, relief_mm=relief_mm))

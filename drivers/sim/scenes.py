@@ -56,7 +56,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cards: dict[str, tuple[str, ...]] = {}
     """What was dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
-    """The cards of each position that must stand in the end, `dealer` included; empty where none do."""
+    """The cards of each position that must stand in the end, `dealer` included; empty if none do."""
     told: tuple[Told, ...] = ()
     """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
 
@@ -119,7 +119,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     """An attempt was made: what happened, and which faults may have hidden some of it.
 
     It is over at `ends_us`, when the next one begins. A disturbed one may be published as a review instead
-    of its call, or nothing where the table could not see it; never something that did not happen.
+    of its call, or nothing if the table could not see it; never something that did not happen.
     """
 
     t: int

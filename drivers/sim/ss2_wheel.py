@@ -103,7 +103,7 @@ class Ss2Wheel:
         """Ignore it: the wheel reports only what it plays."""
 
     def say(self, line: bytes) -> None:
-        """Say a line, whatever it is."""
+        """Send a line, whatever it is."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:

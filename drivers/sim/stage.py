@@ -59,7 +59,7 @@ class RealClock:
 
 
 class PacedClock:
-    """A clock so many times as fast as life, that stops where it was not allowed to go on."""
+    """A clock this many times as fast as life, that stops where it may not go on."""
 
     def __init__(self, speed: float, file: Path | None = None) -> None:
         """Stand at the machine's monotonic time; tell others through a file."""
@@ -97,7 +97,7 @@ class FollowedClock:
     """A virtual table's clock as another process sees it."""
 
     def __init__(self, file: Path) -> None:
-        """Follow the clock in this file; raises OSError where there is none."""
+        """Follow the clock in this file; raises OSError if there is none."""
         with file.open("rb") as opened:
             self._shared = mmap.mmap(opened.fileno(), FILE_FORM.size, access=mmap.ACCESS_READ)
         self._last_us = 0
@@ -206,7 +206,7 @@ class Pty:
 
 
 def _unlink(name: Path) -> None:
-    """Remove a port's name; raises FileExistsError where it is no link, so that nothing else is removed."""
+    """Remove a port's name; raises FileExistsError if it is no link, so that nothing else is removed."""
     if name.is_symlink():
         name.unlink()
     elif name.exists():
@@ -251,7 +251,7 @@ class Stage:
     ) -> None:
         """Play in this folder, which must exist; `refused` is called for orders that can't be carried out.
 
-        Raises OSError where the folder can't be used.
+        Raises OSError if the folder can't be used.
         """
         self.turns = 0
         self._table = table

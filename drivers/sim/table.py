@@ -39,14 +39,14 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Play so many attempts with a seed, from time 0 on; and whether people have a mess to clear up first."""
+"""Play this many attempts with a seed, from time 0 on; and whether people have a mess to clear up first."""
 
 
 class Show:
     """The acts of one evening, in order; the same seed gives the same evening."""
 
     def __init__(self, play: Play, seed: int, attempts: int | None, *, an_act: int = ACT_ATTEMPTS) -> None:
-        """Play until so many attempts were made, or (None) for ever; `an_act` of them in a row."""
+        """Play until this many attempts were made, or (None) for ever; `an_act` of them in a row."""
         self._an_act = an_act
         self._play = play
         self._seed = seed
@@ -210,7 +210,7 @@ class VirtualTable:
         self.looks: list[Callable[[int], None]] = []
         """Who looks at the table whenever something has happened there."""
         self.cue: Callable[[], bool] | None = None
-        """Asked, where there is one, whether the next act may begin."""
+        """Asked, if there is one, whether the next act may begin."""
         self.begun: list[Callable[[Act], None]] = []
         """Who is told of each act as it begins."""
         self._show = show

@@ -120,7 +120,7 @@ class Evening:
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def wait(self, seconds: float) -> None:
-        """Let about so much time pass."""
+        """Let about this much time pass."""
         self.now += round(seconds * SECOND_US * self.rng.uniform(0.8, 1.2))
 
     def post(self, reading: AnyReading) -> None:
@@ -409,7 +409,7 @@ def evening(
 def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_trouble: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals in rotation; people first clear up what a fault may have left, where there was one."""
+    """Play `n` deals in rotation; people first clear up what a fault may have left, if there was one."""
     table = Evening(seed, directed=False)
     scenes: list[Scene] = []
     if after_trouble:

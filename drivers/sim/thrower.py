@@ -112,7 +112,7 @@ TRACK_NOISE_MM = 2.0
 
 @dataclass(slots=True)
 class Rest:
-    """How a die lies in the end; `seen` False where no camera tells of it."""
+    """How a die lies in the end; `seen` False if no camera tells of it."""
 
     face: Face
     up: Face | None

@@ -40,7 +40,7 @@ def house(
     jitter_ms: float | None = None,
     knocked_up: float = 0.03,
 ) -> House:
-    """Draw a wheel with so many beams; what is not given is as on an ordinary one."""
+    """Draw a wheel with this many beams; what is not given is as on an ordinary one."""
     knee = law is not None and law.knee > 0
     drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
     kind = pockets or rng.choice(("american", "american", "european"))
@@ -215,7 +215,7 @@ def marginal_beam(rng: Random) -> House:
 
 
 def beams(count: int, *, uneven: bool) -> Draw:
-    """Return a wheel's draw with so many beams."""
+    """Return a wheel's draw with this many beams."""
     return lambda rng: house(rng, count, uneven=uneven)
 
 

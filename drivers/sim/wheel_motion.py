@@ -145,7 +145,7 @@ class Run:
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
-        """Return the same run, ended by a hand after so many turns."""
+        """Return the same run, ended by a hand after this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
         return Run(self.launch_s, self.start, self.way, kept, min(turns, self.turns), dropped=False)
 
@@ -169,7 +169,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed:
 
 
 def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
-    """Return the speed that carries a ball about so many turns: exactly, were the track level and clean."""
+    """Return the speed that carries a ball about this many turns: exactly, were the track level and clean."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):
         square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_TO_A_REV)] / STEPS
@@ -186,7 +186,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A hand that brings the rotor evenly to a speed, or makes it so many times as fast as it is."""
+    """A hand that brings the rotor evenly to a speed, or multiplies it by a factor."""
 
     at_s: float
     over_s: float
@@ -318,7 +318,7 @@ class Fall:
     """How far clockwise of the rotor's mark it lies (turns)."""
 
     def pocket(self, count: int) -> int:
-        """Return the number of the pocket, clockwise from the mark, of so many."""
+        """Return the number of the pocket, clockwise from the mark, of this many."""
         return round(self.behind * count) % count
 
 

@@ -129,7 +129,7 @@ class Ss2Wheel:
     """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
 
     def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
-        """Make the device of this name; raises ValueError where the wheel has no such parameter."""
+        """Make the device of this name; raises ValueError if the wheel has no such parameter."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0

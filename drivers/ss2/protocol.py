@@ -168,7 +168,7 @@ _SHOWN = 40
 
 
 def number_of(text: str) -> str | None:
-    """Read a number's two characters: None where blank, `0` and `00` differ by the pad alone.
+    """Read a number's two characters: None if blank, `0` and `00` differ by the pad alone.
 
     38 and 39 are triple and quadruple zero. What no wheel has (37) is given as it stands, for the judge.
     """
@@ -314,7 +314,7 @@ SET_LETTERS = "nkrjtmhzidcpqg"
 
 
 def read_parameter(letter: str) -> bytes:
-    """Return the command that reads a parameter; raises ValueError where there is none such."""
+    """Return the command that reads a parameter; raises ValueError if there is none such."""
     return b"*T %s\r" % _letter(letter).upper().encode()
 
 

@@ -73,7 +73,7 @@ class Requests:
         return output
 
     def hear(self, now_us: int, reply: Reply) -> StatusAnswer | None:
-        """Handle a reply; None where nothing was asked that it answers."""
+        """Handle a reply; None if nothing was asked that it answers."""
         asked = self._asked
         if asked is None or reply.letter not in asked.letters:
             return None

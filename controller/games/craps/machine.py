@@ -450,7 +450,7 @@ class Craps(PlaysThrows):
             raise InputRefused("no_change")
 
     def _go_on(self, entered: Input) -> None:
-        """Handle an input between two throws. Raises InputRefused where the phase does not allow it."""
+        """Handle an input between two throws. Raises InputRefused if the phase does not allow it."""
         match entered.name:
             case "pass_dice":
                 self._pass_dice("pass_dice")

@@ -21,7 +21,7 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Return the table with this seat at it, and its name. Raises InputRefused where none is named."""
+    """Return the table with this seat at it, and its name. Raises InputRefused if none is named."""
     if seat is None or not str(seat):
         raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
@@ -215,7 +215,7 @@ def ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return why dice that are thrown now do not count; None where a roll is due."""
+    """Return why dice that are thrown now do not count; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:

@@ -302,7 +302,7 @@ class HighRoller(PlaysThrows):
         self.follow_up(entered.t)
 
     def _enter_again(self, entered: Input) -> None:
-        """Keep what people entered since a roll that is corrected. Raises InputRefused where it lapses."""
+        """Keep what people entered since a roll that is corrected. Raises InputRefused if it lapses."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))

@@ -103,7 +103,7 @@ def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Ro
 
 
 def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
-    """Leave out the roll that is next (!H-17). Raises InputRefused where it must be rolled."""
+    """Leave out the roll that is next (!H-17). Raises InputRefused if it must be rolled."""
     roll_off = state.roll_off
     if roll_off is None:
         raise InputRefused("no_roll_off")

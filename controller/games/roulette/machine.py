@@ -188,7 +188,7 @@ class Roulette(PlaysAttempts):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """What a smart wheel said; None where there is none, or that said nothing yet."""
+        """What a smart wheel said; None if there is none, or that said nothing yet."""
         return self.spins.games.heard
 
     def begins_attempt(self, reading: Reading) -> bool:
@@ -253,7 +253,7 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the present or the last spin; raises InputRefused where there is none."""
+        """Handle a ruling on the present or the last spin; raises InputRefused if there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 

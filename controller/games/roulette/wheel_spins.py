@@ -40,7 +40,7 @@ class WheelGame(Results[str], Protocol):
         """The ball left the track."""
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the present or the last spin; raises InputRefused where there is none."""
+        """Handle a ruling on the present or the last spin; raises InputRefused if there is none."""
 
 
 class WheelSpins(ABC):
@@ -117,7 +117,7 @@ class WheelSpins(ABC):
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """What the present spin's ball provably ran in the track; None where that is not counted."""
+        """What the present spin's ball provably ran in the track; None if that is not counted."""
 
     def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
         """Make sure that a ruling after the call is for the spin that was decided last.

@@ -96,7 +96,7 @@ class Deals:
         )
 
     def standing_call(self) -> StandingCall | None:
-        """Return the deal that a person may still correct, with its cards; None where there is none."""
+        """Return the deal that a person may still correct, with its cards; None if there is none."""
         call = self.attempts.standing_call()
         if call is None:
             return None
@@ -370,7 +370,7 @@ class Deals:
         return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Return the deal as a person entered it; raises InputRefused where that leaves it unknown."""
+        """Return the deal as a person entered it; raises InputRefused if that leaves it unknown."""
         entered = self._of_this_deal(entered)
         if entered.name == "set_card":
             self._must_fit(entered)
@@ -412,7 +412,7 @@ class Deals:
 
     @property
     def last_entry(self) -> Input | None:
-        """The last card that a person entered in the deal; None where the shoe read them all."""
+        """The last card that a person entered in the deal; None if the shoe read them all."""
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
         return by_hand[-1] if by_hand else None
 

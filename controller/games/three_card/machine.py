@@ -131,7 +131,7 @@ class ThreeCard(PlaysAttempts):
     ) -> None:
         """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
 
-        `bets_opened_us` tells since when, 0 where nobody knows; `standing_call` is the last deal where it can
+        `bets_opened_us` tells since when, 0 if nobody knows; `standing_call` is the last deal where it can
         still be corrected.
         """
         before = state or ThreeCardState()
@@ -139,7 +139,7 @@ class ThreeCard(PlaysAttempts):
         self._agenda = agenda
         self._bets_open = True
         self._opened_us = bets_opened_us
-        """When bets opened last; 0 where that was before the first recording."""
+        """When bets opened last; 0 if that was before the first recording."""
         self._closed_us = 0
         """When they closed last, by what was seen."""
         self._stay_closed = False
@@ -182,7 +182,7 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets opened last; 0 where that was before the first recording."""
+        """When bets opened last; 0 if that was before the first recording."""
         return self._opened_us
 
     @property

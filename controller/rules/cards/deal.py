@@ -25,7 +25,7 @@ Act = Literal["play", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class HandCard:
-    """One card of a hand: its face, None where it could not be read, and whether a person entered it."""
+    """One card of a hand: its face, None if it could not be read, and whether a person entered it."""
 
     face: str | None
     entered: bool = False
@@ -44,7 +44,7 @@ class Layout:
     beyond: int = 0
     """Cards after everybody had three, where the shoe does not say for whom."""
     out_of_order: str = ""
-    """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty where none was."""
+    """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty if none was."""
     doubts: list[str] = field(default_factory=list)
     """What does not fit together, in words that name no card."""
 
@@ -153,7 +153,7 @@ def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> 
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position of a `set_card` and its hand with that card in it; None where it has no place.
+    """Return the position of a `set_card` and its hand with that card in it; None if it has no place.
 
     `what` names the card that it replaces; else it is the first unread one's, or the next of a short hand.
     Without a seat it is the only unread card of the deal.

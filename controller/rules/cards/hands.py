@@ -26,7 +26,7 @@ class Card(NamedTuple):
 
 
 def card(text: str) -> Card | None:
-    """Read a card such as `Qh` or `Td`; None where the text names none."""
+    """Read a card such as `Qh` or `Td`; None if the text names none."""
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
         return None
     return Card(RANKS.index(text[0]) + 2, text[1])
@@ -39,7 +39,7 @@ def deck() -> list[Card]:
 
 @lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
-    """Return a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None where it is none."""
+    """Return a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None if it is none."""
     if text is None:
         return None
     tidy = text.strip()
@@ -48,7 +48,7 @@ def written(text: str | None) -> str | None:
 
 
 def face_of(reading: CardReading) -> str | None:
-    """Return the card that a shoe read, such as `Qh`; None where it was not read or is in no deck of 52."""
+    """Return the card that a shoe read, such as `Qh`; None if it was not read or is in no deck of 52."""
     if reading.rank is None or reading.suit is None:
         return None
     return written(f"{reading.rank}{reading.suit}")

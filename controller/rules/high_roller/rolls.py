@@ -169,7 +169,7 @@ def eliminate(
 ) -> RollOff | BoughtCard | None:
     """Let the elimination throw decide who stays in (H-MATCH-1).
 
-    `order` are the seats clockwise from the button. None where nobody matches and it is thrown again (!H-1);
+    `order` are the seats clockwise from the button. None if nobody matches and it is thrown again (!H-1);
     the winning card where one player alone matches (!H-2); else the roll-off, most matching cards first,
     equals from the button on, each player's rolls in a row (H-ORDER-1, !H-4). `policy` may read it otherwise.
     """

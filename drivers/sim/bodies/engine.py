@@ -174,7 +174,7 @@ class _Table:
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
     """Draw a throw of a kind and throw it; the same seed gives the same flight.
 
-    Raises UnsettledError where none of eight tries came to rest, or was of its kind.
+    Raises UnsettledError if none of eight tries came to rest, or was of its kind.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)

@@ -128,7 +128,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:
-        """Return how a die lies in the end, or None where it left the table."""
+        """Return how a die lies in the end, or None if it left the table."""
         own = [stay for stay in self.stays if stay.die == die]
         return own[-1] if own and self.off_us[die] is None else None
 

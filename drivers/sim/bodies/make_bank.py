@@ -43,7 +43,7 @@ def draws(seed: int, throws: int) -> Iterator[Draw]:
 
 
 def make(draw: Draw) -> Flight | None:
-    """Throw one; None where it does not come about."""
+    """Throw one; None if it does not come about."""
     kind, seed, relief = draw
     try:
         return engine.thrown(kind, seed, relief_mm=relief)

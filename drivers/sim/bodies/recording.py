@@ -99,7 +99,7 @@ class Recorder:
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
         """Place what happened at a cast's own table, its right wall where `wall_m` was.
 
-        Raises UnsettledError where nobody could have stood.
+        Raises UnsettledError if nobody could have stood.
         """
         by_m = cast.length_m - wall_m
         if not STANDS_M < cast.bodies[0].place[0] + by_m < cast.length_m - REACHES_M:

@@ -139,5 +139,5 @@ class Bets:
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:
-        """Go through the bets in the order they were made, as they stand now."""
+        """Iterate over the bets in the order they were made, as they stand now."""
         return iter(tuple(self.bets.values()))

@@ -79,7 +79,7 @@ class CrapsBook(Book):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[Line]:

@@ -1,6 +1,6 @@
 """What each of the 36 rolls does to each bet, worked out once from the pay table.
 
-A bet is a row of 36 endings, one a roll, with None where the roll leaves it up; a fresh line bet changes to
+A bet is a row of 36 endings, one a roll, with None if the roll leaves it up; a fresh line bet changes to
 its number's row when it gets one. Whoever wants the edge of a bet reads the same rows.
 """
 
@@ -63,14 +63,14 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet but a Hop, on its number where it has one; None where there is no such bet.
+        """Return the row of a bet but a Hop, on its number where it has one; None if there is no such bet.
 
         A line bet without a number is on its first roll.
         """
         return self.rows.get((wager, number))
 
     def hop(self, faces: Sequence[int]) -> Endings | None:
-        """Return the row of a Hop on a pair of faces in any order; None where two dice never show them."""
+        """Return the row of a Hop on a pair of faces in any order; None if two dice never show them."""
         return self._hops.get((min(faces), max(faces))) if len(faces) == 2 else None
 
 

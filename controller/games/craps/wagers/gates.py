@@ -60,7 +60,7 @@ class Gates:
         return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why it is refused to raise a bet to `cents`; None where it is not."""
+        """Return why it is refused to raise a bet to `cents`; None if it is not."""
         if cents <= bet.stake_cents:
             return Refusal(
                 BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
@@ -77,7 +77,7 @@ class Gates:
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why it is refused to reduce a bet to `cents`; None where it is not."""
+        """Return why it is refused to reduce a bet to `cents`; None if it is not."""
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
@@ -87,7 +87,7 @@ class Gates:
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
-        """Return why it is refused to take a bet down; None where it is not."""
+        """Return why it is refused to take a bet down; None if it is not."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
             return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
@@ -99,7 +99,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Return why it is refused to call a bet on or off; None where it is not."""
+        """Return why it is refused to call a bet on or off; None if it is not."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -117,18 +117,18 @@ class Gates:
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the most that odds may come to behind so much; None where nothing limits them."""
+        """Return the most that odds may come to behind so much; None if nothing limits them."""
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
-        """Return why it is refused to hand a bet back by No Action; None where it is not."""
+        """Return why it is refused to hand a bet back by No Action; None if it is not."""
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Return why it is refused to begin throws without a line bet; None where it is not."""
+        """Return why it is refused to begin throws without a line bet; None if it is not."""
         policy = self._settings.run_out
         if not on:
             return None
@@ -160,7 +160,7 @@ class Gates:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
@@ -307,7 +307,7 @@ class Limits:
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the most that such odds may come to behind so much; None where nothing limits them."""
+        """Return the most that such odds may come to behind so much; None if nothing limits them."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None

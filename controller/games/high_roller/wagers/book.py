@@ -103,7 +103,7 @@ class Void(Request, frozen=True, kw_only=True, tag="void"):
 
 
 class End(Request, frozen=True, kw_only=True, tag="end"):
-    """The hours of operation are over, with so many players left (H-CLOSE-2)."""
+    """The hours of operation are over, with this many players left (H-CLOSE-2)."""
 
     players: Count
 

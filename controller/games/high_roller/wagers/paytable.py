@@ -116,7 +116,7 @@ def stays_in(total: int) -> Fraction:
 
 
 def nobody_matches_of(cards: int, decks: int) -> Fraction:
-    """Return the chance that the elimination throw matches none of so many cards, and is thrown again.
+    """Return the chance that the elimination throw matches none of this many cards, and is thrown again.
 
     The cards were just dealt from full decks of eleven ranks, unseen.
     """
@@ -128,7 +128,7 @@ def nobody_matches_of(cards: int, decks: int) -> Fraction:
 
 
 def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return each player's chance to win when they have so many rolls each (H-WIN-1, H-MULTI-1).
+    """Return each player's chance to win for this many rolls each (H-WIN-1, H-MULTI-1).
 
     Players tied at the top roll again by one roll each (!H-3), so that each of them has the same chance then.
     """

@@ -86,7 +86,7 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def usual_odds(covers: int) -> Fraction:
-    """Return what is usually paid to one on so many of 36 numbers: fair without zeros, in whole units."""
+    """Return what is usually paid to one on this many of 36 numbers: fair without zeros, in whole units."""
     return Fraction(36 // covers - 1)
 
 

@@ -121,7 +121,7 @@ def side_rows() -> Mapping[SideRow | None, int]:
 
 
 def _suited_ways(different: int) -> int:
-    """Count the ways to suit six cards of so many different ranks with five or six in one suit."""
+    """Count the ways to suit six cards of this many different ranks with five or six in one suit."""
     if different == 6:
         return len(SUITS) * (1 + 6 * 3)
     return len(SUITS) * 3 if different == 5 else 0

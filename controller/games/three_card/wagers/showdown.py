@@ -50,7 +50,7 @@ class Showdown:
         self._breakage = breakage
 
     def forfeits(self, position: Position) -> Iterator[Decided]:
-        """Collect what a fold gives up (T-RES-1, T-BOTH-2, !T-7); nothing where the position plays on."""
+        """Collect what a fold gives up (T-RES-1, T-BOTH-2, !T-7); nothing if the position plays on."""
         if not folded(position):
             return
         yield position["ante"].lose("T-RES-1: folded")
