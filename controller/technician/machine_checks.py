@@ -415,14 +415,16 @@ def _port(starts: str, *, active: bool) -> Finding:
     about, (host, port) = "console", _address(starts)
     if not active:
         return Finding(
-            "fault", about, f"{host}:{port}: not running", f"journalctl -u {CONSOLE}; {_START_CONSOLE}"
+            "fault", about, f"{host}:{port}: not running", f"journalctl -u {CONSOLE_UNIT}; {_START_CONSOLE}"
         )
     try:
         with socket.create_connection((host, port), PATIENCE_S):
             return Finding("ok", about, f"{host}:{port}: takes connections")
     except OSError as error:
         says = f"{host}:{port}: no answer ({error.strerror or error})"
-        return Finding("fault", about, says, f"journalctl -u {CONSOLE}; systemctl restart {CONSOLE}")
+        return Finding(
+            "fault", about, says, f"journalctl -u {CONSOLE_UNIT}; systemctl restart {CONSOLE_UNIT}"
+        )
 
 
 def _address(starts: str) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.people.places import FOLDER, KEY_FILE, PUBLIC_FILE, REGISTER_FILE, SOCKET
-from controller.technician.machine_checks import CONSOLE, SIGN_IN, Finding, Machine, screens
+from controller.technician.machine_checks import CONSOLE_UNIT, SIGN_IN, Finding, Machine, screens
 
 SHOWN = (
     "LoadState=loaded\nActiveState={}\nUnitFileState={}\n"
@@ -35,7 +35,7 @@ class Installed:
         path.chmod(0o660)
         self.door.listen()
         self.enabled = "enabled"
-        self.active = {SIGN_IN: "active", CONSOLE: "active"}
+        self.active = {SIGN_IN: "active", CONSOLE_UNIT: "active"}
 
     def call(self, words: Sequence[str]) -> str | None:
         unit = words[2] if words[0] == "systemctl" else ""
@@ -78,7 +78,7 @@ def test_a_machine_without_the_units_has_nothing_to_check(tmp_path: Path) -> Non
 
 
 def test_units_that_nobody_enabled_are_no_fault(installed: Installed) -> None:
-    installed.enabled, installed.active = "disabled", {SIGN_IN: "inactive", CONSOLE: "inactive"}
+    installed.enabled, installed.active = "disabled", {SIGN_IN: "inactive", CONSOLE_UNIT: "inactive"}
     assert [(one.state, one.about) for one in installed.findings()] == [
         ("unchecked", "sign-in"),
         ("unchecked", "console"),
@@ -123,5 +123,5 @@ def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_told(installed: Install
 def test_a_console_that_does_not_run_or_does_not_answer_is_told(installed: Installed) -> None:
     installed.listening.close()
     assert f"127.0.0.1:{installed.port}: no answer" in installed.wrong().says
-    installed.active[CONSOLE] = "failed"
+    installed.active[CONSOLE_UNIT] = "failed"
     assert "systemctl enable --now table-console" in installed.wrong().remedy
