@@ -165,7 +165,7 @@ class Device(Protocol[Data_contra, Output_co]):
 
 AnyDevice = Device[Any, Any]
 """A device of whatever type: what its link hands over is its own matter."""
-Neighbours = Mapping[str, tables.Device]
+Neighbours = Mapping[str, tables.DeclaredDevice]
 """All devices of a table's file by name."""
 
 

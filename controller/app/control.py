@@ -51,7 +51,7 @@ from controller.app.requests import NO_JOURNAL, Requests, past
 from controller.app.service import ERROR, log
 from controller.app.testing import Tests
 from controller.journal.faults import JournalFault
-from drivers.lines import LineSplitter
+from drivers.framing import LineSplitter
 
 BACKLOG = 256
 """Connections that may wait to be looked at: one more is told to come again by the system itself."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware
-from controller.model.tables import Claim, Device, Speaks, TableSettings
+from controller.model.tables import Claim, DeclaredDevice, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
@@ -216,7 +216,7 @@ def _chance() -> float:
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
-def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
+def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
     """Return a device's settings completed with its key and with those of the devices it speaks for."""
     device = devices[name]
     settings: Any = device.settings  # each kind has its own

@@ -45,7 +45,7 @@ _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
 
 
-class Device(Protocol):
+class AttachedDevice(Protocol):
     """A device as this module needs it."""
 
     name: str
@@ -79,7 +79,7 @@ class SmartWheel(Protocol):
 
 
 Hear = Callable[[AnyReading], object]
-Work = Callable[[Device, int], None]
+Work = Callable[[AttachedDevice, int], None]
 
 
 class Station(Protocol):
@@ -233,17 +233,17 @@ class Hardware:
             for name in self._kinds:
                 self._ask(name, _buzz)
 
-    def _forget(self, device: Device, now_us: int) -> None:
+    def _forget(self, device: AttachedDevice, now_us: int) -> None:
         """Doubt what a board shows; a panel is lit again by its own device."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
 
-    def _bring_all(self, device: Device, now_us: int) -> None:
+    def _bring_all(self, device: AttachedDevice, now_us: int) -> None:
         self._forget(device, now_us)
         self._bring(device, now_us)
 
-    def _bring(self, device: Device, now_us: int) -> None:
+    def _bring(self, device: AttachedDevice, now_us: int) -> None:
         shown = self._shown[device.name]
         missing = {lamp: shows for lamp, shows in self._wanted.copy().items() if shown.get(lamp) != shows}
         if isinstance(device, Panel):
@@ -277,7 +277,7 @@ class Hardware:
         found: dict[str, Mapping[str, object]] = {}
         done = Event()
 
-        def note(device: Device, now_us: int) -> None:
+        def note(device: AttachedDevice, now_us: int) -> None:
             del now_us
             found[device.name] = device.status()
             if len(found) == len(self._kinds):
@@ -293,7 +293,7 @@ class Hardware:
             self._station.ask(name, work)
 
 
-def _does(device: Device, verb: str) -> bool:
+def _does(device: AttachedDevice, verb: str) -> bool:
     status = device.status()
     does = status.get("does")
     return status.get("phase") == "up" and isinstance(does, list) and verb in does
@@ -309,14 +309,14 @@ def _said(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     return True
 
 
-def _buzz(device: Device, now_us: int) -> None:
+def _buzz(device: AttachedDevice, now_us: int) -> None:
     if isinstance(device, Panel):
         device.show(now_us, BUZZER, "on")
     elif isinstance(device, Commanded) and _does(device, BUZZER):
         _said(device, now_us, BUZZER, {"ms": str(BUZZ_MS)})
 
 
-def _try(device: Device, now_us: int, *, lamp: str, shows: str) -> None:
+def _try(device: AttachedDevice, now_us: int, *, lamp: str, shows: str) -> None:
     if isinstance(device, Panel):
         device.show(now_us, lamp, shows)
     elif lamp == BUZZER:
@@ -325,7 +325,7 @@ def _try(device: Device, now_us: int, *, lamp: str, shows: str) -> None:
         _said(device, now_us, "lamp", {"name": lamp, "shows": shows})
 
 
-def _void_game(device: Device, now_us: int) -> None:
+def _void_game(device: AttachedDevice, now_us: int) -> None:
     if isinstance(device, SmartWheel):
         device.void_game(now_us)
 

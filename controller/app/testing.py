@@ -25,7 +25,7 @@ from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.model.readings import Input
 from controller.settings.places import config_file
-from drivers.lines import LineSplitter
+from drivers.framing import LineSplitter
 
 TURN_S = 0.05
 """Interval at which the client's own requests are polled."""

@@ -14,7 +14,7 @@ from controller.cli.calibrate import AskedError, guided
 from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
-from controller.console.technician import Answer, CheckResult, Does, GuidedWork, Line
+from controller.console.technician import Answer, CheckResult, Does, GuidedWork, PageLine
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import EditError
 from controller.technician import machine_checks, table_checks
@@ -48,13 +48,13 @@ class _PageGuide(Guide):
 
     def tell(self, text: str) -> None:
         """Show a line."""
-        self._job.say(Line("plain", text))
+        self._job.say(PageLine("plain", text))
 
     def found(self, finding: SensorFinding) -> None:
         """Show a finding, and what to do about it."""
-        self._job.say(Line(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
+        self._job.say(PageLine(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
         if finding.next_step:
-            self._job.say(Line("next", finding.next_step))
+            self._job.say(PageLine("next", finding.next_step))
 
     def asks(self, what: str) -> None:
         """Ask for an act."""
@@ -89,7 +89,7 @@ class _Job:
         self.asks = ""
         self.answers: Sequence[Answer] = ()
         self.over = False
-        self._lines: list[Line] = []
+        self._lines: list[PageLine] = []
         self._socket, self._does, self._device, self._token = socket, does, device, token
         reads, self._writes = os.pipe()
         self._keyboard = os.fdopen(reads, encoding="utf-8")
@@ -99,11 +99,11 @@ class _Job:
         Thread(target=self._run, name="work", daemon=True).start()
 
     @property
-    def lines(self) -> Sequence[Line]:
+    def lines(self) -> Sequence[PageLine]:
         """All that was said so far."""
         return tuple(self._lines)
 
-    def say(self, line: Line) -> None:
+    def say(self, line: PageLine) -> None:
         """Add a line."""
         self._lines.append(line)
 
@@ -111,7 +111,7 @@ class _Job:
         """Ask for an act or an answer; nothing if there are no words."""
         self.asks, self.answers = words, answers
         if words:
-            self.say(Line("ask", words))
+            self.say(PageLine("ask", words))
 
     def answer(self, given: Answer) -> None:
         """Type the answer on the job's keyboard."""
@@ -133,11 +133,11 @@ class _Job:
                     return
                 self._work(_PageGuide(link, self))
         except (RefusedError, OutOfReachError, ChoiceError, AskedError, UnfitError, EditError) as error:
-            self.say(Line("plain", "Stopped." if self._stopped else f"It ended: {error}"))
+            self.say(PageLine("plain", "Stopped." if self._stopped else f"It ended: {error}"))
         except SettingsError as error:
-            self.say(Line("fail", f"the table's file: {error}"))
+            self.say(PageLine("fail", f"the table's file: {error}"))
         except OSError as error:
-            self.say(Line("fail", self._unwritable(error)))
+            self.say(PageLine("fail", self._unwritable(error)))
         finally:
             self.asks, self.answers = "", ()
             with self._lock:

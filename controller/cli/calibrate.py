@@ -19,7 +19,7 @@ from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
-from controller.model.tables import Device, KeyPath, TableSettings
+from controller.model.tables import DeclaredDevice, KeyPath, TableSettings
 from controller.replay.log import open_log
 from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
@@ -66,7 +66,7 @@ class Given(NamedTuple):
         name: str = self.arguments.device
         return name
 
-    def device(self) -> Device:
+    def device(self) -> DeclaredDevice:
         """Return the device; raises AskedError if there is none of this name."""
         devices = self.settings.devices
         if self.name not in devices:
@@ -117,7 +117,7 @@ def camera(given: Given) -> Calibrated:
     return calibrate_camera(laid, table, given.name, plane)
 
 
-def _plane(name: str, device: Device) -> Homography | None:
+def _plane(name: str, device: DeclaredDevice) -> Homography | None:
     """Return the calibration in force, which maps readings back to the camera's image."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from controller.cli.commentary import Commentary
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, MANY, OK, SEEDS, say, whole
-from controller.cli.teller import Teller
 from controller.engine.session import Session
 from controller.machines.setup import Setup
 from controller.model.outcomes import (
@@ -122,7 +122,7 @@ class _Show:
 
     def __init__(self, screen: Screen, sleep: Callable[[float], None], pause_s: float) -> None:
         self._screen = screen
-        self._teller = Teller(screen)
+        self._commentary = Commentary(screen)
         self._sleep = sleep
         self._pause_s = pause_s
         self._readings = 0
@@ -148,7 +148,7 @@ class _Show:
         for outcome in _outcomes(header, rules, feed):
             told.append(outcome)
             self._await(outcome)
-            self._teller.tell(outcome)
+            self._commentary.tell(outcome)
         self._readings += len(feed)
         self._screen.line()
         return told
@@ -182,7 +182,7 @@ class _Show:
         """Animate the dice on the screen for a moment before the call."""
         for frame in range(_FRAMES):
             faces = ((attempt + 2 * frame) % 6 + 1, (attempt * 3 + frame) % 6 + 1)
-            self._screen.draft(f"  {attempt:>3}  {self._teller.dice(faces)}")
+            self._screen.draft(f"  {attempt:>3}  {self._commentary.dice(faces)}")
             self._sleep(self._pause_s / _FRAMES)
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import BinaryIO
 
+from controller.cli.commentary import Commentary
 from controller.cli.input import WAIT_S, ArgumentError, arguments_of
 from controller.cli.link import Json, OutOfReachError, ask, conversation
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import DEFECT, OK, say
-from controller.cli.teller import Teller
 from controller.cli.watch import Watcher, outcome_of
 from controller.model.outcomes import (
     DealCalled,
@@ -278,7 +278,7 @@ class Practice:
         self._screen = screen
         self._folder = self._file = Path()
         self._socket = ""
-        self._teller = Teller(screen)
+        self._commentary = Commentary(screen)
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
@@ -310,8 +310,8 @@ class Practice:
     def _see(self, scene: Scene, card: Input | None) -> None:
         self._under_way = False
         for sentence in seen_at_the_table(scene, card):
-            self._teller.event(f"You see: {sentence}.", "bold")
-        self._teller.event("Rule if you must; press Enter to continue.", "dim")
+            self._commentary.event(f"You see: {sentence}.", "bold")
+        self._commentary.event("Rule if you must; press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
         """Play until the evening, the person or a signal ends it, and print the score."""
@@ -432,11 +432,11 @@ class Practice:
     def _go_on(self) -> None:
         """Clear the table of the last attempt, and let the next one begin."""
         if self._under_way:
-            self._teller.event("one moment: it is not over yet", "yellow")
+            self._commentary.event("one moment: it is not over yet", "yellow")
             return
         status = self._status()
         if self._staff.cards and status.get("attempt_open"):
-            self._teller.event("the deal is still open: rule on it, or call a misdeal", "yellow")
+            self._commentary.event("the deal is still open: rule on it, or call a misdeal", "yellow")
             return
         self._stage = _stage_in(status)
         if self.score.turns and self._staff.dice:
@@ -447,7 +447,7 @@ class Practice:
             return
         self._under_way = True
         self._go.set()
-        self._teller.event(self._begins(), "dim")
+        self._commentary.event(self._begins(), "dim")
 
     def _begins(self) -> str:
         new_game = self._staff.begins_game and self._stage in (_NO_GAME, "won")
@@ -463,8 +463,8 @@ class Practice:
             return False
         self._heard_last = True
         self.score.ask(asked)
-        self._teller.event(f"You hear: {asked.says}.", "bold")
-        self._teller.event("Enter it; then press Enter to continue.", "dim")
+        self._commentary.event(f"You hear: {asked.says}.", "bold")
+        self._commentary.event("Enter it; then press Enter to continue.", "dim")
         return True
 
     def _status(self) -> Json:
@@ -488,10 +488,10 @@ class Practice:
         if told["ok"]:
             self.score.enter(name, entered.get("seat"))
             if not quietly:
-                self._teller.event(str(told.get("says", "")), "green")
+                self._commentary.event(str(told.get("says", "")), "green")
             return
         if quietly:
             return
         allowed = told.get("allowed")
         may = f"; allowed now: {', '.join(map(str, allowed))}" if isinstance(allowed, list) else ""
-        self._teller.event(f"{told['says']}{may}", "red")
+        self._commentary.event(f"{told['says']}{may}", "red")

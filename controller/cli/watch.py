@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from controller.cli.commentary import Commentary
 from controller.cli.link import Json, OutOfReachError, add_socket, conversation, out_of_reach
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.cli.teller import Teller
 from controller.cli.words import reading_line
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Awaited, Happening, Outcome, attempt_of, data_of
@@ -92,7 +92,7 @@ class Watcher:
         """Begin each line with what the clock says; a ruling is entered by these words and its name."""
         self._says = says
         self._screen = screen
-        self._teller = Teller(screen, stamp=clock, live=True)
+        self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
         self._refused: Happening | None = None
         self._again = 0
@@ -111,15 +111,15 @@ class Watcher:
         match line:
             case {"outcome": _} if outcome is not None:
                 if not self._told_already(outcome):
-                    self._teller.tell(outcome)
+                    self._commentary.tell(outcome)
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
                 pass  # `awaited` says the same, and what may be said
             case {"late_wager": {"wager": wager, "says": says}}:
-                self._teller.event(f"late wager {wager}: {says}; confirm_late it, or not", "yellow")
+                self._commentary.event(f"late wager {wager}: {says}; confirm_late it, or not", "yellow")
             case {"lamp": {"name": name, "shows": shows}}:
-                self._teller.event(f"lamp {name} shows {shows}", "dim")
+                self._commentary.event(f"lamp {name} shows {shows}", "dim")
             case {"fault": dict() as fault}:
                 self._fault(fault)
             case {"self_test": {"passed": passed, "checks": list() as checks}}:
@@ -127,7 +127,7 @@ class Watcher:
             case {"reading": reading}:
                 self._reading(reading, line)
             case _:
-                self._teller.event(msgspec.json.encode(line).decode(), "dim")
+                self._commentary.event(msgspec.json.encode(line).decode(), "dim")
 
     def _is_refused_again(self, outcome: Outcome | None) -> bool:
         """Return whether this is what was refused just now, as it is where a button sticks."""
@@ -136,7 +136,9 @@ class Watcher:
             self._again += 1
             return True
         if self._again:
-            self._teller.aside("the same again" if self._again == 1 else f"the same {self._again} more times")
+            self._commentary.aside(
+                "the same again" if self._again == 1 else f"the same {self._again} more times"
+            )
         self._refused = refused if isinstance(refused, Happening) else None
         self._again = 0
         return False
@@ -148,11 +150,11 @@ class Watcher:
         self._waiting = awaited
         may = " or ".join(f"{self._says}{ruling}" for ruling in awaited.may)
         words = "Review: a person rules" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
-        self._teller.call(awaited.number, "", words, "yellow")
-        self._teller.reasons(awaited.reasons)
+        self._commentary.call(awaited.number, "", words, "yellow")
+        self._commentary.reasons(awaited.reasons)
         if awaited.seen:
-            self._teller.aside(f"seen so far: {awaited.seen}")
-        self._teller.aside(f"say {may}", style="yellow")
+            self._commentary.aside(f"seen so far: {awaited.seen}")
+        self._commentary.aside(f"say {may}", style="yellow")
 
     def _told_already(self, outcome: Outcome) -> bool:
         """Return whether a review was told as what waits for a person."""
@@ -163,21 +165,21 @@ class Watcher:
     def _fault(self, fault: Mapping[str, object]) -> None:
         where = f"{fault['code']}, {fault['where']}"
         if fault.get("began"):
-            self._teller.event(f"fault {where}: {fault['found']}; tablectl faults says what to do", "red")
+            self._commentary.event(f"fault {where}: {fault['found']}; tablectl faults says what to do", "red")
         else:
-            self._teller.event(f"fault over: {where}", "green")
+            self._commentary.event(f"fault over: {where}", "green")
 
     def _self_test(self, checks: list[Json], *, passed: bool) -> None:
         if passed:
-            self._teller.event("self-test passed", "green")
+            self._commentary.event("self-test passed", "green")
             return
         failing = "; ".join(f"{check['name']}: {check['says']}" for check in checks if not check["ok"])
-        self._teller.event(f"self-test waits: {failing}", "yellow")
+        self._commentary.event(f"self-test waits: {failing}", "yellow")
 
     def _reading(self, reading: object, line: Json) -> None:
         notes = ", ".join(name for name in ("masked", "delayed") if line.get(name))
         told = reading_line(_reading.decode(msgspec.json.encode(reading)))
-        self._teller.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
+        self._commentary.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
 
 
 def outcome_of(told: object) -> Outcome:

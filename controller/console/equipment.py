@@ -35,7 +35,7 @@ _CALIBRATED_BY: tuple[tuple[str, Literal["walls", "wheel"]], ...] = (
 Health = Literal["ok", "faulty", "offline"]
 
 
-class Device(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     """A device as the controller tells of it; what could time a ball is None while bets can be placed."""
 
     type: str = ""
@@ -114,7 +114,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what could time a ball is left out, since bets can be placed."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
-    devices: dict[str, Device] = {}
+    devices: dict[str, DeviceRow] = {}
     journal: Journal | None = None
     """None until the controller has opened it."""
     publish: Publish = Publish()

@@ -28,7 +28,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     state: str
 
 
-class Device(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
     """A device and whether it answers."""
 
     type: str = ""
@@ -82,7 +82,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     next: dict[str, int] = {}
     late: int = 0
     testing: bool = False
-    devices: dict[str, Device] = {}
+    devices: dict[str, DeviceSample] = {}
     journal: Journal = Journal()
     publish: Publish = Publish()
     process: Process = Process()

@@ -36,7 +36,7 @@ Answer = Literal["done", "skip", "yes", "no", "lamp"]
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """A line of the work so far, and how it is shown."""
 
     look: Look
@@ -60,7 +60,7 @@ class GuidedWork(Protocol):
         """What is done with which device."""
 
     @property
-    def lines(self) -> Sequence[Line]:
+    def lines(self) -> Sequence[PageLine]:
         """All that was said so far."""
 
     @property

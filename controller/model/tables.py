@@ -143,7 +143,7 @@ OnOpen = Literal["lock", "note"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class DeclaredDevice:
     """What a device is there for: without it, these readings are missing rather than not seen."""
 
     reads: tuple[DeviceReading, ...] = ()
@@ -184,7 +184,7 @@ class TableSettings:
     calls: Calls = "automatic"
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
-    devices: Mapping[str, Device] = field(default_factory=dict)
+    devices: Mapping[str, DeclaredDevice] = field(default_factory=dict)
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     publish: PublishSettings = field(default_factory=PublishSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)

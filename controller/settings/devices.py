@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from controller.model.readings import Wall
-from controller.model.tables import Claim, Device, DeviceReading, KeyPath, Speaks
+from controller.model.tables import Claim, DeclaredDevice, DeviceReading, KeyPath, Speaks
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value
@@ -95,7 +95,7 @@ class Devices:
             self._join(kinds, folder)
 
     @property
-    def devices(self) -> Mapping[str, Device]:
+    def devices(self) -> Mapping[str, DeclaredDevice]:
         """Return those that could be read, each with what the hardware that speaks for it tells."""
         return {name: self._told(name, device) for name, device in self._read.items()}
 
@@ -105,13 +105,13 @@ class Devices:
         known = all(device.reads or not device.type for device in self._read.values())
         return self._whole and (known or self._kinds is not None)
 
-    def _device(self, name: str, section: Mapping[str, Value]) -> Device | None:
+    def _device(self, name: str, section: Mapping[str, Value]) -> DeclaredDevice | None:
         word = section.get("type")
         if word is None and "type" not in section:
             return self._bare(name, section)
         if self._kinds is None:
             read = self._bare(name, {key: section[key] for key in ("reads", "wall") if key in section})
-            return None if read is None else Device(reads=read.reads, wall=read.wall, type=str(word))
+            return None if read is None else DeclaredDevice(reads=read.reads, wall=read.wall, type=str(word))
         kind = self._kinds.get(word) if isinstance(word, str) else None
         if kind is None:
             hint = did_you_mean(word, self._kinds)
@@ -121,11 +121,11 @@ class Devices:
         settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: its kind's own shape
         if settings is None:
             return None
-        return Device(reads=settings.reads, wall=settings.wall, type=str(word), settings=settings)
+        return DeclaredDevice(reads=settings.reads, wall=settings.wall, type=str(word), settings=settings)
 
-    def _bare(self, name: str, section: Mapping[str, Value]) -> Device | None:
+    def _bare(self, name: str, section: Mapping[str, Value]) -> DeclaredDevice | None:
         bare = self._validated(name, section, Bare)
-        return Device(reads=bare.reads, wall=bare.wall) if isinstance(bare, Bare) else None
+        return DeclaredDevice(reads=bare.reads, wall=bare.wall) if isinstance(bare, Bare) else None
 
     def _validated(self, name: str, section: Mapping[str, Value], shape: type) -> object | None:
         alone = Document({"devices": {name: dict(section)}}, self._document.places)
@@ -190,7 +190,7 @@ class Devices:
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), before.wall or now.wall)
 
-    def _compare(self, dev: str, written: Device, told: Speaks) -> None:
+    def _compare(self, dev: str, written: DeclaredDevice, told: Speaks) -> None:
         if written.wall and told.wall and written.wall != told.wall:
             expected = f"'{told.wall}', as its sensor says"
             self._wrong(dev, Wrong(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it"))
@@ -209,11 +209,11 @@ class Devices:
                     expected = f"what it sends: {one_of(told.kinds)}"
                     self._wrong(name, Wrong(("reads", place), f"'{kind}'", expected, "delete it"))
 
-    def _told(self, name: str, device: Device) -> Device:
+    def _told(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
         told = self._spoken.get(name)
         if told is None:
             return device
-        return Device(
+        return DeclaredDevice(
             reads=device.reads or told.kinds or (),
             wall=device.wall or told.wall,
             type=device.type,

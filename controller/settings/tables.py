@@ -16,7 +16,7 @@ from controller.model.tables import (
     LOCAL_HOSTS,
     PUBLIC_KEY,
     TABLE_NAME,
-    Device,
+    DeclaredDevice,
     OnOpen,
     PublishSettings,
     RetentionSettings,
@@ -235,7 +235,9 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
             )
 
 
-def _blind_spots(document: Document, devices: Mapping[str, Device], rules: RuleSet) -> Iterator[Mistake]:
+def _blind_spots(
+    document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
+) -> Iterator[Mistake]:
     """Find what the rules need and no device reads: such a table could only ever ask a person."""
     read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device that reads it"
@@ -350,7 +352,7 @@ def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
         )
 
 
-def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, Device]) -> TableSettings:
+def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, DeclaredDevice]) -> TableSettings:
     return TableSettings(
         table=written.table,
         rules=rules,

@@ -82,11 +82,11 @@ BOOK_AMOUNT = "BOOK-AMOUNT"
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
 
 
-class Line(msgspec.Struct, frozen=True):
+class AnswerLine(msgspec.Struct, frozen=True):
     """One line out."""
 
 
-class Decided(Line, frozen=True):
+class Decided(AnswerLine, frozen=True):
     """A bet's resolution. Amounts are cents.
 
     `payout` is the winnings without the stake, `returned` all money handed back to the player.
@@ -101,7 +101,7 @@ class Decided(Line, frozen=True):
     reason: str
 
 
-class RefusedLine(Line, frozen=True, kw_only=True):
+class RefusedLine(AnswerLine, frozen=True, kw_only=True):
     """A request that can't be granted and changed nothing: the rule that forbids it, and what would do."""
 
     id: str
@@ -111,7 +111,7 @@ class RefusedLine(Line, frozen=True, kw_only=True):
     reason: str
 
 
-class Reduced(Line, frozen=True, kw_only=True):
+class Reduced(AnswerLine, frozen=True, kw_only=True):
     """A granted reduction and the cents handed back."""
 
     id: str
@@ -131,7 +131,7 @@ class Bonus(Decided, frozen=True):
         return self.id.removesuffix(self.ENDING)
 
 
-class PotShared(Line, frozen=True, kw_only=True):
+class PotShared(AnswerLine, frozen=True, kw_only=True):
     """Where the stakes of a game went, in cents: gross = rake + bonus + prize.
 
     `bonus_paid` is what the bonus pot gave besides, `winner` the player who has it and the prize.
@@ -147,7 +147,7 @@ class PotShared(Line, frozen=True, kw_only=True):
     winner: str
 
 
-class PotRecorded(Line, frozen=True, kw_only=True):
+class PotRecorded(AnswerLine, frozen=True, kw_only=True):
     """A bonus pot, in cents, that becomes rake at the end of the hours of operation, and by which rule."""
 
     id: str
@@ -189,11 +189,11 @@ class Book(ABC):
         """The requests this game understands."""
 
     @abstractmethod
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         """Obey a request of the vocabulary and return its answer; raises nothing for any such request."""
 
     @abstractmethod
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         """Return a line for each bet that is left, in the order they were made."""
 
     @property

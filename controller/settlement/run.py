@@ -12,9 +12,9 @@ from controller.model.conversion import StrictJsonError, strict
 from controller.settlement.book import (
     BOOK_AMOUNT,
     CENTS_FIELDS,
+    AnswerLine,
     Book,
     Increase,
-    Line,
     Malformed,
     Reduce,
     Refusal,
@@ -143,7 +143,7 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
         yield encoder.encode_lines(left)
 
 
-def impossible_amount(request: Request) -> Line | None:
+def impossible_amount(request: Request) -> AnswerLine | None:
     """Answer a request whose amount is no sum of money that can be bet; None for every other."""
     match request:
         case Increase(to=to) if not 1 <= to <= MAX_CENTS:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from controller.model.outcomes import Outcome
 from controller.model.rulesets import RuleSet
-from controller.settlement.book import Asked, Book, Line, Refusal, Request
+from controller.settlement.book import AnswerLine, Asked, Book, Refusal, Request
 from controller.settlement.edges import Report
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Ended(NamedTuple):
 
     course: Course
     asked: Sequence[Asked]
-    lines: Sequence[Line]
+    lines: Sequence[AnswerLine]
     remembers: bool
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 from sqlalchemy import insert, select
 
-from controller.settlement.book import Asked, Line
+from controller.settlement.book import AnswerLine, Asked
 from controller.settlement_service import schema
 from controller.settlement_service.book import Booked, HeardAt, Misread, Step
 from controller.settlement_service.channel import Role
@@ -406,7 +406,7 @@ def was_refused(answer: str) -> bool:
     return isinstance(_decode_answer(answer), _Refusal)
 
 
-def _refusal_of(line: Line) -> RequestRefused:
+def _refusal_of(line: AnswerLine) -> RequestRefused:
     """Return a game's refusal: a refused line has its rule apart, a rejected one before its reason."""
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:

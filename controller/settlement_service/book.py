@@ -18,7 +18,7 @@ import msgspec
 from controller.games.registry import game_of
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Outcome
-from controller.settlement.book import Asked, Book, Decided, Line, Reduced, Refusal, Request
+from controller.settlement.book import AnswerLine, Asked, Book, Decided, Reduced, Refusal, Request
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
@@ -73,7 +73,7 @@ class StepAnswer(msgspec.Struct, frozen=True):
     """A line that a step was answered with; `of_n` is the step it belongs to."""
 
     of_n: int
-    line: Line
+    line: AnswerLine
 
 
 CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})

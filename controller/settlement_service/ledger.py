@@ -11,11 +11,11 @@ from fractions import Fraction
 import msgspec
 
 from controller.settlement.book import (
+    AnswerLine,
     Bonus,
     Book,
     Decided,
     Increase,
-    Line,
     PotRecorded,
     PotShared,
     Reduced,
@@ -110,7 +110,7 @@ class Wager:
 class Applied:
     """What one request came to."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AnswerLine, ...]
     movement: Movement
 
     @property
@@ -197,7 +197,7 @@ class Tally:
     def refund(self, fresh: Book, reason: str) -> Applied:
         """Hand all stakes back and go on with this fresh game."""
         moved = Movement()
-        lines: list[Line] = []
+        lines: list[AnswerLine] = []
         for wager in self.up:
             moved.move(wager.stake, at_risk(self._table), player_account(wager.player))
             lines.append(Decided(wager.id, wager.wager, "void", wager.stake, 0, wager.stake, reason))
@@ -223,7 +223,7 @@ class Tally:
             moved.move(request.to - wager.stake, player_account(wager.player), at_risk(self._table))
             wager.stake = request.to
 
-    def _decide(self, lines: Sequence[Line], moved: Movement) -> None:
+    def _decide(self, lines: Sequence[AnswerLine], moved: Movement) -> None:
         pot = next((line for line in lines if isinstance(line, PotShared)), None)
         for line in lines:
             match line:

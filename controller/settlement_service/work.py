@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, bindparam, func, insert, select, text,
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
-from controller.settlement.book import Bonus, Line
+from controller.settlement.book import AnswerLine, Bonus
 from controller.settlement_service import schema
 from controller.settlement_service.book import RESULTS, Booked, HeardAt, Step, StepAnswer
 from controller.settlement_service.deliveries import Delivery
@@ -323,9 +323,9 @@ def _of_wagers(lines: Iterable[StepAnswer]) -> list[StepAnswer]:
     return [told for told in lines if isinstance(_id_of(told.line), str)]
 
 
-def _id_of(line: Line) -> object:
+def _id_of(line: AnswerLine) -> object:
     return getattr(line, "id", None)
 
 
-def _named(line: Line) -> str:
+def _named(line: AnswerLine) -> str:
     return line.bet if isinstance(line, Bonus) else str(_id_of(line))

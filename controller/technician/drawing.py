@@ -33,7 +33,7 @@ class Stroke:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Polyline:
     """A line through these spots, closed and filled where `fill` names a colour."""
 
     spots: tuple[Spot, ...]
@@ -73,7 +73,7 @@ class TextMark:
         return self.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
 
 
-Mark = Line | Disc | TextMark
+Mark = Polyline | Disc | TextMark
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Drawing:
 
     def line(self, *spots: Spot, stroke: Stroke = Stroke(), fill: str | None = None) -> None:
         """Draw a line through spots."""
-        self.marks.append(Line(tuple(spots), stroke, fill))
+        self.marks.append(Polyline(tuple(spots), stroke, fill))
 
     def disc(self, at: Spot, radius: float, stroke: Stroke = Stroke(), fill: str | None = None) -> None:
         """Draw a disc."""
@@ -223,7 +223,7 @@ class Labels:
             # Beneath all labels, whose white edge keeps them readable.
             marks = self._drawing.marks
             beneath = next((i for i, mark in enumerate(marks) if mark is self._first), len(marks))
-            marks.insert(beneath, Line((at, end), LEADER))
+            marks.insert(beneath, Polyline((at, end), LEADER))
             self._taken += _parts(at, end)
         self._first = self._first or words
         self._drawing.marks.append(words)

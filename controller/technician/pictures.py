@@ -12,8 +12,8 @@ from controller.technician.drawing import (
     Disc,
     Drawing,
     Exhibit,
-    Line,
     Mark,
+    Polyline,
     Stroke,
     TextMark,
     draw_words,
@@ -102,7 +102,7 @@ def as_svg(drawing: Drawing) -> str:
 
 def _mark(mark: Mark) -> str:
     match mark:
-        case Line(spots=spots, stroke=stroke, fill=fill):
+        case Polyline(spots=spots, stroke=stroke, fill=fill):
             places = " ".join(f"{_n(x)},{_n(y)}" for x, y in spots)
             return f'<polyline points="{places}" fill="{fill or "none"}"{_stroke(stroke)}/>'
         case Disc(at=(x, y), radius=radius, stroke=stroke, fill=fill):

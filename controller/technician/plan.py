@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from controller.model.rulesets import SensorErrors
-from controller.model.tables import Device, TableSettings
+from controller.model.tables import DeclaredDevice, TableSettings
 from controller.technician.acts import (
     HELD,
     Act,
@@ -50,7 +50,7 @@ def acts_for(name: str, settings: TableSettings) -> list[Act]:
     return [*_dice(name, device, settings), *_wheel(name, device, settings), *_desk(name, device, settings)]
 
 
-def _dice(name: str, device: Device, settings: TableSettings) -> Iterator[Act]:
+def _dice(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
     throw, table = settings.rules.throw, settings.dice_table
     errors = SensorErrors() if throw is None else throw.sensors
     if "die_rest" in device.reads:
@@ -62,7 +62,7 @@ def _dice(name: str, device: Device, settings: TableSettings) -> Iterator[Act]:
         yield ThrowAtWall(name, device.wall, table, errors, tracked)
 
 
-def _wheel(name: str, device: Device, settings: TableSettings) -> Iterator[Act]:
+def _wheel(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
     wheel = settings.wheel
     if wheel is not None and "rotor_index" in device.reads:
         yield TurnRotor(name)
@@ -74,7 +74,7 @@ def _wheel(name: str, device: Device, settings: TableSettings) -> Iterator[Act]:
         yield PlayGame(name)
 
 
-def _desk(name: str, device: Device, settings: TableSettings) -> Iterator[Act]:
+def _desk(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
     if "switch" in device.reads:
         for switch in settings.switches:
             yield OpenClose(name, switch)

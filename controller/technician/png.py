@@ -7,7 +7,7 @@ from math import dist
 
 from PIL import Image, ImageDraw, ImageFont
 
-from controller.technician.drawing import PAPER, Disc, Drawing, Line, Spot, Stroke, TextMark
+from controller.technician.drawing import PAPER, Disc, Drawing, Polyline, Spot, Stroke, TextMark
 
 _FINE = 2
 """It is drawn this many times as large and then scaled down, which smooths all edges."""
@@ -21,7 +21,7 @@ def as_png(drawing: Drawing) -> bytes:
     brush = ImageDraw.Draw(image)
     for mark in drawing.marks:
         match mark:
-            case Line():
+            case Polyline():
                 _line(brush, mark)
             case Disc():
                 _disc(brush, mark)
@@ -32,7 +32,7 @@ def as_png(drawing: Drawing) -> bytes:
     return painted.getvalue()
 
 
-def _line(brush: ImageDraw.ImageDraw, line: Line) -> None:
+def _line(brush: ImageDraw.ImageDraw, line: Polyline) -> None:
     spots = [(x * _FINE, y * _FINE) for x, y in line.spots]
     if line.fill is not None:
         brush.polygon(spots, fill=line.fill)

@@ -14,8 +14,8 @@ from controller.model.homography import ERROR_MM, fit_rows
 from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.framing import LineSplitter, RateLimit
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
-from drivers.lines import LineSplitter, RateLimit
 from drivers.readings import ReadingError, reading_of
 
 MAX_LINE = 4096

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, Speaks
 from drivers.device import Chance, DeviceType, EdgeLines, LineEvents, wall_in
-from drivers.gpio.line import LevelChange
+from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of

@@ -6,7 +6,16 @@ from typing import Protocol
 
 from controller.model.readings import AnyReading
 from drivers.device import Edge, LineEvents, LineOrders, ReadLevel, Rest, Set
-from drivers.gpio.line import Babbling, Calm, EdgeMissed, EdgesLost, Hidden, LevelChange, Line, LineChange
+from drivers.gpio.input_line import (
+    Babbling,
+    Calm,
+    EdgeMissed,
+    EdgesLost,
+    Hidden,
+    InputLine,
+    LevelChange,
+    LineChange,
+)
 from drivers.health import AGAIN_US, LINK, Cause, Change, Health, readings_of
 
 _OPEN = "when the lines open"
@@ -115,7 +124,7 @@ class GpioDevice(ABC):
     ) -> None:
         """Watch these inputs; say for each the table's device it belongs to and how long it may be active."""
         self.name = name
-        self.lines = {key: Line(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
+        self.lines = {key: InputLine(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
         self._health = {dev: Health() for dev in (name, *devices.values())}
         self._inputs = inputs
         self._devices = devices
@@ -356,6 +365,6 @@ class GpioDevice(ABC):
         return self.fault(now_us, name, "stuck", seen, since_us=now_us)
 
 
-def _look_at(line: Line) -> int | None:
+def _look_at(line: InputLine) -> int | None:
     """Return when to look at a line; one that babbles is only looked at on the rounds."""
     return None if line.babbling else line.look_us

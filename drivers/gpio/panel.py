@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, PanelLines, Set
-from drivers.gpio.line import LevelChange
+from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
 from drivers.readings import reading_of

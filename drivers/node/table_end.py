@@ -7,8 +7,8 @@ has said who it is and enough clock answers were heard; until then nothing it sa
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
+from drivers.framing import NOISY_LINES, NoiseCounter, RateLimit
 from drivers.health import LINK, REOPEN_US, Health
-from drivers.lines import NOISY_LINES, NoiseCounter, RateLimit
 from drivers.node.requests import ClockQueries, ClockStepError, Commands, NodeClock, number_in
 from drivers.node.sentences import (
     AHEAD_US,

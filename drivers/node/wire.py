@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
-from drivers.lines import LineSplitter
+from drivers.framing import LineSplitter
 from drivers.node.sentences import (
     ASK_AGAIN_US,
     CLOCK_US,

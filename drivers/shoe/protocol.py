@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from drivers.lines import LineSplitter
+from drivers.framing import LineSplitter
 
 MAX_CODE = 32
 """Bytes of a code at most."""

@@ -10,7 +10,7 @@ import msgspec
 from controller.model.geometry import DiceTable
 from controller.model.homography import Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, WallImpact, kind_of
-from controller.model.tables import Device, TableSettings
+from controller.model.tables import DeclaredDevice, TableSettings
 from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
 from drivers.sim.bodies import flights
@@ -45,7 +45,7 @@ class AmbiguousError(ValueError):
     """Two devices read the same, and nothing tells which of them sees what; the message names them."""
 
 
-def route_by(devices: Mapping[str, Device], own_names: Mapping[str, str]) -> Route:
+def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
     """Return what gives each reading to the device that reads its kind; a name of the evening's own is kept.
 
     `own_names` are those names by kind. A reading that no device reads keeps its name, and is not heard.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.framing import LineSplitter
 from drivers.health import LINK, Health, readings_of
-from drivers.lines import LineSplitter
 
 MAX_LINE = 32
 

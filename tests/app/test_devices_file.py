@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.device_types import Kinds, load_with_hardware
-from controller.model.tables import Device, TableSettings
+from controller.model.tables import DeclaredDevice, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_names
 from controller.settings.tables import load_table
@@ -51,7 +51,7 @@ def only_mistake(folder: Path, devices: str) -> Mistake:
     return mistake
 
 
-def node_of(device: Device) -> NodeSettings:
+def node_of(device: DeclaredDevice) -> NodeSettings:
     assert isinstance(device.settings, NodeSettings)
     return device.settings
 
@@ -102,7 +102,7 @@ def test_the_machines_own_lines_tell_which_sensor_is_at_which_wall(tmp_path: Pat
     path = tmp_path / "table.yaml"
     path.write_text(HEAD + CAM + CONSOLE + lines, encoding="utf-8")
     devices = load_table(str(path), kinds=Kinds()).devices
-    assert devices["wall-left"] == Device(reads=("wall_impact",), wall="left")
+    assert devices["wall-left"] == DeclaredDevice(reads=("wall_impact",), wall="left")
     assert devices["wall-right"].wall == "right"
 
 

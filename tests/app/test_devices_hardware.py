@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from controller.app.hardware import Device, Hardware, Work
+from controller.app.hardware import AttachedDevice, Hardware, Work
 from controller.app.inlet import Inlet
 from controller.model.outcomes import Outcome, RollCalled, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Switch, WheelStatus
@@ -20,7 +20,7 @@ FULL = 3
 class Bench:
     """A station without links: what is asked of a device is done at once."""
 
-    def __init__(self, *devices: Device) -> None:
+    def __init__(self, *devices: AttachedDevice) -> None:
         self.turns = 0
         self.hear: Hear = lambda _: None
         self._devices = {device.name: device for device in devices}
@@ -102,7 +102,7 @@ def lit_on(device: PanelDevice) -> set[str]:
     return {lamp for lamp, on in lit.items() if on}
 
 
-def joined(*devices: Device) -> tuple[Hardware, Bench]:
+def joined(*devices: AttachedDevice) -> tuple[Hardware, Bench]:
     bench = Bench(*devices)
     hardware = Hardware(bench, {device.name: "any" for device in devices})
     hardware.power_on()

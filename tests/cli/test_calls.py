@@ -4,8 +4,8 @@ import io
 
 import pytest
 
+from controller.cli.commentary import Commentary
 from controller.cli.screen import Entry, Screen
-from controller.cli.teller import Teller
 from controller.cli.words import hand_in_words, seat_in_words, seats_in_words
 from controller.model.outcomes import CardPitched, CardsBought, Data, DealCalled, Outcome, SeatResult
 
@@ -42,9 +42,9 @@ def test_T_PP_1_a_seat_is_told_with_what_it_wins_besides(hand: str, result: str,
 
 def told(*facts: tuple[str, Data], environ: dict[str, str] | None = None) -> list[str]:
     stream = io.StringIO()
-    teller = Teller(Screen(stream, environ or {"LANG": "C.UTF-8"}))
+    commentary = Commentary(Screen(stream, environ or {"LANG": "C.UTF-8"}))
     for number, (type_, data) in enumerate(facts, 1):
-        teller.tell(Outcome(type=type_, t=number, id=f"t/1/{number}", seq=number, data=data))
+        commentary.tell(Outcome(type=type_, t=number, id=f"t/1/{number}", seq=number, data=data))
     return stream.getvalue().splitlines()
 
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from controller.console.app import Console
 from controller.console.guard import COOKIE
 from controller.console.link import Json, Link
-from controller.console.technician import Answer, CheckResult, Does, Line
+from controller.console.technician import Answer, CheckResult, Does, PageLine
 from tests.console.test_requests import BODIES, ORIGIN, OURS, FakeDesk, FakeTable
 
 PAGES = ("", "/sensors", "/work", "/recordings", "/checks")
@@ -76,7 +76,7 @@ class FakeWork:
     def __init__(self, device: str) -> None:
         self.title, self.asks, self.over = f"Test of {device}", "throw one die", False
         self.answers: Sequence[Answer] = ("done", "skip")
-        self.lines = (Line("fail", "<script>"),)
+        self.lines = (PageLine("fail", "<script>"),)
         self.given: list[Answer] = []
 
     def answer(self, given: Answer) -> None:

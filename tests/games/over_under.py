@@ -28,11 +28,11 @@ from controller.model.outcomes import (
 from controller.model.readings import Input
 from controller.settlement.book import (
     BOOK_ID,
+    AnswerLine,
     Asked,
     Book,
     Cents,
     Decided,
-    Line,
     Refusal,
     Request,
     because,
@@ -189,7 +189,7 @@ class OverUnderBook(Book):
     def __init__(self, table: OverUnderPayTable) -> None:
         self._pays, self._up = table.pays, dict[str, Bet]()
 
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         match request:
             case Bet() if request.id in self._up:
                 twice = Refusal(BOOK_ID, "a bet of this id is up; give each bet its own id")
@@ -201,7 +201,7 @@ class OverUnderBook(Book):
                 return [self._decided(bet, side_of(sum(request.dice))) for bet in decided.values()]
         return []
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         return [pending(bet.id, bet.wager, bet.amount) for bet in self._up.values()]
 
     def _decided(self, bet: Bet, side: Side) -> Decided:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller.model.geometry import STANDARD_POCKETS, DiceTable, Wheel, Zone
 from controller.model.readings import AnyReading
-from controller.model.tables import Device, DeviceReading, TableSettings
+from controller.model.tables import DeclaredDevice, DeviceReading, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
@@ -92,7 +92,7 @@ def test_zones_and_devices_are_as_written() -> None:
         "bank": ((1550, 900), (2050, 900), (2050, 1100), (1550, 1100)),
         "cup": ((1700, 0), (1900, 0), (1900, 140), (1700, 140)),
     }
-    assert craps.devices["wall-left"] == Device(reads=("wall_impact",), wall="left", type="node")
+    assert craps.devices["wall-left"] == DeclaredDevice(reads=("wall_impact",), wall="left", type="node")
 
 
 @pytest.mark.parametrize(("pockets", "count"), [("american", 38), ("european", 37)])
@@ -230,7 +230,7 @@ def test_a_trusted_wheel_needs_only_its_own_word(tmp_path: Path) -> None:
     text = WHEEL + "devices: {ss2: {reads: [wheel_status]}}\n"
     assert "no device that reads ball_beam" in [mistake.found for mistake in mistakes(tmp_path, text)]
     trusted = table(tmp_path, text + "spin: {revolutions: trusted_wheel}\n")
-    assert trusted.devices == {"ss2": Device(reads=("wheel_status",))}
+    assert trusted.devices == {"ss2": DeclaredDevice(reads=("wheel_status",))}
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

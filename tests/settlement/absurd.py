@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from controller.settlement.book import Book, Decided, Line, Malformed
+from controller.settlement.book import AnswerLine, Book, Decided, Malformed
 from controller.settlement.run import Decoder
 
 Json = Mapping[str, object]
 
 
-def outlives(game: Book, requests: Iterable[Json]) -> list[Line]:
+def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
     """Send all requests, skip what is malformed, and give all answers; each must fit on the wire."""
     decoder = Decoder(game.vocabulary)
-    told: list[Line] = []
+    told: list[AnswerLine] = []
     for number, request in enumerate(requests, start=1):
         try:
             understood = decoder.decode(json.dumps(request).encode(), number)
@@ -26,7 +26,7 @@ def outlives(game: Book, requests: Iterable[Json]) -> list[Line]:
     return told
 
 
-def ends(told: Iterable[Line]) -> list[str]:
+def ends(told: Iterable[AnswerLine]) -> list[str]:
     """Give the ids of the bets that an end was told of, in order; a rejected bet never began."""
     return [line.id for line in told if isinstance(line, Decided) and line.status != "rejected"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from controller.model.readings import DieAt, WallImpact
-from controller.model.tables import Device
+from controller.model.tables import DeclaredDevice
 from controller.settings.tables import load_table
 from drivers.sim.setting import OWN_NAMES, AmbiguousError, NoEveningError, route_by, virtual_table
 
@@ -16,9 +16,9 @@ HIT = WallImpact(t=1, dev="wall-right", wall="right", pos_mm=1.0, peak=400)
 def test_readings_go_to_whoever_reads_them() -> None:
     route = route_by(
         {
-            "eye over the felt": Device(reads=("die_at", "die_rest", "die_released")),
-            "A": Device(reads=("wall_impact",), wall="left"),
-            "B": Device(reads=("wall_impact",), wall="right"),
+            "eye over the felt": DeclaredDevice(reads=("die_at", "die_rest", "die_released")),
+            "A": DeclaredDevice(reads=("wall_impact",), wall="left"),
+            "B": DeclaredDevice(reads=("wall_impact",), wall="right"),
         },
         OWN_NAMES,
     )
@@ -27,12 +27,12 @@ def test_readings_go_to_whoever_reads_them() -> None:
 
 
 def test_a_name_of_the_evenings_own_is_kept_where_several_read_one_kind() -> None:
-    devices = {"spare": Device(reads=("die_at",)), "cam": Device(reads=("die_at",))}
+    devices = {"spare": DeclaredDevice(reads=("die_at",)), "cam": DeclaredDevice(reads=("die_at",))}
     assert route_by(devices, OWN_NAMES)(POINT).dev == "cam"
 
 
 def test_two_that_read_the_same_under_other_names_are_refused_aloud() -> None:
-    devices = {"east": Device(reads=("die_at",)), "west": Device(reads=("die_at",))}
+    devices = {"east": DeclaredDevice(reads=("die_at",)), "west": DeclaredDevice(reads=("die_at",))}
     with pytest.raises(AmbiguousError, match="die_at read by east and west"):
         route_by(devices, OWN_NAMES)
     settings = replace(load_table("craps"), devices=devices)

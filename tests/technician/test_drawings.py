@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from controller.technician.drawing import LEADER, PAPER, Drawing, Labels, Line, Spot, Stroke, TextMark
+from controller.technician.drawing import LEADER, PAPER, Drawing, Labels, Polyline, Spot, Stroke, TextMark
 from controller.technician.pictures import as_svg, draw, see
 from controller.technician.png import as_png
 from tests.technician.recorded import attempt
@@ -38,7 +38,7 @@ def drawing(log: str, number: int) -> Drawing:
 def test_every_kind_of_attempt_is_drawn_inside_its_sheet(log: str, number: int) -> None:
     sheet = drawing(log, number)
     for mark in sheet.marks:
-        spots = mark.spots if isinstance(mark, Line) else (mark.at,)
+        spots = mark.spots if isinstance(mark, Polyline) else (mark.at,)
         assert all(0 <= x <= sheet.width and 0 <= y <= sheet.height for x, y in spots), mark
     texts = [mark.text for mark in sheet.marks if isinstance(mark, TextMark)]
     assert "Said in a sentence" in texts
@@ -63,14 +63,16 @@ def test_svg_is_well_formed_the_same_every_time_and_needs_nothing_else(log: str,
 @pytest.mark.parametrize(("log", "number"), [(log, number) for log, number in SHOWN if "craps" in log])
 def test_no_leader_crosses_words_on_top_of_them(log: str, number: int) -> None:
     marks = drawing(log, number).marks
-    leaders = [(i, mark) for i, mark in enumerate(marks) if isinstance(mark, Line) and mark.stroke == LEADER]
+    leaders = [
+        (i, mark) for i, mark in enumerate(marks) if isinstance(mark, Polyline) and mark.stroke == LEADER
+    ]
     for at, leader in leaders:
         for words in marks[:at]:
             if isinstance(words, TextMark):
                 assert not any(holds(words, spot) for spot in spots_of(leader)), words.text
 
 
-def spots_of(line: Line) -> list[Spot]:
+def spots_of(line: Polyline) -> list[Spot]:
     """Give a straight line's spots, a twentieth of it apart, but for its ends."""
     (x, y), (x_end, y_end) = line.spots
     return [(x + (x_end - x) * i / 20, y + (y_end - y) * i / 20) for i in range(1, 20)]

@@ -1,11 +1,11 @@
 """One line by itself: what may be concluded from which edge and which look."""
 
-from drivers.gpio.line import EdgeMissed, LevelChange, Line, LineChange
+from drivers.gpio.input_line import EdgeMissed, InputLine, LevelChange, LineChange
 
 
-def known(debounce_us: int = 200) -> Line:
+def known(debounce_us: int = 200) -> InputLine:
     """A line that is known to be inactive since 1000."""
-    line = Line(debounce_us, 200)
+    line = InputLine(debounce_us, 200)
     happened = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
     assert happened == [LevelChange(False, 1000, False)]
     return line

@@ -15,11 +15,11 @@ from controller.games.craps.wagers.requests import Bet as BetRequest
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
 from controller.settlement.book import (
     BOOK_ID,
+    AnswerLine,
     Asked,
     Book,
     Decided,
     Increase,
-    Line,
     Reduce,
     Reduced,
     Refusal,
@@ -82,7 +82,7 @@ class CrapsBook(Book):
         """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
         return self._gates.late_refusal
 
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         """Obey one request and return its answer, bets in the order they were made."""
         match request:
             case BetRequest():
@@ -100,18 +100,18 @@ class CrapsBook(Book):
             case _:
                 raise TypeError(f"{type(request).__name__} is not a request of a craps table")
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         """Return a line for each bet that nothing decided."""
         return [pending(bet.id, bet.wager, bet.stake_cents) for bet in self._book]
 
-    def _bet(self, request: BetRequest) -> list[Line]:
+    def _bet(self, request: BetRequest) -> list[AnswerLine]:
         bet = self._gates.bet(request)
         if isinstance(bet, Refusal):
             return [bet.reject(request.id, request.wager, request.amount)]
         self._book.put_up(bet)
         return []
 
-    def _change(self, request: Change) -> list[Line]:
+    def _change(self, request: Change) -> list[AnswerLine]:
         bet = self._book.bets.get(request.id)
         refusal = self._forbids(bet, request) if bet else Refusal(BOOK_ID, "no bet with this id is up")
         if bet is None or refusal:
@@ -147,7 +147,7 @@ class CrapsBook(Book):
             case NoAction():
                 return self._gates.no_action(bet)
 
-    def _hand_back(self, bet: Bet, status: Status, reason: str) -> list[Line]:
+    def _hand_back(self, bet: Bet, status: Status, reason: str) -> list[AnswerLine]:
         odds_too = [
             self._close(odds, "removed", 0, odds.stake_cents, f"its {bet.wager} is no longer up")
             for odds in self._book.behind(bet.id)
@@ -163,14 +163,14 @@ class CrapsBook(Book):
         if bet.wager in ("dont_pass", "dont_come") and self._settings.dont_lowered_stays_low.value:
             self._book.lower(bet)
 
-    def _uncovered_odds(self, flat: Bet) -> list[Line]:
+    def _uncovered_odds(self, flat: Bet) -> list[AnswerLine]:
         """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
         most = self._gates.most_odds_cents(behind[0], flat.stake_cents) if behind else None
         excess = 0 if most is None else sum(odds.stake_cents for odds in behind) - most
-        lines: list[Line] = []
+        lines: list[AnswerLine] = []
         for odds in reversed(behind):
             back = min(excess, odds.stake_cents)
             if back <= 0:
@@ -184,10 +184,10 @@ class CrapsBook(Book):
                 lines.append(Reduced(id=odds.id, returned=back))
         return lines
 
-    def _roll(self, dice: tuple[int, int]) -> list[Line]:
+    def _roll(self, dice: tuple[int, int]) -> list[AnswerLine]:
         index, thrown = roll_index(dice), self._dice.throw(dice[0] + dice[1])
         hand_ending = self._sharp_shooter.after(thrown, self._dice.points_made)
-        lines: list[Line] = []
+        lines: list[AnswerLine] = []
         for bet in self._book:
             ending = bet.endings[index] if bet.endings else hand_ending
             if ending is None:
@@ -245,15 +245,15 @@ class CrapsBook(Book):
         self._book.take_down(bet)
         return Decided(bet.id, bet.wager, status, bet.stake_cents, paid, returned, reason)
 
-    def _new_shooter(self, player: str | None) -> list[Line]:
-        lines: list[Line] = []
+    def _new_shooter(self, player: str | None) -> list[AnswerLine]:
+        lines: list[AnswerLine] = []
         ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
         if self._dice.rolls and ending and not self._dice.goes_on_with(player):
             lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
         self._dice.take(player)
         return lines
 
-    def _run_out(self, request: RunOut) -> list[Line]:
+    def _run_out(self, request: RunOut) -> list[AnswerLine]:
         if refusal := self._gates.run_out(on=request.on, by_table=request.by_table):
             return [refusal.refuse("table", "run_out")]
         self._dice.run_out = request.on

@@ -35,12 +35,12 @@ from controller.rules.high_roller.rolls import (
 )
 from controller.settlement.book import (
     BOOK_ID,
+    AnswerLine,
     Asked,
     Book,
     Cents,
     Decided,
     Increase,
-    Line,
     PotRecorded,
     PotShared,
     Reduce,
@@ -232,7 +232,7 @@ class HighRollerBook(Book):
         """The requests this game understands."""
         return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         """Obey a request and return its answer."""
         match request:
             case Bet():
@@ -250,16 +250,16 @@ class HighRollerBook(Book):
             case _:
                 raise TypeError(f"{type(request).__name__} is not a request of a High Roller table")
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         """Return a line for each card of a game that is not decided, in the order they were bought."""
         cards = self._play.cards if self._play else []
         return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
 
-    def _open(self, request: Open) -> list[Line]:
+    def _open(self, request: Open) -> list[AnswerLine]:
         refusal = self._cannot_open(request)
         if refusal:
             return [refusal.refuse(_TABLE, "game")]
-        given_up: list[Line] = [*self._play.given_up()] if self._play else []
+        given_up: list[AnswerLine] = [*self._play.given_up()] if self._play else []
         self._games += 1
         take = request.bonus_take
         self._play = Play(
@@ -285,7 +285,7 @@ class HighRollerBook(Book):
             return Refusal(most.rule, f"a game gives up to {most.value} cents to the Bonus Pot")
         return None
 
-    def _bet(self, bet: Bet) -> list[Line]:
+    def _bet(self, bet: Bet) -> list[AnswerLine]:
         refusal = self._cannot_buy(bet)
         price = self._settings.card_cents
         rank = rank_of(str(bet.card))
@@ -335,11 +335,11 @@ class HighRollerBook(Book):
             )
         return None
 
-    def _refuse_change(self, request: Increase | Reduce | Remove) -> Line:
+    def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:
         there = self._play is not None and any(card.id == request.id for card in self._play.cards)
         return (_STAYS if there else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
 
-    def _take_turn(self, request: Throw | Illegal | Decline) -> list[Line]:
+    def _take_turn(self, request: Throw | Illegal | Decline) -> list[AnswerLine]:
         do = str(request.__struct_config__.tag)
         play = self._play
         if play is None:
@@ -361,7 +361,7 @@ class HighRollerBook(Book):
                 play.started = True
                 return []
 
-    def _decide(self, play: Play, winner: BoughtCard | None) -> list[Line]:
+    def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
         """Pay the game out once it has its winner; nothing is decided before."""
         if winner is None:
             return []
@@ -387,16 +387,16 @@ class HighRollerBook(Book):
         )
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
-    def _void(self, request: Void) -> list[Line]:
+    def _void(self, request: Void) -> list[AnswerLine]:
         """Abandon the game: its stakes go back, the Bonus Pot and the row of wins stay (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"void: {request.reason}" if request.reason else "void"
-        lines: list[Line] = [*self._play.given_up(why)]
+        lines: list[AnswerLine] = [*self._play.given_up(why)]
         self._play = None
         return lines
 
-    def _end(self, players: int) -> list[Line]:
+    def _end(self, players: int) -> list[AnswerLine]:
         """Record the Bonus Pot as rake where nobody is left to play for it (H-CLOSE-2)."""
         if self._play is not None and self._play.cards:
             return [_RUNNING.refuse(_TABLE, "end")]

@@ -13,12 +13,12 @@ from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNo
 from controller.settlement.book import (
     BOOK_AMOUNT,
     BOOK_ID,
+    AnswerLine,
     Asked,
     Book,
     Cents,
     Decided,
     Increase,
-    Line,
     Reduce,
     Reduced,
     Refusal,
@@ -115,7 +115,7 @@ class RouletteBook(Book):
         """What rounding down has left with the house so far, exactly."""
         return self._breakage.total_cents
 
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         """Obey a request and return its answer."""
         match request:
             case Bet():
@@ -133,11 +133,11 @@ class RouletteBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a roulette table")
         return []
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         """Return a line for each bet that is left, in the order they were made."""
         return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
 
-    def _bet(self, bet: Bet) -> list[Line]:
+    def _bet(self, bet: Bet) -> list[AnswerLine]:
         if bet.id in self._ids:
             return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
         refusal = _LATE if self._closed else None
@@ -153,7 +153,7 @@ class RouletteBook(Book):
         self._move(self._layout_chips[bet.id], bet.amount)
         return []
 
-    def _change(self, request: Increase | Reduce | Remove) -> list[Line]:
+    def _change(self, request: Increase | Reduce | Remove) -> list[AnswerLine]:
         chips = self._layout_chips.get(request.id)
         do = str(request.__struct_config__.tag)
         if chips is None:
@@ -218,10 +218,10 @@ class RouletteBook(Book):
         else:
             del self._on_spot[key]
 
-    def _spin(self, number: str) -> list[Line]:
+    def _spin(self, number: str) -> list[AnswerLine]:
         """Decide every bet: first the losers are collected, then the winners paid (R-SPIN-5)."""
-        losers: list[Line] = []
-        winners: list[Line] = []
+        losers: list[AnswerLine] = []
+        winners: list[AnswerLine] = []
         result = f"{number} {colour(number)}"
         for id_, chips in self._layout_chips.items():
             wager = chips.spot.wager

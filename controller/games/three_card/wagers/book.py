@@ -14,12 +14,12 @@ from controller.model.outcomes import DealCalled, DealCorrected, DealVoid, Outco
 from controller.model.rulesets import RuleSet
 from controller.settlement.book import (
     BOOK_ID,
+    AnswerLine,
     Asked,
     Bonus,
     Book,
     Cents,
     Increase,
-    Line,
     Reduce,
     Refusal,
     Remove,
@@ -125,7 +125,7 @@ class ThreeCardBook(Book):
         playing = (seat for seat, wagers in self._positions.items() if "play" in wagers)
         return tuple(sorted(playing, key=_left_to_right))
 
-    def apply(self, request: Request) -> list[Line]:
+    def apply(self, request: Request) -> list[AnswerLine]:
         """Obey a request and return its answer."""
         match request:
             case Bet():
@@ -142,11 +142,11 @@ class ThreeCardBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a Three Card Poker table")
         return []
 
-    def finish(self) -> list[Line]:
+    def finish(self) -> list[AnswerLine]:
         """Return a line for each wager that is left, in the order they were made."""
         return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
 
-    def _bet(self, bet: Bet) -> list[Line]:
+    def _bet(self, bet: Bet) -> list[AnswerLine]:
         if bet.id in self._ids:
             return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
         if bet.id.endswith(Bonus.ENDING):
@@ -206,11 +206,11 @@ class ThreeCardBook(Book):
             policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)}, not {seat} too"
         )
 
-    def _refuse_change(self, request: Increase | Reduce | Remove) -> Line:
+    def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:
         up = any(stake.id == request.id for stake in self._order)
         return (_STANDS if up else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
 
-    def _deal(self, deal: Deal) -> list[Line]:
+    def _deal(self, deal: Deal) -> list[AnswerLine]:
         irregular = self._irregular(deal)
         if irregular:
             return self._void(irregular)
@@ -234,7 +234,7 @@ class ThreeCardBook(Book):
         twice = [text for text, times in seen.items() if times > 1]
         return f"T-DECK-1: {', '.join(twice)} came twice from one deck" if twice else ""
 
-    def _folded_and_played(self, deal: Deal) -> Iterator[Line]:
+    def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
         """Refuse a deal that calls a position folded which has Play: which of them is wrong is no guess."""
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
@@ -244,7 +244,7 @@ class ThreeCardBook(Book):
                 )
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
-    def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[Line]:
+    def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
         """Collect the folds, then settle hand by hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
         lines = self._undealt(hands)
         from_left = sorted(self._positions, key=_left_to_right)
@@ -255,15 +255,15 @@ class ThreeCardBook(Book):
         self._next_deal()
         return lines
 
-    def _undealt(self, dealt: Container[str]) -> list[Line]:
+    def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
         """Hand back what lies on positions that were not dealt in."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
         return [stake.back("void", "T-IRR-1: this position was not dealt in") for stake in gone]
 
-    def _void(self, reason: str) -> list[Line]:
-        lines: list[Line] = [stake.back("void", reason) for stake in self._order]
+    def _void(self, reason: str) -> list[AnswerLine]:
+        lines: list[AnswerLine] = [stake.back("void", reason) for stake in self._order]
         self._next_deal()
         return lines
 

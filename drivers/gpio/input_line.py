@@ -68,7 +68,7 @@ class Calm:
 LineChange = LevelChange | EdgesLost | EdgeMissed | Hidden | Babbling | Calm
 
 
-class Line:
+class InputLine:
     """The debounced state of one line."""
 
     def __init__(self, debounce_us: int, max_edges_per_s: int) -> None:

@@ -1,4 +1,4 @@
-"""Outcomes told line by line, as people at the table hear them: an evening's, or a running table's."""
+"""Commentary of an evening or a running table: each outcome as a line, in the words of the table."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -70,11 +70,11 @@ _HAPPENING: dict[str, Style] = {
 }
 
 
-class Teller:
-    """Tells what a table publishes, in the words of its people."""
+class Commentary:
+    """Writes what a table publishes, in the words of its people."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
-        """Begin each first line with a stamp; `live` also tells when bets open and close."""
+        """Begin each first line with a stamp; `live` adds when bets open and close."""
         self._screen = screen
         self._stamp = stamp
         self._live = live
@@ -83,7 +83,7 @@ class Teller:
         self._cards: list[int] = []
 
     def tell(self, outcome: Outcome) -> None:
-        """Write an outcome's lines; what decides nothing and changes nothing has none."""
+        """Write an outcome's lines; one that decides and changes nothing has none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
         match outcome.data:

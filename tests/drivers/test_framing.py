@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.lines import LineSplitter
+from drivers.framing import LineSplitter
 from drivers.node.sentences import MAX_SENTENCE, Sentence, Speaker, encode, finish
 from drivers.node.wire import Wire
 
