@@ -20,7 +20,16 @@ from drivers.vision.objects import Objects, stays
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
-from drivers.vision.stills import LOOK_EDGES, LOOKS, Look, Still, WholeStill, face_in
+from drivers.vision.stills import (
+    LOOK_EDGES,
+    LOOKS,
+    NEAR_SHARE,
+    SHARED_SHARE,
+    Look,
+    Still,
+    WholeStill,
+    face_in,
+)
 from drivers.vision.trails import LOST_US, MAX_SHARE, Trail, assigned, blur_error, place_in
 
 STILL_US = 60_000
@@ -270,7 +279,9 @@ class Follower:
         for trail in lying:
             part, low = parts[trail.die]
             trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
-            seen, whys[trail.die] = face_in(part, low, still.zoom, trail.places[-1], die_px)
+            shared = any(other.spot is trail.spot for other in self._trails if other is not trail)
+            near = SHARED_SHARE if shared else NEAR_SHARE
+            seen, whys[trail.die] = face_in(part, low, still.zoom, trail.places[-1], die_px, near_share=near)
             if seen is not None:
                 faces[trail.die] = seen
         for trail in lying:

@@ -11,6 +11,9 @@ from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 NEAR_SHARE = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
 spot."""
+SHARED_SHARE = 0.35
+"""The same where two dice make one spot: a face across both lies farther from each one's part of it. A top
+face seen 26 degrees off the vertical is 0.24 from its die's middle."""
 LOOK_EDGES = 1.25
 """So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its
 farthest corner within 0.71 more. All that is looked at costs time."""
@@ -53,7 +56,9 @@ LOOKS = 2
 """A face rests on two still frames that agree."""
 
 
-def face_in(part: Array, low: Array, zoom: float, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
+def face_in(
+    part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_share: float = NEAR_SHARE
+) -> tuple[DieSeen | None, str]:
     """Return the die at a place of the frame, or None and why: one must lie there, its face certain.
 
     `part` is what a still `zoom` times as fine shows around it, `low` its left upper corner in that still.
@@ -62,7 +67,7 @@ def face_in(part: Array, low: Array, zoom: float, place: Array, die_px: float) -
     middle = (place + 0.5) * zoom - 0.5 - low
     reading = read_picture(part, fine_px)
     near = [
-        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < NEAR_SHARE * fine_px
+        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < near_share * fine_px
     ]
     if len(near) != 1:
         return (

@@ -27,13 +27,13 @@ ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
 
 
-def seen_aslant(die: Die, light: Light) -> Array:
-    """Return the part of that camera's still around a die that lies on the felt."""
+def seen_aslant(die: Die, light: Light, *beside: Die) -> Array:
+    """Return the part of that camera's still around a die that lies on the felt, with others beside it."""
     half = 76
     left, top = np.round(ASLANT.seen(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
     part = ASLANT.part(int(left), int(top), 2 * half, 2 * half, ASLANT_ZOOM)
     rng = np.random.default_rng(1)
-    return draw(part, felt(part, GREEN, rng), [[die]], light, rng)
+    return draw(part, felt(part, GREEN, rng), [[die, *beside]], light, rng)
 
 
 def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:
