@@ -214,6 +214,15 @@ def test_a_table_that_trusts_a_release_key_locks_on_a_program_that_it_did_not_si
     assert LIST_FILE in fault.found
 
 
+def test_a_table_whose_program_is_as_it_was_signed_is_not_kept_from_play(
+    house: HouseMaker, checkout: Path, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_of(signed(checkout, key))
+    monkeypatch.setattr("controller.app.release.place_of", lambda: place)
+    daemon = house(release_key=key.with_suffix(".pub")).open()
+    assert "release_unverified" not in [fault.code for fault in daemon.faults.present]
+
+
 def test_a_table_that_trusts_none_is_not_kept_from_play(house: HouseMaker, tmp_path: Path) -> None:
     daemon = house(release_key=tmp_path / "none.pub").open()
     assert "release_unverified" not in [fault.code for fault in daemon.faults.present]
