@@ -1,4 +1,4 @@
-"""The core: the one thread that owns the engine. It takes readings, lets time run, and hands effects on.
+"""The core: the one thread that owns the engine. It takes readings, advances time, and passes effects on.
 
 It never waits for the disk or for a listener. What the engine decides goes to the journal, and is told from
 there once it is durable; lamps light at once.
@@ -30,17 +30,17 @@ from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
-"""How finely time runs at least while an attempt is under way or readings come."""
+"""The coarsest step of time while an attempt is under way or readings arrive."""
 SOONEST_S = 0.0001
-"""Where something is due sooner than that."""
+"""The step when something is due sooner than that."""
 IDLE_TICK_S = 0.05
-"""At rest, and while the data's own time stands still: then nothing falls due until something arrives."""
+"""The step at rest, and while the data's own time stands still: nothing falls due until something arrives."""
 BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
 """How often to look at what may be entered: it changes with time too, as when the dice come to rest."""
 _QUIET = (Input, Card)
-"""What can change the state without a word: who sits or has left, a card for the button."""
+"""What changes the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
 _encode = msgspec.json.Encoder().encode
 
@@ -138,7 +138,7 @@ class Core:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Process what is queued, let a held call end, and stop; return False on a timeout."""
+        """Process what is queued, wait for a held call to end, and stop; return False on a timeout."""
         self._stop.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -170,7 +170,7 @@ class Core:
 
     @property
     def _testing(self) -> bool:
-        """Whether test mode is on: what the session says, since it may refuse to switch it."""
+        """Whether test mode is on, by the session, which may refuse to switch it."""
         return self._segment.session.testing
 
     def enter(self, entered: Input) -> PendingInput | None:
@@ -255,7 +255,7 @@ class Core:
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
 
     def run_out(self) -> None:
-        """Process what has arrived, and let a held call run out its time."""
+        """Process what has arrived, and wait until a held call is made."""
         rules = self._setup.ruleset
         attempts = rules.throw or rules.spin or rules.deal
         hold_ms = attempts.call_hold_ms if attempts else 0.0
@@ -270,7 +270,7 @@ class Core:
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End it whole between two decisions, or cut off in flight: then nobody knows what came of it."""
+        """End whole between two decisions, or cut off during an attempt, whose result is then unknown."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
@@ -393,7 +393,7 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Note an attempt that began without a word, so that a crash finds that it was cut off."""
+        """Record an attempt that began without an outcome, so that a restart finds that it was cut off."""
         before, self._first = self._first, first
         for word, number in begun_between(before, first):
             try:
@@ -402,7 +402,7 @@ class Core:
                 self._halt(fault)
 
     def _note_state(self) -> None:
-        """Note a state that changed without a word, so that a crash finds it; test mode leaves no trace."""
+        """Record a state changed without an outcome, for a restart to find; test mode leaves no trace."""
         if not self._unsettled or self._testing or self._halted:
             return
         state = self._segment.session.state()
@@ -411,7 +411,7 @@ class Core:
             self._append((), self._segment)
 
     def _halt(self, fault: JournalFault) -> None:
-        """Judge no more: what can't be kept can't be told."""
+        """Stop judging: an outcome that can't be stored can't be published."""
         self._halted = True
         self._faults.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
         self.lamps.light("lock", "locked")
@@ -458,7 +458,7 @@ class Core:
             self.lamps.light("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
-        """Journal an event; None if the journal takes nothing more: that fault says so already."""
+        """Journal an event; None if the journal is closed by a fault, which is reported already."""
         try:
             return self._journal.note(name, data)
         except JournalFault as fault:
@@ -466,7 +466,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal what outsiders brought about, in the room that play leaves; False if there is none."""
+        """Journal what outsiders caused, in the space that play leaves; False if there is none."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:
@@ -488,7 +488,7 @@ class Core:
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
         """Close what was cut off as void, by a person's ruling or because play goes on without one.
 
-        At `t_us`, when that was said or seen, or at the last outcome's time where that is later.
+        At `t_us`, when that was said or seen, or at the last outcome's time if that is later.
         """
         self._hand_over(self._segment.end())
         t_us = max(t_us, self._last_told_us)

@@ -1,4 +1,4 @@
-"""The daemon: it puts the parts together, watches over them, and takes them down in order.
+"""The daemon: it assembles the parts, supervises them, and stops them in order.
 
 It stays up whatever is wrong with the disk or the devices: locked, with the reason on the lamp and in the
 status.
@@ -61,22 +61,22 @@ _NAMES_OF_PARTS = {
     "approval": "there is no approval under this table's key",
 }
 TURN_S = 0.5
-"""How often the daemon looks after its parts."""
+"""How often the daemon checks its parts."""
 REOPEN_S = 5.0
-"""How often a journal that could not be opened is tried again."""
+"""How often opening the journal is retried."""
 STEP_US = 60_000_000
-"""A wall clock set by more than this, once it was right, locks the table until a person has looked."""
+"""A wall clock set by more than this, once it was right, locks the table until a person approves it."""
 DECIDED_WITHIN_S = 10.0
-"""From the end of standard input: longer than dice roll and a call is held."""
+"""Wait after the end of standard input: longer than dice roll and a call is held."""
 SETTLED_IN_S = 1.0
-"""Sooner after it nobody knows whether an attempt has begun: readings still wait for earlier ones."""
+"""Before that it is not known whether an attempt has begun: readings still wait for earlier ones."""
 OVERFLOW_HOLDS_S = 30.0
 ALIVE_S = 2.0
-"""How often a start that verifies for long says so."""
+"""How often a long verification at the start reports its progress."""
 _encode = msgspec.json.Encoder().encode
 
 Draw = Callable[[Path, int], Drawn]
-"""Draws an attempt of a journal, by its number, and names the pictures that were taken of it."""
+"""Draws an attempt of a journal by its number, and lists the pictures taken of it."""
 
 
 class InUseError(Exception):
@@ -84,7 +84,7 @@ class InUseError(Exception):
 
 
 class Daemon:
-    """One table's daemon, from start to stop; `run` is the main thread's."""
+    """One table's daemon, from start to stop; `run` is for the main thread."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Daemon:
         chance: Chance = lambda: 0.5,
         draw: Draw = lambda _journal, _number: Drawn(),
     ) -> None:
-        """Prepare; nothing is opened yet. `sources` make what readings come from.
+        """Prepare; nothing is opened yet. `sources` make the sources of readings.
 
         `clock` is the table's time, else the machine's or (with data time) the readings'. `engine` makes the
         settlement engine of this process, `chance` (0 to 1) spreads the moments of publishing's new tries,
@@ -138,7 +138,7 @@ class Daemon:
         self._begun = False
         self._behind_us = 0
         self._steps = 0
-        """Steps of the wall clock that nobody has approved yet."""
+        """Steps of the wall clock that have not been approved."""
         self.publishing = Publishing(
             settings,
             options.journal,
@@ -152,7 +152,7 @@ class Daemon:
     # --- the main thread ---
 
     def open(self) -> None:
-        """Open the journal and take up the table, without its threads yet.
+        """Open the journal and restore the table, without its threads.
 
         A journal that can't be opened is a fault, and is retried every 5 s.
 
@@ -209,7 +209,7 @@ class Daemon:
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
-        """Run the daemon's own duties until it is told to stop."""
+        """Run the daemon's own duties until it is stopped."""
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
@@ -242,14 +242,14 @@ class Daemon:
             self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
 
     def input_ended(self) -> None:
-        """Note that standard input holds no more readings: what is under way is decided, then it ends."""
+        """Handle the end of standard input: what is under way is decided, then the daemon ends."""
         log(NOTICE, "standard input has ended; what is under way is decided, then the table stops")
         if isinstance(self.clock, DataClock):
             self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
-        """Ask for the end; any thread or a signal's handler may."""
+        """Request the end; for any thread or signal handler."""
         if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()

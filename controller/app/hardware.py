@@ -35,18 +35,18 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""The devices' thread has so long to say how each of them is."""
+"""How long the devices' thread may take to report each device's state."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
-"""The states of a smart wheel in which a void game is acknowledged; in the others the next one has begun."""
+"""The states of a smart wheel in which a void game is acknowledged; in any other, the next game has begun."""
 UNANSWERED = "unanswered"
-"""A board's fault where it did not acknowledge a command: it may not show what it was told to."""
+"""A board's fault if it did not acknowledge a command: it may not show what it should."""
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
 _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"})
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
 
 
 class AttachedDevice(Protocol):
-    """A device as this module needs it."""
+    """A device, as far as this module uses it."""
 
     name: str
 
@@ -64,10 +64,10 @@ class Panel(Protocol):
 
 @runtime_checkable
 class Commanded(Protocol):
-    """A board that is told by commands."""
+    """A board that takes commands."""
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; raises ValueError or OverflowError where it can't be."""
+        """Send a command; raises ValueError or OverflowError if it can't be sent."""
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ class Hardware:
         reads: Mapping[str, Collection[str]] = NO_READS,
         faults: ActiveFaults | None = None,
     ) -> None:
-        """Wrap a station whose devices have these names and types; a quiet one shows and sounds nothing.
+        """Wrap a station whose devices have these names and types; if `quiet`, it shows and sounds nothing.
 
         `reads` are the kinds for which each device of the table's file is there. What another is there for,
         and a person's word from a device that is there for none, is not believed: a fault among `faults`.
@@ -143,7 +143,7 @@ class Hardware:
         return self._kinds
 
     def power_on(self) -> None:
-        """Open the links, so that lamps can be lit while nothing is played yet."""
+        """Open the links, so that lamps can be lit before play."""
         if not self._on:
             self._on = True
             self._station.start(self._hear)
@@ -186,7 +186,7 @@ class Hardware:
                 self._before[reading.dev, reading.name] = reading
 
     def _is_its_own(self, reading: AnyReading) -> bool:
-        """Return whether a device is there for what it says: no camera rules, and none speaks for another."""
+        """Return whether a device may send this: a camera rules on nothing, none speaks for another."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
             return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
@@ -204,7 +204,7 @@ class Hardware:
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring every device what it does not show yet."""
+        """Send every device what it does not show yet."""
         for name in self._kinds:
             self._ask(name, self._bring)
 
@@ -234,7 +234,7 @@ class Hardware:
                 self._ask(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Doubt what a board shows; a panel is lit again by its own device."""
+        """Forget what a board shows, so that it is sent again; a panel is lit again by its own device."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
@@ -259,7 +259,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge the void of the game that the wheel plays now; of an older one it knows nothing."""
+        """Acknowledge the void of the game that the wheel plays now; an older one is unknown to it."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
@@ -332,17 +332,17 @@ def _void_game(device: AttachedDevice, now_us: int) -> None:
 
 RATE_OVER_US = 5_000_000
 LATE_MANY = 5
-"""One late reading may be a busy moment's; so many, none of them a minute from the next, are the device's."""
+"""One late reading may come from a busy moment; this many, within a minute each, are the device's fault."""
 LATE_HOLDS_US = 60_000_000
 """A device with no late reading for this long counts as on time again."""
 
 
 STARTING = "starting"
-"""What every device says of itself when its port has just opened: no trouble to remember."""
+"""What every device reports when its port has just opened: not counted as trouble."""
 
 
 class DeviceActivity(NamedTuple):
-    """One device: what its last word of health was, how much it sent, and when last."""
+    """One device: its last health report, how much it sent, and when last."""
 
     up: bool
     says: str
@@ -369,7 +369,7 @@ class Devices:
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
     ) -> None:
-        """Expect nothing yet; a fault that a device reports of itself becomes active.
+        """Start without devices; a fault that a device reports of itself becomes active.
 
         `causes` are by device what its type can report, with what to do about it.
         """
@@ -442,11 +442,11 @@ class Devices:
 
     @property
     def seen(self) -> dict[str, DeviceActivity]:
-        """Every device heard of so far, by its name."""
+        """Every device that has reported so far, by its name."""
         return self._seen.copy()
 
     def missing(self, wanted: frozenset[str]) -> dict[str, str]:
-        """Return the devices that are down or were never heard of, each with its last report."""
+        """Return the devices that are down or have never reported, each with its last report."""
         seen = self.seen
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 

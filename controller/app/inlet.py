@@ -30,28 +30,28 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, R
 from controller.replay.source import UNDECODABLE, decode_reading, shown
 
 CAPACITY = 8192
-"""Readings that may wait for the core: some 45 s of two dice tracked at 90 Hz."""
+"""Readings that may wait for the core: about 45 s of two dice tracked at 90 Hz."""
 OVERFLOW = "inlet_overflow"
 
 
 class NextReading(NamedTuple):
-    """What the core gets: the next reading, or (None) only that it is now this late."""
+    """What the core gets: the next reading, or (None) only the time."""
 
     reading: AnyReading | None
     now_us: int
 
 
 class OverflowLoss(NamedTuple):
-    """What an overflow swallowed of one device."""
+    """The readings of one device lost to an overflow."""
 
     first_us: int
     readings: int
     down: bool
-    """Whether the last word of its health among them was that it is down."""
+    """Whether the last report of its health among them was that it is down."""
 
 
 class Inlet:
-    """Edges post, the core takes."""
+    """The queue to which edges post and from which the core takes."""
 
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
@@ -75,7 +75,7 @@ class Inlet:
         placed: Callable[[AnyReading], None] = lambda _: None,
         spare: float = 0.0,
     ) -> bool:
-        """Stamp a reading with its arrival and hand it over, at once; False if there is no room.
+        """Stamp a reading with its arrival and queue it at once; False if there is no room.
 
         What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
         then counts as down for that moment, so that nothing is judged as not seen. `placed` is called with
@@ -147,7 +147,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Report what was lost in the readings themselves, so that a replay knows it too."""
+        """Report losses as readings, so that a replay has them too."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -176,18 +176,18 @@ _LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 0.75
-"""The part of the inlet that people's words at the socket leave to what sensors see."""
+"""The share of the inlet that people's inputs leave to sensors."""
 
 
 class PendingInput:
-    """The answer to one input, filled by the core and read by whoever waits."""
+    """The answer to one input, filled by the core and read by the thread that waits."""
 
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
-        """Where it was refused: what would make sense now."""
+        """If it was refused: what would be accepted now."""
         self.answer = ""
-        """Where it was obeyed: what came of it (`Roll 24: No Roll, was 3-4`), if more than its name says."""
+        """If it was accepted: its result (`Roll 24: No Roll, was 3-4`), if more than its name says."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
@@ -208,7 +208,7 @@ class PendingInput:
 
 
 class Answers:
-    """The inputs under way. Anybody enters one; all else is the core thread's."""
+    """The inputs under way. Any thread enters one; all else is for the core's thread."""
 
     def __init__(self, inlet: Inlet) -> None:
         """Queue inputs in this inlet."""
@@ -234,14 +234,14 @@ class Answers:
         allowed: tuple[str, ...] = (),
         answer: str = "",
     ) -> None:
-        """Note what came of an input; that is told with `tell`, after all that it led to."""
+        """Record an input's result; it is answered by `tell`, after everything that it led to."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             asked.refused, asked.allowed, asked.answer = refused, allowed, answer
             self._decided.append(asked)
 
     def too_late(self, effects: Iterable[Effect]) -> None:
-        """Note the inputs among what came too late."""
+        """Record the inputs among what arrived too late."""
         if self._waiting:
             for effect in effects:
                 if isinstance(effect, Late):
@@ -256,13 +256,13 @@ class Answers:
 
 BLOCK = 65536
 MAX_LINE = 65536
-"""A longer line (bytes) is no reading."""
+"""A longer line (bytes) is rejected."""
 RETRY_S = 0.5
 _STDIN = 0
 _PATIENCE_S = 0.2
 _BAD_LINE_HOLDS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""A reading that claims to be at most this old when it first arrives speaks of the table's own clock."""
+"""A reading that claims to be at most this old when it first arrives is stamped by the table's own clock."""
 
 
 class Source(Protocol):
@@ -280,7 +280,7 @@ class Source(Protocol):
         """Post readings from now on, in a thread of its own; faults become active, and are never raised."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Post no more; False if its thread did not end in time."""
+        """Stop posting; False if its thread did not end in time."""
 
 
 class Mapper:
@@ -315,7 +315,7 @@ class JsonLines:
     ) -> None:
         """Read from this FIFO, unix socket or (`-`) standard input; `ended` is called at the end of the last.
 
-        The writers of the others come and go.
+        The writers of a FIFO or socket may come and go.
         """
         self.name = f"readings {path}"
         self.turns = 0

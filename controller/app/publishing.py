@@ -93,26 +93,26 @@ def _mqtt_sink(
 
 
 EngineMaker = Callable[[EngineFor], Consumer]
-"""Makes the settlement engine of this process; it opens nothing before its own thread begins."""
+"""Makes the settlement engine of this process; it opens nothing until its thread starts."""
 
 
 class FaultAlarm:
-    """Puts publishing's faults among the table's active faults."""
+    """Adds publishing's faults to the table's active faults."""
 
     def __init__(self, faults: ActiveFaults) -> None:
         self._faults = faults
 
     def began(self, fault: PublishFault) -> None:
-        """Note that this fault holds."""
+        """Handle a fault that has begun."""
         self._faults.began(Fault(*fault), "publish")
 
     def over(self, code: str) -> None:
-        """Note that faults of this code are over, if there was one."""
+        """Handle the end of faults of this code, if there were any."""
         self._faults.over(code, "publish")
 
 
 class Publishing:
-    """Tells settlement what is durable, and the table what becomes of it."""
+    """Passes durable outcomes to settlement, and settlement's answers to the table."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Publishing:
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
-        """Choose the way; nothing is opened yet. `folder` is the journal's, `now_us` monotonic.
+        """Choose the sink; nothing is opened yet. `folder` is the journal's, `now_us` monotonic.
 
         Raises:
             UnfitSettings: the table's `publish:` section can't be obeyed here.
@@ -175,7 +175,7 @@ class Publishing:
         )
         self._started = False
         self._verified = False
-        """Whether all that waits was verified when the journal was opened."""
+        """Whether everything in the outbox was verified when the journal was opened."""
 
     def open(
         self,
@@ -316,7 +316,7 @@ class Publishing:
             watchdog.watch("publish", lambda: pump.turns)
 
     def stop(self, timeout_s: float) -> bool:
-        """Publish no more; False if a thread did not end in time."""
+        """Stop publishing; False if a thread did not end in time."""
         return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
 
     def status(self) -> dict[str, object]:

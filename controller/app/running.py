@@ -46,7 +46,7 @@ DEVICES_WITHIN_US = 20_000_000
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that must be well: whether it is, and in words what was found."""
+    """One check: whether it passed, and in words what was found."""
 
     name: str
     ok: bool
@@ -120,9 +120,9 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults that only a person clears and that nothing at a start would find again."""
+"""Faults that only a person clears and that a start does not detect again."""
 LOOK_BACK = 5000
-"""Rows that are searched for what locked the table; a lock without its row counts as a person's."""
+"""The number of rows searched for what locked the table; a lock without its row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
@@ -148,13 +148,13 @@ class RunningTable:
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Open the journal and take up the table where it was left, locked.
+        """Open the journal and restore the table as it was left, locked.
 
-        `accept` is a person's word to go on with a journal that is not the newest; `progress` is called
+        `accept` is a person's decision to go on with a journal that is not the newest; `progress` is called
         with the rows verified so far.
 
         Raises:
-            JournalFault: the journal forbids telling a result from here.
+            JournalFault: the journal's state forbids publishing results.
         """
         self._options = options
         self._faults = faults
@@ -182,7 +182,7 @@ class RunningTable:
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
-        """Up to where all was told when bets were opened last, or this session began."""
+        """The row up to which all was announced when bets last opened or this session began."""
         publishing.open(
             self.journal,
             key,
@@ -250,7 +250,7 @@ class RunningTable:
         self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted)
 
     def begin(self, watchdog: Watchdog) -> None:
-        """Start the threads, and have them watched over."""
+        """Start the threads, and add them to the watchdog."""
         self.recorder.start()
         self.core.start()
         watchdog.watch("recorder", lambda: self.recorder.turns)
@@ -258,11 +258,11 @@ class RunningTable:
         self.verifier.start()
 
     def publish(self, watchdog: Watchdog) -> None:
-        """Publish, as soon as what waits in the outbox is verified; the main thread's to do."""
+        """Publish as soon as the outbox's contents are verified; for the main thread."""
         self._publishing.start(watchdog, sound=self.sound)
 
     def drop_old(self, now_us: int) -> None:
-        """Drop what is kept no longer, once all of the journal is verified; the main thread's to do."""
+        """Drop old contents once all of the journal is verified; for the main thread."""
         if self.sound:
             self._retention.look(now_us)
 
@@ -292,7 +292,7 @@ class RunningTable:
         return self._tested
 
     def test(self) -> None:
-        """Run the self-test, tell a change of its result, and unlock where that is the setting."""
+        """Run the self-test, publish a change of its result, and unlock if the setting says so."""
         with self._testing:
             self._test()
 
@@ -326,13 +326,13 @@ class RunningTable:
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
-        """Yield the faults that only a person clears, and that nobody had cleared before the stop."""
+        """Yield the faults that only a person clears, and that had not been cleared before the stop."""
         for fault in self.journal.recovered.faults:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
-        """Journal who plays, then what was cut off and that the table is locked until its self-test."""
+        """Journal the table's identity, then what was cut off, and the lock until the self-test."""
         identity = Identity(
             session=int(self.setup.session),
             software=digests.software,
@@ -350,19 +350,19 @@ class RunningTable:
     # --- in other threads ---
 
     def _line_bet(self, seat: str, has: bool) -> None:
-        """Enter the engine's word on the shooter's line bet; it is journaled like what a person enters."""
+        """Enter the engine's answer on the shooter's line bet; it is journaled like a person's input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, stamped=False)
 
     def _pair_plus(self, without: tuple[str, ...]) -> None:
-        """Enter the engine's word on the positions without Pair Plus, journaled like a person's."""
+        """Enter the engine's answer on the positions without Pair Plus, journaled like a person's input."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
 
     def _played(self, round_: int, seats: tuple[str, ...]) -> None:
-        """Enter the engine's word where Play lies, journaled like a person's, with its round."""
+        """Enter the engine's answer on where Play lies, journaled like a person's input, with its round."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
@@ -420,7 +420,7 @@ class RunningTable:
 
 
 def _last_word(row: Row) -> LastWord | None:
-    """Return what one of the last rows tells; None if its body is gone."""
+    """Return what one of the last rows says; None if its body was dropped."""
     if row.body is None:
         return None
     try:

@@ -26,7 +26,7 @@ from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 
 _TIMELESS = frozenset({"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"})
-"""A device's figures that never tell when it saw something."""
+"""A device's figures that don't reveal when it saw something."""
 _SECOND_US = 1_000_000
 
 
@@ -89,7 +89,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
 
 
 def _file_of(daemon: Daemon) -> str:
-    """Return the table's own file, by which it was started; as it was named where it is gone."""
+    """Return the table's own file, by which it was started; under its former name if it was deleted."""
     with suppress(SettingsError):
         return str(config_file("tables", daemon.options.table).resolve())
     return daemon.options.table
@@ -187,9 +187,9 @@ def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
 
 
 STAFF = tuple(role for role in ROLES if role not in PLAYERS)
-"""Who can be at a screen of the staff's."""
+"""The roles that can sign in at a staff screen."""
 _NOT_SHOWN = ("call", "learned", "standing")
-"""Of the state: what no screen shows, or only the technician's."""
+"""Parts of the state that no screen shows, or only the technician's."""
 
 
 def floor_of(daemon: Daemon) -> dict[str, object]:

@@ -27,7 +27,7 @@ from controller.model.tables import RetentionSettings
 
 
 class Sound(msgspec.Struct, frozen=True, kw_only=True):
-    """A sound journal, as `Verified` has it."""
+    """A sound journal, as in `Verified`."""
 
     rows: int
     outcomes: int
@@ -40,7 +40,7 @@ class Sound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsound(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fault, as `JournalFault` has it."""
+    """The first fault, as in `JournalFault`."""
 
     code: str
     where: str
@@ -49,7 +49,7 @@ class Unsound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it: one of both."""
+    """The result: one of the two."""
 
     verified: Sound | None = None
     fault: Unsound | None = None
@@ -74,7 +74,7 @@ def main(journal: str) -> None:
 
 DUTY = "verifying"
 AGAIN_S = 10.0
-"""After a process that ended without a word: something else on the machine took it."""
+"""The wait after a process ended without an answer: it was killed by something else on the machine."""
 _decode = msgspec.json.Decoder(Found).decode
 
 
@@ -116,7 +116,7 @@ class Verifier:
                 self._stop.wait(AGAIN_S)
 
     def _found(self) -> Found | None:
-        """Run the process to its end; return what it says, None if it says nothing."""
+        """Run the process to its end; return its output, None if there is none."""
         words = [sys.executable, "-m", "controller.app.upkeep", str(self._journal)]
         with self._lock:
             if self._stop.is_set():
@@ -150,7 +150,7 @@ if __name__ == "__main__":
 
 
 PRUNED_BY = "retention"
-"""Who decided, in the journal's own row about it."""
+"""Named in the journal's own row as who decided it."""
 LOOK_EVERY_US = 3_600_000_000
 """An hour: no more than that is ever kept too long, and finding nothing to drop takes milliseconds."""
 DAY_US = 86_400_000_000

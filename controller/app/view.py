@@ -10,7 +10,7 @@ from controller.model.outcomes import Awaited, Happening
 
 
 class View(NamedTuple):
-    """How the core stands, for other threads to read."""
+    """The core's state, for other threads to read."""
 
     now_us: int
     state: State
@@ -32,7 +32,7 @@ class View(NamedTuple):
     awaited: Awaited | None
     """What a person must rule on or confirm now."""
     locked_by: Happening | None
-    """What locked the table last, as it was told; None if it is not locked or that is not known."""
+    """What locked the table last, as it was published; None if it is not locked or that is not known."""
     lock_changes: int
     recording: str
     readings: int
@@ -45,7 +45,7 @@ class View(NamedTuple):
         return plays and not self.bets_closed
 
     def hides_seen(self, game: str) -> bool:
-        """Return whether what the sensors see now would tell who bets of the result (R-SPIN-3)."""
+        """Return whether what the sensors see now would reveal the result to those who bet (R-SPIN-3)."""
         return self.betting and game_of(game).hides_results
 
 

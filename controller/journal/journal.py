@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: hand over, hear what is durable, close."""
+"""The journal as the daemon uses it: queue entries, be called when they are durable, close."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -43,7 +43,7 @@ class Journal:
     ) -> None:
         self.place = place
         self.recovered = recovered
-        """Where the session that starts now goes on."""
+        """The state that the new session continues from."""
         self._writer = writer
         self._wall = wall
         self._release = release
@@ -94,7 +94,7 @@ class Journal:
     # --- handing over: nothing waits for the disk; JournalFault is raised where a row can't be kept ---
 
     def start(self, identity: Identity) -> Ticket:
-        """Begin a session: the first thing handed over after opening."""
+        """Begin a session: the first entry after opening."""
         row = event_draft(SESSION_STARTED, identity, self._wall())
 
         def draft(drafter: Drafter) -> list[Draft]:
@@ -106,7 +106,7 @@ class Journal:
     def append(
         self, effects: Sequence[Effect], state: State, first: First, recording: Recording | None = None
     ) -> Ticket:
-        """Hand over one reading's effects, with the session's state and next numbers after them."""
+        """Queue one reading's effects, with the session's state and next numbers after them."""
         wall = self._wall()
         late = tuple(effect for effect in effects if isinstance(effect, Late))
         if late and len(late) == len(effects):
@@ -119,12 +119,12 @@ class Journal:
         return ticket
 
     def begun(self, attempt: Word, number: int, t: int) -> Ticket:
-        """Note that an attempt began where no effect told so: a crash then finds that it was cut off."""
+        """Record that an attempt began without an effect, so that a restart finds that it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
-        """Hand over an event that is no outcome: a clock's note, who used the console and for what.
+        """Queue an event that is not an outcome: a clock's note, who used the console and for what.
 
         One that anybody `outside` can bring about gets no more room than play leaves it (`journal_crowded`).
         """
@@ -168,7 +168,7 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """How many entries wait for the disk: a number that does not go down is a stalled disk."""
+        """How many entries wait for the disk; if it does not go down, the disk has stalled."""
         return self._writer.waiting
 
     def close(self, timeout_s: float = 20.0) -> None:

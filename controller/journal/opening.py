@@ -70,7 +70,7 @@ LOOK_BACK = 5000
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
-    """Verify from the last checkpoint, without writing anything, and say where a session goes on.
+    """Verify from the last checkpoint, without writing, and return where a session continues.
 
     Raises:
         JournalFault: the journal is absent, another table's, damaged, changed, of a layout that a person has
@@ -103,7 +103,7 @@ def walk_from_checkpoint(
 
 
 def recovered_from(memory: Totals, last_n: int, last_link: bytes) -> Recovered:
-    """Return where a session goes on."""
+    """Return where a session continues."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
     standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
     return Recovered(
@@ -139,7 +139,7 @@ FORGIVABLE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A person's word to go on with a journal that is behind its head file, and why."""
+    """A person's decision to continue with a journal that is behind its head file, and why."""
 
     by: str
     who: str
@@ -147,7 +147,7 @@ class Acceptance:
 
 
 class Opened(NamedTuple):
-    """An open journal: what to write through, where its chain ends, and what undoes the opening."""
+    """An open journal: its connection, the end of its chain, and what undoes the opening."""
 
     connection: apsw.Connection
     head: HeadFile
@@ -156,7 +156,7 @@ class Opened(NamedTuple):
     last_link: bytes
     verified_from: int
     release: ExitStack
-    """Lets go of the lock and the head file; the connection is the writer's to close."""
+    """Releases the lock and the head file; the writer closes the connection."""
 
 
 def open_journal(
@@ -169,10 +169,10 @@ def open_journal(
     accept: Acceptance | None,
     progress: Progress | None = None,
 ) -> Opened:
-    """Open it, or begin it where neither journal nor head exist; `progress` is called with the rows verified.
+    """Open it, or begin it if neither journal nor head exists; `progress` is called with the rows verified.
 
     Raises:
-        JournalFault: anything that forbids telling a result from here, unless it was accepted.
+        JournalFault: anything that forbids publishing a result, unless it was accepted.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
@@ -220,7 +220,7 @@ class _End(NamedTuple):
 def _faults_at_the_end(
     connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
-    """Yield what of a journal's end takes a person's word: signatures or rows that are not there."""
+    """Yield what is missing at a journal's end and needs a person's acceptance: signatures or rows."""
     if walk.layout < ALL_SIGNED and walk.n:
         unsigned = walk.n - walk.vouched_n
         found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows unsigned"
@@ -240,7 +240,7 @@ def _bring_forward(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Excused:
-    """The first fault that an acceptance covers; any other goes through."""
+    """The first fault that an acceptance covers; any other is raised."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept

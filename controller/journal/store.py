@@ -20,12 +20,12 @@ from controller.journal.lock import fault_of_os, lock_of, sync_directory
 from controller.journal.schema import ALL_SIGNED, GUARDS, NO_GUARDS, check_schema, migrate, version_of
 
 OLDEST_SQLITE = (3, 51, 3)
-"""Older ones can lose commits when two connections write or checkpoint a WAL at once."""
+"""Older versions can lose commits when two connections write or checkpoint a WAL at once."""
 SYNCHRONOUS = "FULL"
 """Each commit waits for the disk: NORMAL loses the last ones at a power cut."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
-"""What a database's `-shm` file begins with (sqlite.org/walformat.html)."""
+"""The first bytes of a database's `-shm` file (sqlite.org/walformat.html)."""
 _EXPECTED = {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
 _WRITER_PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -109,12 +109,12 @@ class OpenFiles:
     """The files of a journal that is open for writing, watched for being deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Remember which files lie under the names now; raises OSError if one is not there."""
+        """Remember which files have the names now; raises OSError if one is not there."""
         beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
         self._opened = {file: _identity(file) for file in (journal, *beside, lock_of(journal), head)}
 
     def fault(self) -> JournalFault | None:
-        """Return the fault of the first name under which the file that was opened lies no more."""
+        """Return the fault of the first name that no longer belongs to the file that was opened."""
         for file, opened in self._opened.items():
             try:
                 found = None if _identity(file) == opened else "another file under its name"
@@ -203,7 +203,7 @@ def check_sqlite() -> None:
 
 
 def fault_of(error: apsw.Error, path: Path) -> JournalFault:
-    """Name what SQLite complains of."""
+    """Return SQLite's complaint in words."""
     code = next(
         (code for kinds, code in _NAMED if isinstance(error, kinds)),
         "journal_write_failed",
@@ -217,7 +217,7 @@ def fault_of(error: apsw.Error, path: Path) -> JournalFault:
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk has less room than the smallest file that SQLite makes beside a database."""
+    """Return whether the disk has less space than the smallest file that SQLite makes beside a database."""
     with suppress(OSError):
         disk = os.statvfs(folder)
         return disk.f_bavail * disk.f_frsize < SHARED_MEMORY_BYTES
@@ -249,7 +249,7 @@ _NAMED: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] 
 
 
 def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
-    """Read whose journal it is; None while nobody has begun it."""
+    """Read whose journal it is; None if it was never begun."""
     found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
     if found is None:
         return None
@@ -297,7 +297,7 @@ def fetch_one(
 
 
 def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
-    """SQLite hands out what lies in its pages: text that is none was overwritten there."""
+    """SQLite returns what its pages hold: text that is not UTF-8 was overwritten on the disk."""
     return JournalFault(
         "journal_damaged", path, f"a row whose text is none ({error.reason})", "a sound database"
     )
@@ -366,7 +366,7 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 ROWS_AT_ONCE = 500
-"""Rows dropped in one commit, so that an outcome waits little."""
+"""Rows dropped in one commit: few, so that an outcome hardly waits."""
 _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 

@@ -1,4 +1,4 @@
-"""The one thread that writes: it takes entries in order, commits them, and only then has them told."""
+"""The one thread that writes: it takes entries in order, commits them, and only then announces them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,7 +30,7 @@ from controller.model.effects import Late
 
 
 class Ticket:
-    """The receipt for what was handed over: from `durable` on it may be told."""
+    """The receipt for queued entries: once `durable`, they may be announced."""
 
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
@@ -54,7 +54,7 @@ class Ticket:
         return self._durable.wait(timeout_s)
 
     def done(self, rows: Sequence[Row]) -> None:
-        """Say that these rows are on the disk (the writer's to say)."""
+        """Mark these rows as durable; for the writer."""
         self.rows = tuple(rows)
         self._durable.set()
 
@@ -74,11 +74,11 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether anybody outside can have any number of these written: play keeps room of its own."""
+    """Whether outsiders can cause any number of these; space is reserved for play."""
 
     @property
     def can_wait(self) -> bool:
-        """Whether nothing but late readings is in it, which go with the next row."""
+        """Whether it holds only late readings, which are written with the next row."""
         return bool(self.late) and self.draft is _no_drafts
 
 
@@ -91,7 +91,7 @@ WallClock = Callable[[], WallTime]
 PAGE_BYTES = 4096
 """SQLite's pages, unless a file was made with others."""
 _GRACE_S = 5.0
-"""How long an abandoned writer has to let go of the file."""
+"""How long an abandoned writer may take to close the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +103,18 @@ class Limits:
     outside: int = 1024
     """Most of these at once, all together, while what others cause is still taken."""
     together: int = 64
-    """Entries that share one commit at most."""
+    """The most entries in one commit."""
     late_together: int = 64
-    """Late readings that wait for a row to go with, at most."""
+    """The most late readings that wait to be written with a row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """From here on the WAL is written back when nothing waits, from eight times that in any case."""
+    """The WAL is written back from this size if nothing waits, from eight times this size in any case."""
     wal_fault_pages: int = 16384
-    """From here on (64 MB) a reader that is in the way of writing it back is a fault."""
+    """From this size (64 MB) a reader that prevents writing it back is a fault."""
     retry_s: float = 0.1
     """The first pause after a failed write; it doubles up to 50 times this."""
     look_s: float = 1.0
-    """A writer with nothing to do looks this often whether the journal's files are still its own."""
+    """How often an idle writer checks that the journal's files are still its own."""
 
 
 class Writer:
@@ -131,7 +131,7 @@ class Writer:
         wall: WallClock,
         limits: Limits,
     ) -> None:
-        """Go on after the journal's last row."""
+        """Continue after the journal's last row."""
         self._connection = opened.connection
         self._path = path
         self._head = opened.head
@@ -170,7 +170,7 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many entries are not on the disk yet, late readings apart, which wait for a row to go with."""
+        """How many entries are not on the disk, without late readings, which wait for the next row."""
         return self._taken - self._written
 
     @property
@@ -179,12 +179,12 @@ class Writer:
         return self._stopped or self._alarms.present
 
     def check(self) -> None:
-        """Raise JournalFault where nothing more is taken."""
+        """Raise JournalFault if no more entries are accepted."""
         if self._stopped is not None:
             raise self._stopped
 
     def put(self, entry: Entry) -> Ticket:
-        """Hand over an entry without waiting for the disk.
+        """Queue an entry without waiting for the disk.
 
         Raises:
             JournalFault: too many wait already, or the journal is closed or has stopped. `journal_crowded`
@@ -338,7 +338,7 @@ class Writer:
         return rows
 
     def _commit(self, rows: Sequence[Row], closed: Sequence[int]) -> None:
-        """Commit, and try again for as long as it takes: no row is dropped and none overtakes another."""
+        """Commit, retrying for as long as it takes: no row is dropped and none overtakes another."""
         fault: JournalFault | None = None
         since = 0
         tries = 0
@@ -361,7 +361,7 @@ class Writer:
             self._alarms.over("write")
 
     def _wait_for_files(self) -> None:
-        """Go on once the files lie under their own names: what is written to a deleted one is not kept."""
+        """Continue once the files have their own names again: what is written to a deleted one is lost."""
         while self._look_at_files() is not None:
             if self._stopped is not None or self._abandon.wait(self._limits.retry_s):
                 raise _AbandonedError
@@ -408,7 +408,7 @@ class Writer:
             self._write_back()
 
     def _write_back(self) -> None:
-        """Write the WAL back into the file and empty it; a reader in the way only puts it off."""
+        """Write the WAL back into the file and empty it; a reader can only delay it."""
         self._connection.set_busy_timeout(0)
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

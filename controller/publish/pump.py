@@ -1,4 +1,4 @@
-"""The pump: it drains the outbox into a sink, and closes places on the settlement engine's word alone."""
+"""The pump: it drains the outbox into a sink, and closes places only on settlement's acknowledgement."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -36,15 +36,15 @@ from controller.publish.wire import Signer
 
 TURN_S = 0.5
 REPORTS = 4096
-"""Reports that may wait; what is lost beyond that is asked for again by itself."""
+"""Reports that may wait; any lost beyond that are requested again automatically."""
 FRESH = 64
-"""Outcomes kept at hand; those that are behind are read from the disk."""
+"""Outcomes kept in memory; older ones are read from the disk."""
 DOUBT_US = 1_000_000
-"""Of acknowledgements that fit no outcome on its way the journal gets one in so long."""
+"""The interval between journaled acknowledgements that fit no outcome in flight."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Differences between engine and table of which one at most holds."""
 STATUS_US = 1_000_000
-"""The status is looked at this often."""
+"""How often the status is checked."""
 
 
 class Journal(Protocol):
@@ -59,7 +59,7 @@ class _News:
 
 
 class Pump:
-    """One table's way out; `told` and `post` may be called from any thread and return at once."""
+    """One table's pump; `note_durable` and `post` may be called from any thread and return at once."""
 
     def __init__(
         self,
@@ -137,9 +137,9 @@ class Pump:
         self._awaited: Awaited | None = None
         self._doubt_us = 0
         self._met_told = 0
-        """The newest outcome that the engine had heard of at the last meeting."""
+        """The newest outcome that the engine knew at the last meeting."""
         self.doubtful = 0
-        """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
+        """Acknowledgements that fit no outcome in flight and were not journaled."""
         self.turns = 0
         """Incremented with each turn of the pump's thread."""
 
@@ -199,7 +199,7 @@ class Pump:
             self._outbox.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Handle what is reported, offer what is due; wait at most this long for something to do."""
+        """Handle reports, offer what is due; wait at most this long for work."""
         self.turns += 1
         self._take_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
@@ -278,7 +278,7 @@ class Pump:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
-        """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""
+        """Close an outcome that waits; what fits none is counted, and journaled at intervals."""
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
         if not waits and not self._may_doubt(now_us):
@@ -293,7 +293,7 @@ class Pump:
             self._patience.heard(now_us)
 
     def _may_doubt(self, now_us: int) -> bool:
-        """Whether another that fits nothing may go to the journal: a flood must not take the room of play."""
+        """Whether another that fits nothing may go to the journal: a flood must leave space for play."""
         if now_us < self._doubt_us:
             return False
         self._doubt_us = now_us + DOUBT_US
@@ -320,7 +320,7 @@ class Pump:
                 self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
 
     def _is_old(self, told: int) -> bool:
-        """Return whether what an engine says is from when it had heard of less: somebody repeats it."""
+        """Return whether an engine's message is from when it knew less: a replayed copy."""
         return told < max(self._waits_from() - 1, self._met_told)
 
     def _waits_from(self) -> int:
@@ -353,7 +353,7 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Read what waits even while nobody takes it; it is offered once the sink is ready."""
+        """Read what waits even while the sink is not ready; it is offered once it is."""
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()
@@ -433,7 +433,7 @@ class Pump:
     # --- replay ---
 
     def _replay(self, wish: ResendRequest) -> None:
-        """Go back to an outcome that settlement misses; asked again at once, it is the same wish."""
+        """Go back to an outcome that settlement misses; a request repeated at once is the same one."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:

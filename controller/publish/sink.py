@@ -17,7 +17,7 @@ Word = TypeVar("Word")
 
 
 class Ready:
-    """The sink has only just become able to take messages: what it was offered before may be lost."""
+    """The sink has only just become able to take messages: what was offered before may be lost."""
 
 
 class Acknowledged(NamedTuple):
@@ -29,11 +29,11 @@ class Acknowledged(NamedTuple):
 
 Report = Ready | Answer | Acknowledged
 Post = Callable[[Report], None]
-"""Takes a report, from any thread, and returns at once."""
+"""Accepts a report from any thread, and returns at once."""
 
 
 class Sink(Protocol):
-    """A way to the settlement engine. No method waits; whatever takes time is the sink's own thread's."""
+    """A connection to the settlement engine. No method waits; the sink's own thread does what takes time."""
 
     @property
     def ready(self) -> bool:
@@ -106,7 +106,7 @@ class Window:
 
     @property
     def room(self) -> int:
-        """How many more may be offered: an outcome that hangs holds up those that follow it."""
+        """How many more may be offered: an outcome that is stuck holds up those that follow it."""
         oldest = self.oldest
         if oldest is None:
             return self._size
@@ -114,7 +114,7 @@ class Window:
 
     @property
     def due_us(self) -> int | None:
-        """When what waits is offered again; None while nothing does."""
+        """When waiting outcomes are offered again; None while none wait."""
         return self._due_us if self._waiting else None
 
     def add(self, messages: Iterable[Message], now_us: int) -> None:
@@ -144,7 +144,7 @@ class Window:
         return tuple(self._waiting.values())
 
     def hurry(self, now_us: int) -> None:
-        """Offer what waits at once: whoever takes it has only just come back."""
+        """Offer waiting outcomes at once: the receiver has only just come back."""
         self._backoff.reset()
         if self._waiting:
             self._due_us = now_us
@@ -157,7 +157,7 @@ class Window:
 
 
 class Patience:
-    """Tells when settlement has been silent for too long, or is too many outcomes behind, and when not."""
+    """Reports when settlement has been silent for too long, or is too many outcomes behind, and when not."""
 
     def __init__(self, settings: PublishSettings) -> None:
         self._most = settings.max_unacknowledged
@@ -187,9 +187,9 @@ BETS_TOLD_US = 200_000
 
 
 class Newest(Generic[Word]):
-    """Holds the newest word until it is due: repeated ones must not take the room of play.
+    """Holds the newest word until it is due: repeated ones must not take the space reserved for play.
 
-    What is older than one that was heard, or than what was acknowledged at the start, is somebody's copy.
+    What is older than one received, or than what was acknowledged at the start, is a replayed copy.
     """
 
     def __init__(self, acknowledged_seq: int) -> None:
@@ -204,7 +204,7 @@ class Newest(Generic[Word]):
             self._heard, self._at = word, at
 
     def due(self, now_us: int) -> Word | None:
-        """Return the word to hand on now; None if there is none, or it is no news."""
+        """Return the word to pass on now; None if there is none, or it is no news."""
         if self._heard == self._told or now_us < self._due_us:
             return None
         self._told, self._due_us = self._heard, now_us + BETS_TOLD_US

@@ -1,4 +1,4 @@
-"""The settlement engine: one lock, one transaction for whatever comes, and answers only after the commit.
+"""The settlement engine: one lock, one transaction for each request, and answers only after the commit.
 
 After any failure what is held in memory is thrown away and loaded again, so that memory never knows more than
 the database.
@@ -28,14 +28,14 @@ Clock = Callable[[], int]
 
 
 class At(NamedTuple):
-    """Where a table's book is: the newest settled outcome's number, and its own step."""
+    """The position of a table's book: the newest settled outcome's number, and its own step."""
 
     sequence: int
     step: int
 
 
 class Bets(NamedTuple):
-    """What an engine tells a table of its bets, and where the book was then."""
+    """What an engine tells a table about its bets, and the book's position then."""
 
     at: At
     line_bet: tuple[str, bool] | None
@@ -66,7 +66,7 @@ class Engine:
         self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
         """Tells a table (its name) where Play lies, which nobody folds any more; it returns at once."""
         self._told: dict[str, Bets] = {}
-        """What was told last of each table's bets."""
+        """What was last told about each table's bets."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -191,7 +191,7 @@ class Engine:
             self._intake.release(work, standing, who, refund=refund)
 
     def take_back(self, work: Work, table: EnrolledTable) -> None:
-        """Let a table's book stand as it is kept: what it took since was only tried."""
+        """Restore a table's book as stored: what it took since was only tried."""
         kept = load_table(work.connection, table.name, self._games)
         assert kept is not None
         table.book = kept.book
@@ -244,7 +244,7 @@ class Engine:
         )
 
     def _tell(self, name: str, bets: Bets) -> None:
-        """Inform a table what has changed since it was told last."""
+        """Inform a table of what has changed since the last time."""
         before = self._told.get(name, _NOTHING_TOLD)
         self._told[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:
@@ -256,7 +256,7 @@ class Engine:
             self.played(name, bets.played, bets.at)
 
     def table(self, work: Work, name: str) -> EnrolledTable | None:
-        """Return a table, loaded where it is not in memory; None if it is not enrolled."""
+        """Return a table, loaded if it is not in memory; None if it is not enrolled."""
         if name not in self._tables:
             loaded = load_table(work.connection, name, self._games)
             if loaded is None:

@@ -23,7 +23,7 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Of one table's outcomes that wait for a missing one: a thousand have a third of that. Who has a table's key
+"""Of one table's outcomes that wait for a missing one: a thousand take a third of that. Who has a table's key
 must not take the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Causes of a No Roll or No Spin that are the equipment's and not the players'."""
@@ -31,7 +31,7 @@ MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """What the house has chosen."""
+    """The house's choices."""
 
     malfunction: Literal["stand", "refund"] = "stand"
     """What becomes of bets when a No Roll or No Spin is the equipment's fault: they stand for the next one
