@@ -36,9 +36,9 @@ that meet at a wall one does so with their centres nearer than an edge, as seen 
 BETWEEN_FRAMES = 2.0 * log(1.5)
 """A push of dice that met between two frames, told by where they were at the first: two of three."""
 BESIDE = 9.0
-"""So much dearer a story of a miss may be where a die may have been thrown back into the wall by the other
-beside it: both strike and are struck within a frame, where no track shows it. In 168 watchings of two such
-throws, at 60 to 120 frames/s and 2 mm, what happened was dearer than the best by at most 17.1."""
+"""So much dearer a story may be in which the other die threw one back into the wall beside it: both strike
+and are struck within a frame, where no track shows it. In 168 watchings of two such throws, at 60 to 120
+frames/s and 2 mm, what happened was dearer than the best by at most 17.1."""
 SHOVED = 2.0 * log(3.0)
 """A die so pushed strikes the wall again, within the frame: one in three that are struck as near to it."""
 SHOVED_MS = 30.0

@@ -142,7 +142,7 @@ def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
         return
     best = min(account.own.values())
     for label, contacts in enumerate(account.contacts):
-        certain = all(end[label] for end in account.ends | account.own_ends)
+        certain = account.surely_hit(label)
         made = best.made[label] - best.made[1 - label]
         others = {i for contact in account.contacts[1 - label] for i in contact.heard}
         for contact in contacts:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-NEWEST = 0.25
-"""The weight of a throw's hit: the same blow varies by 1.3 from place to place, and sensors are changed."""
+LOUDER, SOFTER = 0.5, 0.15
+"""The weights of a hit louder than what is known, and of a softer one: felt has a part in many a turn, and of
+several blows a sensor tells the hardest, but nothing makes a hit louder than by 1.3, its place."""
 TOP_SHARE = 0.95
 """A peak of this share of the wall's loudest yet may be at the top of the sensor's range: the hit was as loud
 at least."""
@@ -38,17 +39,14 @@ class Loudness:
         """Return it for a wall; one not known yet is taken for as loud as the other, or as is usual."""
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=usual))
 
-    def after(self, hits: Iterable[SureHit]) -> Self:
-        """Learn from a throw's hits."""
+    def after(self, hits: Iterable[SureHit], usual: float) -> Self:
+        """Learn from a throw's hits, little by little: one that was none must make no landing sound loud."""
         known, top = dict(self.counts_per_m_s), dict(self.top_counts)
         for wall, peak, change in hits:
-            loud = peak / change
-            before = known.get(wall, loud)
-            if peak < TOP_SHARE * top.get(wall, 0.0):
-                loud = before * (loud / before) ** NEWEST
-            else:
-                loud = max(loud, before)
-            known[wall], top[wall] = round(loud, 1), max(peak, top.get(wall, 0.0))
+            before, loud = known.get(wall, self.at(wall, usual)), peak / change
+            weight = LOUDER if loud > before else SOFTER if peak < TOP_SHARE * top.get(wall, 0.0) else 0.0
+            known[wall] = round(before * (loud / before) ** weight, 1)
+            top[wall] = max(peak, top.get(wall, 0.0))
         return type(self)(known, top)
 
     def figures(self) -> dict[str, float]:

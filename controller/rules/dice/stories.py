@@ -6,8 +6,8 @@ end alike, the cheapest speaks for all.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from math import inf, log, sqrt
 from typing import NamedTuple
@@ -48,31 +48,47 @@ class Account:
     contacts: Contacts
     own: dict[End, Story]
     stories: dict[End, Story]
-    stands: float = bands.STANDS
-    """A story this much dearer than the cheapest is ruled out."""
+    own_back: Mapping[End, float] = field(default_factory=dict)
+    back: Mapping[End, float] = field(default_factory=dict)
+    """The prices of the cheapest of these in which the other die threw one back into a wall: where that may
+    have been, they are ruled out BESIDE later."""
 
     @property
     def ends(self) -> frozenset[End]:
         """Return the ends that are not ruled out."""
-        return self._standing(self.stories)
+        return self._standing(self.stories, self.back)
 
     @property
     def own_ends(self) -> frozenset[End]:
         """Return the ends that are not ruled out if the camera never exchanged the names."""
-        return self._standing(self.own)
+        return self._standing(self.own, self.own_back)
 
-    def _standing(self, stories: dict[End, Story]) -> frozenset[End]:
-        least = min(story.price for story in stories.values())
-        return frozenset(end for end, story in stories.items() if story.price <= least + self.stands)
+    def surely_hit(self, label: int) -> bool:
+        """Return whether a die touched a wall by far more than what it takes to rule its miss out."""
+        told = [(end, story.price) for stories in (self.own, self.stories) for end, story in stories.items()]
+        missed = min(price for end, price in told if not end[label])
+        return missed - min(price for _, price in told) > SURE
+
+    def _standing(self, stories: dict[End, Story], back: Mapping[End, float]) -> frozenset[End]:
+        most = min(story.price for story in stories.values()) + bands.STANDS
+        return frozenset(
+            end
+            for end, story in stories.items()
+            if story.price <= most or back.get(end, inf) <= most + bands.BESIDE
+        )
 
 
 def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
     """Weigh every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
-    own = _stories(scene, paths, contacts, walls)
-    told = dict(own)
+    own, own_back = _stories(scene, paths, contacts, walls)
+    told, back = dict(own), dict(own_back)
     for price, times, exchanged in _exchanges(scene, paths, contacts):
-        others = _stories(scene, exchanged, _contacts(scene, exchanged, walls), walls) if times else own
+        others, others_back = own, own_back
+        if times:
+            others, others_back = _stories(scene, exchanged, _contacts(scene, exchanged, walls), walls)
+        for end, dear in others_back.items():
+            back[end] = min(back.get(end, inf), dear + price)
         for end, story in others.items():
             dearer = story._replace(price=story.price + price, exchanges=times)
             if times and dearer.price >= told[end].price:
@@ -80,8 +96,9 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
             told[end] = dearer
     wanted = [i for i, impact in enumerate(scene.impacts) if impact.wall in walls and not _may_ring(scene, i)]
     both = min(told, key=lambda end: told[end].price) == (True, True)
-    beside = bands.BESIDE if both and may_be_thrown_back(scene, paths, wanted) else 0.0
-    return Account(contacts, own, told, bands.STANDS + beside)
+    if not (both and may_be_thrown_back(scene, paths, wanted)):
+        own_back, back = {}, {}
+    return Account(contacts, own, told, own_back, back)
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
@@ -159,8 +176,11 @@ def _telling(scene: Scene, contacts: Contacts) -> list[float]:
 
 def _stories(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
-) -> dict[End, Story]:
-    """Return the cheapest story of each end under one reading of the names."""
+) -> tuple[dict[End, Story], dict[End, float]]:
+    """Return the cheapest story of each end under one reading of the names.
+
+    Besides, the prices of the cheapest in which a die made two impacts that are no ringing.
+    """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
         for i, match in _matches(die, own).items():
@@ -174,6 +194,8 @@ def _stories(
     )
     soft = _soft(scene, contacts, by_impact)
     best: dict[End, Story] = {}
+    back: dict[End, float] = {}
+    loud = {i for i in impacts if not _may_ring(scene, i)}
     for choice in product(*(_makers(scene, i, by_impact[i], soft.get(i)) for i in impacts)):
         price = strange
         heard: tuple[set[int], set[int]] = (set(), set())
@@ -198,12 +220,15 @@ def _stories(
             _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
             for die in (0, 1)
         ]
+        twice = any(len(own & loud) > 1 for own in made)
         for one in (False, True):
             for two in (False, True):
                 story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
                 if (one, two) not in best or story.price < best[one, two].price:
                     best[one, two] = story
-    return best
+                if twice:
+                    back[one, two] = min(back.get((one, two), inf), story.price)
+    return best, back
 
 
 class _Match(NamedTuple):

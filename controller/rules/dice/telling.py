@@ -21,12 +21,12 @@ def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
     told = [
-        Told(_in_words(scene, end, story), story.price - least, story.price - least <= account.stands)
+        Told(_in_words(scene, end, story), story.price - least, end in account.ends)
         for end, story in ranked
         if story.price < float("inf")
     ]
-    standing = sum(story.stands for story in told)
-    return tuple(told[: standing + 1])
+    last = max(i for i, story in enumerate(told) if story.stands)
+    return tuple(told[: last + 2])
 
 
 def _in_words(scene: Scene, end: End, story: Story) -> str:

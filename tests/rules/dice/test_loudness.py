@@ -14,6 +14,7 @@ from tests.rules.dice.tables import C34
 from tests.rules.dice.test_bodies import SEEDS, Cast, readings_of, with_peak
 from tests.rules.dice.throws import SOURCES, TABLE
 
+USUAL = C34.sensors.hit_counts_per_m_s
 LANDED = Cast(16.0, 300.0, speed=2.0, back=0.7), Cast(15.0, 700.0, speed=2.0, back=0.7)
 """Both dice turn short of the wall by as much as felt turns a die that lands with backspin."""
 
@@ -54,20 +55,28 @@ def test_as_loud_as_hits_are_for_such_turns_they_are_hits(learned: Loudness, pea
 
 
 def test_hits_teach_how_loud_their_wall_is() -> None:
-    learned = Loudness().after([SureHit("right", 1000.0, 8.0)])
-    for _ in range(30):
-        learned = learned.after([SureHit("right", 400.0, 2.0)])
-    assert learned.at("right", 300.0) == pytest.approx(200.0, rel=0.01)
-    assert learned.at("left", 300.0) == learned.at("right", 300.0)
-    assert Loudness().at("right", 300.0) == 300.0
+    learned = Loudness().after([SureHit("right", 1000.0, 8.0)], USUAL)
+    assert learned.at("right", USUAL) == USUAL
+    for _ in range(60):
+        learned = learned.after([SureHit("right", 400.0, 2.0)], USUAL)
+    assert learned.at("right", USUAL) == pytest.approx(200.0, rel=0.01)
+    assert learned.at("left", USUAL) == learned.at("right", USUAL)
+    for _ in range(10):
+        learned = learned.after([SureHit("right", 900.0, 1.0)], USUAL)
+    assert learned.at("right", USUAL) == pytest.approx(900.0, rel=0.01)
 
 
 def test_a_hit_at_the_top_of_the_range_shows_no_wall_to_be_quiet() -> None:
-    learned = Loudness().after([SureHit("right", 1000.0, 8.0), SureHit("right", 700.0, 2.0)])
-    known = learned.at("right", 300.0)
+    learned = Loudness().after([SureHit("right", 1000.0, 2.0)], USUAL)
+    known = learned.at("right", USUAL)
     for _ in range(10):
-        learned = learned.after([SureHit("right", 1000.0, 8.0)])
-    assert learned.at("right", 300.0) == known
+        learned = learned.after([SureHit("right", 1000.0, 8.0)], USUAL)
+    assert learned.at("right", USUAL) == known
+
+
+def test_one_soft_sound_that_was_no_hit_makes_no_wall_quiet() -> None:
+    learned = Loudness().after([SureHit("right", 1000.0, 3.0), SureHit("right", 60.0, 1.0)], USUAL)
+    assert learned.at("right", USUAL) > 0.7 * USUAL
 
 
 def test_what_is_learned_goes_through_a_recordings_state_and_is_what_the_next_throw_is_judged_by() -> None:
