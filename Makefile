@@ -11,6 +11,7 @@
 #   make crash   power cuts, block by block (STATES=500)
 #   make lab     the product in a machine of its own: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
 #                kept in LAB_CACHE=~/.cache/table-controller-lab; LAB=tests/lab/test_wheel.py for a part, CUTS=20)
+#   make lab-slice   minutes of it, where the machine is built already
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
 #   make rollback                the release before it runs again      make uninstall  data stays
@@ -51,12 +52,13 @@ SPINS := 5000
 THROWS := 10000
 CUTS := 20
 LAB := tests/lab
+LAB_SLICE := $(addprefix tests/lab/test_,kept.py writelog.py lines.py panel.py)
 LAB_CACHE :=
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test check only-python everything sound bench soak crash lab lock schema diagrams rules pictures audit sbom clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test check only-python everything sound bench soak crash lab lab-slice lock schema diagrams rules pictures audit sbom clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -103,6 +105,9 @@ crash: .venv/.dev
 
 lab: .venv/.dev
 	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest -m lab --quiet -rs $(LAB)
+
+lab-slice: .venv/.dev
+	@LAB_CACHE="$(LAB_CACHE)" LAB_BUILD=no $(BIN)/python -m pytest -m lab --quiet -rs $(LAB_SLICE)
 
 upgrade: install
 install rollback uninstall wheelhouse:

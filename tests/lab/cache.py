@@ -32,6 +32,8 @@ def once(wanted: Path, build: Callable[[Path], None]) -> Path:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if not wanted.exists():
             made = wanted.parent / f"{wanted.name}.new"
+            if made.is_dir():
+                shutil.rmtree(made)
             made.unlink(missing_ok=True)
             build(made)
             made.rename(wanted)

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar, get_type_hints
 import msgspec
 
 from tests.lab.guest.job import Job, Word
+from tests.lab.kernel import registers
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,8 +152,8 @@ class Machine:
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        """Return where the machine's memory is a file, and where it keeps its socket."""
-        return {"TMPDIR": "/dev/shm", "HOME": str(self.folder)}
+        """Return where the machine's memory is a file, where its socket is, and what it is loaded with."""
+        return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:
         (self.folder / "disk.cow").unlink(missing_ok=True)

@@ -59,7 +59,7 @@ def _base() -> Path:
 def _debian(suite: str, made: Path) -> None:
     require_tools(TOOLS)
     command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", "--format=tar"]
-    _run([*command, suite, str(made)], made.parent / "debian.log")
+    run_logged([*command, suite, str(made)], made.parent / "debian.log")
 
 
 def _build(base: Path, made: Path) -> None:
@@ -71,13 +71,15 @@ def _build(base: Path, made: Path) -> None:
         with tarfile.open(base) as archive:
             archive.extractall(root, filter="fully_trusted")
         install = ["make", "-C", str(CHECKOUT), "install", f"DESTDIR={root}", "TABLE=roulette-gpio"]
-        _run([*install, f"EXTRAS={EXTRAS}", f"PYTHON={PYTHON}"], made.parent / "install.log")
+        run_logged([*install, f"EXTRAS={EXTRAS}", f"PYTHON={PYTHON}"], made.parent / "install.log")
         shutil.copy(INIT, root / "lab-init")
         (root / "etc/machine-id").write_text("")
         (root / "etc/hostname").write_text("lab\n")
         with made.open("wb") as image:
             image.truncate(DISK_MIB << 20)
-        _run(["mke2fs", "-q", "-F", "-t", "ext4", "-d", str(root), str(made)], made.parent / "mke2fs.log")
+        run_logged(
+            ["mke2fs", "-q", "-F", "-t", "ext4", "-d", str(root), str(made)], made.parent / "mke2fs.log"
+        )
 
 
 def _sources() -> set[Path]:
@@ -99,7 +101,8 @@ def _forget_old_ones() -> None:
         path.unlink()
 
 
-def _run(command: list[str], log: Path) -> None:
+def run_logged(command: list[str], log: Path) -> None:
+    """Run a step of a build; raise `CannotBuild` with its last words where it fails."""
     environment = dict(os.environ)
     environment["PATH"] += os.pathsep + "/usr/sbin:/sbin"
     environment.pop("VIRTUAL_ENV", None)

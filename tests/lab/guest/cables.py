@@ -6,6 +6,7 @@ import select
 import threading
 import time
 import tty
+from collections.abc import Callable
 from pathlib import Path
 
 from controller.model.readings import AnyReading
@@ -73,6 +74,11 @@ class Cable:
         with self._lock:
             self._senses.append((at_us, reading))
             self._senses.sort(key=lambda one: one[0])
+
+    def play(self, act: Callable[[], object]) -> None:
+        """Do something to the board between two of its turns."""
+        with self._lock:
+            act()
 
     def say(self, data: bytes) -> None:
         """Put bytes on the wire that no board would say."""

@@ -1,6 +1,8 @@
 """GPIO chips that gpio-sim makes: real to the kernel, and to everything above it."""
 
 import os
+import threading
+import time
 from pathlib import Path
 
 from tests.lab.guest.waiting import udev_done
@@ -8,6 +10,8 @@ from tests.lab.guest.waiting import udev_done
 CHIPS = Path("/sys/kernel/config/gpio-sim")
 PI_4 = "pinctrl-bcm2711"
 PI_4_LINES = 54
+HOLD_S = 0.1
+"""So often what hangs on a held line pulls it again."""
 
 
 class Chip:
@@ -20,18 +24,24 @@ class Chip:
         (bank / "num_lines").write_text(f"{lines}\n")
         (bank / "label").write_text(f"{label}\n")
         self._pulls: dict[int, int] = {}
+        self._held: dict[int, bool] = {}
+        self._turn = threading.RLock()
+        self._here = False
         self.come()
 
     def come(self) -> None:
         """Let the chip appear, and udev give it to its group."""
         (self.folder / "live").write_text("1\n")
+        self._here = True
         udev_done()
 
     def go(self) -> None:
         """Take the chip away, whoever has lines of it."""
-        for descriptor in self._pulls.values():
-            os.close(descriptor)
-        self._pulls.clear()
+        with self._turn:
+            self._here = False
+            for descriptor in self._pulls.values():
+                os.close(descriptor)
+            self._pulls.clear()
         (self.folder / "live").write_text("0\n")
 
     @property
@@ -46,9 +56,31 @@ class Chip:
 
     def pull(self, line: int, high: bool) -> None:
         """Let what hangs on an input line make it high or low."""
-        if line not in self._pulls:
-            self._pulls[line] = os.open(self._place / f"sim_gpio{line}" / "pull", os.O_WRONLY)
-        os.pwrite(self._pulls[line], b"pull-up" if high else b"pull-down", 0)
+        with self._turn:
+            if line in self._held:
+                self._held[line] = high
+            if line not in self._pulls:
+                self._pulls[line] = os.open(self._place / f"sim_gpio{line}" / "pull", os.O_WRONLY)
+            os.pwrite(self._pulls[line], b"pull-up" if high else b"pull-down", 0)
+
+    def hold(self, line: int, high: bool) -> None:
+        """Let what hangs on an input line make it high or low, and hold it so.
+
+        A request with a bias, which gpio-sim takes for what hangs there, changes a line that is only pulled:
+        a door would open whenever the controller opens its lines.
+        """
+        if not self._held:
+            threading.Thread(target=self._keep_held, daemon=True).start()
+        self._held[line] = high
+        self.pull(line, high)
+
+    def _keep_held(self) -> None:
+        while True:
+            time.sleep(HOLD_S)
+            with self._turn:
+                if self._here:
+                    for line, high in self._held.items():
+                        self.pull(line, high)
 
     def is_high(self, line: int) -> bool:
         """Return a line's level, whoever drives it."""

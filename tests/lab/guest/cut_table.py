@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 import tty
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -45,27 +46,37 @@ class Host:
 def play(seed: int) -> None:
     """Play the feed that the host laid beside the job, from a pause in it on, until the power goes."""
     host = Host()
-    for place, disk in ((JOURNAL, "/dev/ubdb"), (HEAD, "/dev/ubdc")):
+    start({JOURNAL: "/dev/ubdb", HEAD: "/dev/ubdc"})
+    now = status()
+    board = ask(do="board")["board"]
+    host.hears("start", {"session": now["session"], "faults": now["faults"], "board": board})
+    threading.Thread(target=_watch, args=(host,), daemon=True).start()
+    threading.Thread(target=feed, args=(seed,), daemon=True).start()  # its arrivals are the table's time
+    _unlock(host)
+    while True:
+        _settle(host)
+
+
+def start(disks: Mapping[Path, str]) -> Table:
+    """Mount these disks, journal and head file, and start the table that the host laid beside the job."""
+    for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
         subprocess.run(["chown", "table:table", str(place)], check=True)
     FIFO.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(FIFO)
     subprocess.run(["chown", "-R", "table:table", str(FIFO.parent)], check=True)
+    head = (HEAD if HEAD in disks else JOURNAL) / "journal.head"
     readings = ("--readings", str(FIFO), "--data-time", "--no-self-test-devices")
-    Table((OUT / "table.yaml").read_text(), ("--head", str(HEAD / "journal.head"), *readings)).start()
+    table = Table((OUT / "table.yaml").read_text(), ("--head", str(head), *readings))
+    table.start()
     must("the journal is open", lambda: status()["session"] is not None and status()["lock"] is not None)
-    now = status()
-    board = ask(do="board")["board"]
-    host.hears("start", {"session": now["session"], "faults": now["faults"], "board": board})
-    threading.Thread(target=_watch, args=(host,), daemon=True).start()
-    threading.Thread(target=_feed, args=(seed,), daemon=True).start()  # its arrivals are the table's time
-    _unlock(host)
-    while True:
-        _settle(host)
+    return table
 
 
-def _unlock(host: Host) -> None:
+def unlocked_by_a_person() -> bool:
+    """Unlock the table; return whether it could be."""
+
     def may_play() -> bool:
         now = status()
         if now["awaited"]:
@@ -74,7 +85,11 @@ def _unlock(host: Host) -> None:
             say("unlock")
         return bool(now["lock"] == "unlocked")
 
-    if until(may_play, 120):
+    return until(may_play)
+
+
+def _unlock(host: Host) -> None:
+    if unlocked_by_a_person():
         host.hears("unlocked", None)
     else:
         host.hears("locked", status()["faults"])
@@ -102,7 +117,8 @@ def _settle(host: Host) -> None:
     time.sleep(0.05 if box else 0.15)  # settlement's own pace, so that cuts find some told and unacknowledged
 
 
-def _feed(seed: int) -> None:
+def feed(seed: int) -> None:
+    """Send the readings that the host laid beside the job, from a pause on, again and again."""
     readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
     gaps = enumerate(pairwise(readings), start=1)
     starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]

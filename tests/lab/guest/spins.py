@@ -45,7 +45,7 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
     scenes, edges = evening(kinds, seed, now_us() + 1_000_000, bounces)
     pulls = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
     last = scenes[-1]
-    until(lambda: bool(told_of(last, None, watch.outcomes)), 20)
+    until(lambda: bool(told_of(last, None, watch.outcomes)))
     off, closed = [], []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
         own = told_of(scene, following, watch.outcomes)

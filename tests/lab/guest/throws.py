@@ -1,15 +1,16 @@
 """Dice throws on four boards behind four real USB serial ports, and what happens to cables."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from drivers.sim import dice
-from drivers.sim.boards import Board
-from drivers.sim.scenes import Scene
+from drivers.sim.boards import Board, Peer
+from drivers.sim.scenes import Feed, Scene
 from tests.lab.guest.cables import Cable, Gadget, names
+from tests.lab.guest.judging import judged, words_on
 from tests.lab.guest.table import (
     SAMPLES,
     Table,
@@ -28,7 +29,6 @@ READS = {
     "wall-right": ("wall_impact",),
     "console": ("input", "switch"),
 }
-WORDS = {"roll.called": "valid", "roll.no_roll": "void", "roll.review": "review"}
 BETWEEN_US = 2_500_000
 LEAD_US = 1_500_000
 
@@ -51,18 +51,26 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int = 0
 
 
-class Boards:
-    """Four boards on their cables, the controller that reads them, and a watcher."""
+def craps_boards() -> dict[str, Peer]:
+    """Make the four boards of the sample, in the order of their serial numbers."""
+    rng = random.Random(1)
+    return {name: Board(name, reads, random.Random(rng.random())) for name, reads in READS.items()}
 
-    def __init__(self) -> None:
-        rng = random.Random(1)
+
+class Boards:
+    """Boards on their cables, the controller that reads them, and a watcher.
+
+    The n-th board's serial number is n, from 1 on, as in the samples.
+    """
+
+    def __init__(self, peers: Mapping[str, Peer] | None = None, text: str | None = None) -> None:
+        peers = craps_boards() if peers is None else peers
         self.cables = {
-            name: Cable(Gadget(n, f"000{n + 1}"), Board(name, reads, random.Random(rng.random())))
-            for n, (name, reads) in enumerate(READS.items())
+            name: Cable(Gadget(n, f"000{n + 1}"), peer) for n, (name, peer) in enumerate(peers.items())
         }
-        must("four ports have their names", lambda: len(names()) == len(READS))
-        text = (SAMPLES / "craps.yaml").read_text() + "\npublish: {to: socket}\n"
-        self.table = Table(text)
+        must("all ports have their names", lambda: len(names()) == len(peers))
+        text = (SAMPLES / "craps.yaml").read_text() if text is None else text
+        self.table = Table(text + "\npublish: {to: socket}\n")
         self.table.start()
         self.watch = Watch("outcomes", "faults")
         must("the table is unlocked", unlocked)
@@ -73,32 +81,27 @@ class Boards:
         found = status()["devices"]
         return all(found[name]["up"] for name in devices or found)
 
+    def sense(self, feed: Feed) -> None:
+        """Let the boards' sensors see what they are there for."""
+        for at_us, reading in feed:
+            if reading.dev in self.cables:
+                self.cables[reading.dev].sense(at_us, reading)
+
     def throw(self, kinds: Sequence[str], seed: int) -> list[Scene]:
         """Let the boards' sensors see throws of these kinds from soon on."""
         rng, scenes, t_us = random.Random(seed), [], now_us() + LEAD_US
         for kind in kinds:
             scene, feed = dice.throw(kind, rng, t_us)
             scenes.append(scene)
-            for at_us, reading in feed:
-                if reading.dev in self.cables:
-                    self.cables[reading.dev].sense(at_us, reading)
+            self.sense(feed)
             t_us = scene.end_us + BETWEEN_US
         return scenes
 
     def found(self, scenes: Sequence[Scene], since: int = 0, **more: Any) -> Found:
         """Wait for the end of the last throw and return what came of all."""
         wait_until(scenes[-1].end_us + 1_000_000)
-        until(lambda: bool(self._words_on(scenes[-1], None)), 20)
-        words, wrong, needless = [], [], []
-        for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
-            own = self._words_on(scene, following)
-            word = WORDS[own[0]["type"]] if own else "silent"
-            words.append(word)
-            data, truth = own[0]["data"] if own else {}, scene.truth
-            if word == "valid" and ("valid" not in truth.allowed or not _same_dice(data["dice"], truth.dice)):
-                wrong.append(f"{scene.kind}: called {data['dice']} instead of {truth.verdict} {truth.dice}")
-            elif word not in truth.allowed and word != "review":
-                needless.append(f"{scene.kind}: {word} instead of {truth.verdict}: {data}")
+        until(lambda: bool(words_on(scenes[-1], None, self.watch.outcomes)))
+        words, wrong, needless = judged(scenes, self.watch.outcomes)
         faults = [f"{code} {where}" for code, where in self.watch.faults_begun(since)]
         counts = (self.open_files, open_files(self.table.pid))
         return Found(
@@ -111,24 +114,10 @@ class Boards:
             **more,
         )
 
-    def _words_on(self, scene: Scene, following: Scene | None) -> list[dict[str, Any]]:
-        """Return the first words on the rolls of a throw: what is told of one again is a ruling on it."""
-        end_us = following.start_us if following else scene.end_us + 3_600_000_000
-        early_us = 300_000  # a word's time may be the release that a board's clock put a little earlier
-        first: dict[int, dict[str, Any]] = {}
-        for heard in self.watch.outcomes:
-            if heard.what["type"] in WORDS:
-                first.setdefault(heard.what["data"]["roll"], heard.what)
-        return [one for one in first.values() if scene.start_us - early_us <= one["t"] < end_us - early_us]
-
     def calm(self) -> None:
         """Wait until every board is up, and rule on what waits for a person."""
         until(self.is_up)
         rule_pending()
-
-
-def _same_dice(told: Sequence[int], true: Sequence[int] | None) -> bool:
-    return true is not None and sorted(told) == sorted(true)
 
 
 def plain(seed: int, kinds: Sequence[str]) -> Found:
@@ -192,7 +181,7 @@ def swapped(seed: int) -> tuple[Found, dict[str, str]]:
     troubled = lambda: all(  # noqa: E731
         status()["devices"][name]["trouble"] for name in ("wall-left", "wall-right")
     )
-    until(troubled, 20)
+    until(troubled)
     troubles = {name: str(one["trouble"]) for name, one in status()["devices"].items() if one["trouble"]}
     found = boards.found(boards.throw(["valid"], seed))
     boards.table.stop()

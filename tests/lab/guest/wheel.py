@@ -15,8 +15,8 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, Input, Poc
 from drivers.sim import wheel
 from drivers.sim.scenes import Scene
 from tests.lab.guest.chips import PI_4, Chip
-from tests.lab.guest.table import SAMPLES, Heard, Table, rule_pending, status, unlocked
-from tests.lab.guest.waiting import must, now_us, wait_until
+from tests.lab.guest.table import SAMPLES, Heard, Table, Watch, rule_pending, status, unlocked
+from tests.lab.guest.waiting import must, now_us, until, wait_until
 
 AMERICAN = Wheel(
     pockets="american",
@@ -84,18 +84,23 @@ def table_file(*, panel: bool = True) -> str:
 
 
 def open_for_play(chip: Chip) -> None:
-    """Close the door and wait until play may begin.
+    """Close the door, wait until the devices and the door are known to be well, and unlock.
 
-    The controller's own request for a pull-up opens it: gpio-sim takes that for what hangs on the line.
+    A person who unlocks before the panel's first word does so with a door that may be open.
     """
+    chip.hold(DOOR, high=False)
+
+    def well() -> bool:
+        now = status()
+        return all(one["up"] for one in now["devices"].values()) and not now["faults"]
 
     def ready() -> bool:
-        chip.pull(DOOR, False)
         if not unlocked():
             rule_pending()
         return unlocked()
 
     try:
+        must("the devices are well", well)
         must("the table is unlocked", ready)
     except TimeoutError as error:
         raise TimeoutError(f"{error}: {status()}") from error
@@ -264,3 +269,13 @@ def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
     table.start()
     open_for_play(chip)
     return chip, table
+
+
+def play_one(chip: Chip, kind: str, seed: int, watch: Watch) -> str:
+    """Play one spin of this kind, rule on what waits for a person, and return where its word is not right."""
+    scenes, edges = evening([kind], seed, now_us() + 1_000_000)
+    pulls = play(chip, edges)
+    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
+    different, not_judged = differences(scenes, watch.outcomes, pulls)
+    rule_pending()
+    return " / ".join(different + not_judged)

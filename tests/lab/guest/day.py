@@ -1,0 +1,77 @@
+"""A day at a wheel in virtual time: what grows of memory, files and descriptors."""
+
+import os
+import random
+from pathlib import Path
+
+import msgspec
+
+from tests.lab.guest.table import JOURNAL, Table, Watch, ask, open_files, rule_pending, unlocked
+from tests.lab.guest.waiting import now_us, until, wait_until
+from tests.lab.guest.wheel import begin_table, differences, evening, play, told_of
+
+HOUR_US = 3_600_000_000
+KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
+PAGE_KIB = 4
+
+
+class Hour(msgspec.Struct, frozen=True):
+    """The controller at the end of an hour."""
+
+    resident_kib: int
+    descriptors: int
+    threads: int
+    files: int
+    """In the folder of journal and recordings."""
+    kib: int
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """How a day went."""
+
+    spins: int
+    different: list[str]
+    hours: list[Hour]
+    exit_code: int
+
+
+def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
+    """Play so many spins in each hour, settle their outcomes, and note what the controller holds."""
+    chip, table = begin_table()
+    watch, rng = Watch("outcomes"), random.Random(seed)
+    begin_us, found, different = now_us(), [], []
+    for hour in range(hours):
+        for n in range(spins_an_hour):
+            at_us = begin_us + hour * HOUR_US + n * HOUR_US // spins_an_hour
+            scenes, edges = evening(
+                [rng.choice(KINDS)], rng.randrange(1 << 30), max(at_us, now_us() + 500_000)
+            )
+            pulls = play(chip, edges)
+            until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
+            wrong, _ = differences(scenes, watch.outcomes, pulls)
+            different += wrong
+            watch.outcomes.clear()
+            rule_pending()
+            _settle()
+        wait_until(begin_us + (hour + 1) * HOUR_US)
+        found.append(_now(table))
+    assert unlocked()
+    return Day(spins=hours * spins_an_hour, different=different, hours=found, exit_code=table.stop())
+
+
+def _settle() -> None:
+    while box := ask(do="outbox", limit=20, after=0).get("outbox"):
+        for one in box:
+            ask(do="settled", id=one.get("outcome", one)["id"], chain=one["chain"])
+
+
+def _now(table: Table) -> Hour:
+    files = [path for path in JOURNAL.rglob("*") if path.is_file()]
+    pages = int(Path(f"/proc/{table.pid}/statm").read_text().split()[1])
+    return Hour(
+        resident_kib=pages * PAGE_KIB,
+        descriptors=open_files(table.pid),
+        threads=len(os.listdir(f"/proc/{table.pid}/task")),
+        files=len(files),
+        kib=sum(path.stat().st_size for path in files) // 1024,
+    )

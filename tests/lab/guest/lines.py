@@ -1,0 +1,189 @@
+"""What happens to the lines of a wheel and a panel: held by others, a chip that goes, bursts of edges."""
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import gpiod
+import msgspec
+from gpiod.line import Direction
+
+from tests.lab.guest.chips import PI_4, Chip
+from tests.lab.guest.table import Table, Watch, open_files, rule_pending, status
+from tests.lab.guest.waiting import must, now_us, until, wait_until
+from tests.lab.guest.wheel import (
+    BEAMS,
+    LAMPS,
+    Edge,
+    begin_table,
+    differences,
+    evening,
+    open_for_play,
+    play,
+    play_one,
+    table_file,
+    told_of,
+    wheel_chip,
+)
+
+OTHER = "another-program"
+BURST_AT_US = 3_000_000
+"""After the launch: the ball runs."""
+STOP_US = 20_000
+"""The reader is stopped so long before a burst, and after it."""
+
+
+class Troubled(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said of the devices while something was wrong with their lines, and what came after."""
+
+    troubles: dict[str, str] = {}
+    """By device what it said while it was down."""
+    others_up: bool = True
+    """Whether the devices that had their lines were up meanwhile."""
+    down_after_us: int = 0
+    up_after_us: int = 0
+    words: list[str] = []
+    """The first word on each spin that was disturbed."""
+    wrong: list[str] = []
+    """Words that are neither what happened nor a review."""
+    after: list[str] = []
+    """Where the word on a spin played afterwards is not right."""
+    faults: list[str] = []
+    """Faults that began; after a burst what the devices reported."""
+    late: int = 0
+    open_files: tuple[int, int] = (0, 0)
+    exit_code: int = 0
+
+
+def _devices() -> dict[str, tuple[bool, str]]:
+    return {name: (one["up"], str(one["says"])) for name, one in status()["devices"].items()}
+
+
+def _all_up() -> bool:
+    return all(up for up, _ in _devices().values())
+
+
+def _down() -> dict[str, str]:
+    return {name: says for name, (up, says) in _devices().items() if not up}
+
+
+def held(device: str) -> Troubled:
+    """Let another program hold a line of this device when the controller starts; then let it go."""
+    Path("/run/table").mkdir(exist_ok=True)
+    line = BEAMS[1] if device == "wheel" else LAMPS["lock"]
+    chip, table = wheel_chip(), Table(table_file())
+    with ExitStack() as holding:
+        settings = gpiod.LineSettings(direction=Direction.INPUT)
+        holding.enter_context(
+            gpiod.request_lines(f"/dev/{chip.name}", consumer=OTHER, config={line: settings})
+        )
+        table.start()
+        must(f"{device} says who holds its line", lambda: OTHER in _down().get(device, ""))
+        troubles = _down()
+    up_us = must("all devices are up", _all_up)
+    watch = Watch("outcomes", "faults")
+    open_for_play(chip)
+    after = [play_one(chip, "valid", 31, watch)]
+    return Troubled(troubles=troubles, up_after_us=up_us, after=after, exit_code=table.stop())
+
+
+def chip_goes(seed: int) -> Troubled:
+    """Take the chip away in mid-spin and let it come back; then play on."""
+    chip, table = begin_table()
+    watch, files = Watch("outcomes", "faults"), open_files(table.pid)
+    scenes, edges = evening(["valid"], seed, now_us() + 1_000_000)
+    cut_us = scenes[0].start_us + BURST_AT_US
+    play(chip, [edge for edge in edges if edge.t_us < cut_us])
+    wait_until(cut_us)
+    chip.go()
+    down_us = must("wheel and console are down", lambda: len(_down()) == 2, every_s=0.01)
+    troubles = _down()
+    chip.come()
+    up_us = must("both are up again", _all_up, every_s=0.01)
+    wait_until(scenes[0].end_us + 1_000_000)
+    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
+    words = [one["type"] for one in told_of(scenes[0], None, watch.outcomes)[:1]]
+    faults = [f"{code} {where}" for code, where in watch.faults_begun()]
+    rule_pending()
+    after = [play_one(chip, kind, seed + n, watch) for n, kind in enumerate(("valid", "short_spin"), 1)]
+    return Troubled(
+        troubles=troubles,
+        down_after_us=down_us,
+        up_after_us=up_us,
+        words=words,
+        after=after,
+        faults=faults,
+        open_files=(files, open_files(table.pid)),
+        exit_code=table.stop(),
+    )
+
+
+def labels() -> list[Troubled]:
+    """Start with two chips of one label, and with none; each time the right one is found once it is alone."""
+    Path("/run/table").mkdir(exist_ok=True)
+    chip, twin = wheel_chip(), Chip("twin", PI_4, 8)
+    found = []
+    for take_away, right in ((None, twin.go), (chip.go, chip.come)):
+        if take_away:
+            take_away()
+        table = Table(table_file())
+        table.start()
+        must("both say what they found", lambda: ["label" in says for says in _down().values()] == [True] * 2)
+        troubles = _down()
+        right()
+        up_us = must("all devices are up", _all_up)
+        watch = Watch("outcomes")
+        open_for_play(chip)
+        after = [play_one(chip, "valid", 41, watch)]
+        found.append(Troubled(troubles=troubles, up_after_us=up_us, after=after, exit_code=table.stop()))
+    return found
+
+
+def burst(edges: int, apart_us: int, seed: int) -> Troubled:
+    """Stop the controller in mid-spin, let a beam change so often meanwhile, and let it go on."""
+    chip, table = begin_table()
+    watch = Watch("outcomes", "faults")
+    scenes, seen = evening(["valid"], seed, now_us() + 1_000_000)
+    from_us = scenes[0].start_us + BURST_AT_US
+    to_us = from_us + edges * apart_us
+    noise = [Edge(from_us + n * apart_us, BEAMS[1], n % 2 == 0) for n in range(edges)]
+    others = [e for e in seen if e.line != BEAMS[1] or not from_us - STOP_US <= e.t_us <= to_us + STOP_US]
+    acts = [
+        (from_us - STOP_US, lambda: os.kill(table.pid, signal.SIGSTOP)),
+        (to_us + STOP_US, lambda: os.kill(table.pid, signal.SIGCONT)),
+    ]
+    pulls = play(chip, sorted(others + noise), acts)
+    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
+    different, _ = differences(scenes, watch.outcomes, pulls)
+    words = [one["type"] for one in told_of(scenes[0], None, watch.outcomes)[:1]]
+    faults = [str(one.what["data"]) for one in watch.outcomes if one.what["type"] == "device.fault"]
+    rule_pending()
+    after = [play_one(chip, "valid", seed + 1, watch)]
+    return Troubled(
+        wrong=[] if words == ["spin.review"] else different,
+        words=words,
+        after=after,
+        faults=sorted(set(faults)),
+        late=max(late_us for _, late_us in pulls),
+        exit_code=table.stop(),
+    )
+
+
+def stuck() -> Troubled:
+    """Let something lie in a beam for longer than any ball; then take it out."""
+    chip, table = begin_table()
+    watch = Watch("outcomes")
+
+    def faults() -> list[str]:
+        return [str(one.what["data"]) for one in watch.outcomes if one.what["type"] == "device.fault"]
+
+    chip.pull(BEAMS[2], high=False)
+    must("the beam is called stuck", lambda: any("stuck" in fault for fault in faults()))
+    troubles = {"wheel": _devices()["wheel"][1]}
+    chip.pull(BEAMS[2], high=True)
+    up_us = must("the wheel is well", lambda: "stuck" not in _devices()["wheel"][1])
+    after = [play_one(chip, "valid", 61, watch)]
+    return Troubled(
+        troubles=troubles, up_after_us=up_us, after=after, faults=faults(), exit_code=table.stop()
+    )

@@ -1,0 +1,40 @@
+"""A day of play in virtual time: nothing grows that should not."""
+
+import os
+
+import pytest
+
+from tests.lab.conftest import MakeMachine
+from tests.lab.guest import day
+from tests.lab.machine import VIRTUAL_TIME
+from tests.lab.report import Report
+
+HOURS = int(os.environ.get("LAB_HOURS") or 24)
+SPINS_AN_HOUR = 12
+WARM_HOURS = 4
+"""Caches fill until then."""
+GROWTH_KIB = 2048
+"""More in the rest of the day is growth."""
+PATIENCE_S = 3600
+
+
+@pytest.mark.timeout(PATIENCE_S + 300, func_only=True)
+def test_a_day_of_play_grows_neither_memory_nor_descriptors(machine: MakeMachine, report: Report) -> None:
+    table = machine(arguments=[VIRTUAL_TIME], patience_s=PATIENCE_S)
+
+    found = table.call(day.play_day, HOURS, SPINS_AN_HOUR, seed=8)
+
+    hours = found.hours
+    warm, last = hours[min(WARM_HOURS, len(hours)) - 1], hours[-1]
+    report.note(
+        f"{len(hours)} hours in virtual time, {found.spins} spins",
+        f"{len(found.different)} different from the truth; resident {hours[0].resident_kib} KiB after the"
+        f" first, {warm.resident_kib} after {WARM_HOURS}, {last.resident_kib} at the end; descriptors"
+        f" {hours[0].descriptors} to {last.descriptors}, threads {hours[0].threads} to {last.threads}, files"
+        f" {hours[0].files} to {last.files}, {last.kib - hours[0].kib} KiB of journal and recordings",
+    )
+    assert found.different == []
+    assert last.descriptors <= hours[0].descriptors
+    assert last.threads <= hours[0].threads
+    assert last.resident_kib - warm.resident_kib < GROWTH_KIB
+    assert found.exit_code == 0

@@ -1,0 +1,120 @@
+"""Debian 13 runs the tests and plays MicroPython's boards; an arm64 Debian installs, replays and plays."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.cache import CannotBuild
+from tests.lab.debian import SOURCES, Debian, copy_checkout
+from tests.lab.report import Report
+from tests.lab.root import CHECKOUT
+
+TRIXIE = Debian(
+    "trixie",
+    "amd64",
+    ("python3", "python3-venv", "make", "git", "ca-certificates", "micropython", "procps", "systemd"),
+)
+ARM64 = Debian("bookworm", "arm64", ("python3", "python3-venv", "make", "ca-certificates", "procps"))
+TESTS_S = 3000
+INSTALL_S = 1500
+TABLECTL = "/usr/local/bin/tablectl"
+BOARDS = ("drivers/firmware",)
+"""Tests of the boards' own files: under MicroPython where it is installed, against the real daemon."""
+SUITE = ("drivers", "rules", "games", "engine", "journal", "settings", "replay", "app")
+EVENING = "demo --throws 8 --spins 3 --games 1 --deals 2 --fast"
+PASSED = re.compile(r"(\d+) passed")
+
+
+def _with_tools(debian: Debian, root: Path) -> None:
+    copy_checkout(root)
+    debian.run(root, "make .venv/.dev", folder=SOURCES, timeout_s=INSTALL_S)
+
+
+def _recipe() -> bytes:
+    return b"".join((CHECKOUT / name).read_bytes() for name in ("requirements-dev.lock", "pyproject.toml"))
+
+
+@pytest.fixture(scope="session")
+def trixie() -> Path:
+    """Return a Debian 13 with MicroPython and this checkout's tools."""
+    try:
+        root = TRIXIE.root("tools", _with_tools, _recipe())
+    except CannotBuild as why:
+        pytest.skip(f"Debian 13 cannot be had here: {why}")
+    copy_checkout(root)
+    return root
+
+
+def _tests(root: Path, *folders: str) -> str:
+    paths = " ".join(f"tests/{folder}" for folder in folders)
+    pytest_ = f"nice .venv/bin/python -m pytest -q -n 2 -m 'not slow' {paths}"
+    return TRIXIE.run(root, pytest_, folder=SOURCES, timeout_s=TESTS_S)
+
+
+@pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
+def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: Path, report: Report) -> None:
+    version = TRIXIE.run(trixie, "micropython -c 'import sys; print(sys.version)'").strip()
+
+    said = _tests(trixie, *BOARDS)
+
+    report.note("boards under MicroPython", f"{version}: {said.splitlines()[-1]}")
+    assert "MicroPython's unix port" not in said, "its tests were skipped"
+    assert PASSED.search(said)
+
+
+@pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
+def test_debian_13_runs_the_tests(trixie: Path, report: Report) -> None:
+    said = _tests(trixie, *SUITE)
+
+    report.note("the tests on Debian 13", said.splitlines()[-1])
+    assert PASSED.search(said)
+
+
+def _installed(debian: Debian, root: Path) -> None:
+    copy_checkout(root)
+    install = "make install TABLE=craps EXTRAS=journal,hardware,settlement PYTHON=/usr/bin/python3"
+    debian.run(root, install, folder=SOURCES, timeout_s=INSTALL_S)
+
+
+@pytest.fixture(scope="session")
+def arm64() -> Path:
+    """Return an arm64 Debian 12 with the product installed."""
+    recipe = (CHECKOUT / "requirements-table.lock").read_bytes()
+    try:
+        return ARM64.root("installed", _installed, recipe)
+    except CannotBuild as why:
+        pytest.skip(f"an arm64 Debian cannot be had here: {why}")
+
+
+@pytest.mark.timeout(TESTS_S, func_only=True)
+def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, report: Report) -> None:
+    logs = sorted((CHECKOUT / "tests/logs").glob("*.jsonl.gz"))
+    assert logs
+    folder = f"{SOURCES}/tests/logs"
+    expected = [
+        log for log in logs if (log.parent / log.name.replace(".jsonl.gz", ".expected.jsonl")).exists()
+    ]
+    checks = [
+        f"{TABLECTL} replay {log.name} --check {log.name.replace('.jsonl.gz', '.expected.jsonl')} >/dev/null"
+        for log in expected
+    ]
+
+    ARM64.run(arm64, " && ".join(["true", *checks]), folder=folder, timeout_s=TESTS_S)
+
+    report.note("replays on arm64 under qemu", f"{len(checks)} of {len(checks)} as expected")
+    assert checks
+
+
+@pytest.mark.timeout(TESTS_S, func_only=True)
+def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) -> None:
+    there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
+
+    here = subprocess.run(
+        [sys.executable, "-m", "controller.cli.main", *EVENING.split()],
+        cwd=CHECKOUT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    report.note("an evening on arm64 under qemu", f"{len(there.splitlines())} lines, as here")
+    assert there.splitlines() == here.stdout.splitlines()

@@ -1,0 +1,79 @@
+"""Lines that others hold, a chip that goes and comes back, chips of one label, bursts of edges."""
+
+import pytest
+
+from tests.lab.conftest import MakeMachine
+from tests.lab.guest import lines
+from tests.lab.machine import VIRTUAL_TIME
+from tests.lab.report import Report
+
+LAB = (VIRTUAL_TIME,)
+KERNEL_KEEPS = 16
+"""Edges of a line that the kernel keeps by default; the controller asks for 1,024."""
+LEAK = 2
+"""Descriptors more than before that are no leak: a question whose connection is just closing."""
+
+
+@pytest.mark.parametrize("device", ["wheel", "console"])
+def test_a_line_that_another_program_holds_is_named_and_taken_when_it_is_free(
+    machine: MakeMachine, report: Report, device: str
+) -> None:
+    found = machine(arguments=LAB).call(lines.held, device)
+
+    report.note(f"a line of {device} held", f"{found.troubles}, up {found.up_after_us / 1e6:.1f} s after")
+    assert set(found.troubles) == {device}, "the other device has its lines"
+    assert f"is held by {lines.OTHER}" in found.troubles[device]
+    assert found.after == [""]
+    assert found.exit_code == 0
+
+
+def test_a_chip_that_goes_in_mid_spin_costs_that_spin_and_comes_back_by_itself(
+    machine: MakeMachine, report: Report
+) -> None:
+    found = machine(arguments=LAB).call(lines.chip_goes, seed=5)
+
+    report.times("chip gone to both devices down", [found.down_after_us])
+    report.times("chip back to both devices up", [found.up_after_us])
+    report.note("a chip that went", f"{found.words}, {found.troubles}, faults {found.faults}")
+    assert found.words == ["spin.review"]
+    assert set(found.troubles) == {"wheel", "console"}
+    assert found.after == ["", ""]
+    assert found.open_files[1] <= found.open_files[0] + LEAK
+    assert found.exit_code == 0
+
+
+def test_a_chip_is_found_by_its_label_and_by_nothing_else(machine: MakeMachine, report: Report) -> None:
+    two, none = machine(arguments=LAB).call(lines.labels)
+
+    report.note("two chips of one label, and none", f"{two.troubles}; {none.troubles}")
+    for found in (two, none):
+        assert set(found.troubles) == {"wheel", "console"}
+        assert all("expected one chip with the label" in says for says in found.troubles.values())
+        assert found.after == [""]
+        assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("edges", "apart_us", "lost"), [(KERNEL_KEEPS * 2, 1_500, False), (2_600, 150, True)]
+)
+def test_a_burst_while_the_reader_is_stopped_is_kept_or_told_and_never_counted_wrong(
+    machine: MakeMachine, report: Report, edges: int, apart_us: int, lost: bool
+) -> None:
+    found = machine(arguments=LAB).call(lines.burst, edges, apart_us, seed=6)
+
+    report.note(f"{edges} edges of a beam unread", f"{found.words}, {found.faults}")
+    assert found.wrong == []
+    assert any("lost" in fault for fault in found.faults) is lost
+    assert found.after == [""]
+    assert found.exit_code == 0
+
+
+def test_what_lies_in_a_beam_is_told_and_forgotten_when_it_is_taken_out(
+    machine: MakeMachine, report: Report
+) -> None:
+    found = machine(arguments=LAB).call(lines.stuck)
+
+    report.note("a beam held", f"{found.troubles}, well {found.up_after_us / 1e6:.1f} s after")
+    assert "beam-2 (GPIO13)" in found.troubles["wheel"]
+    assert found.after == [""]
+    assert found.exit_code == 0

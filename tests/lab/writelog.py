@@ -1,0 +1,111 @@
+"""The log of a disk's writes that dm-log-writes keeps, and what the disk may hold at any moment of it.
+
+The layout is that of the kernel's Documentation/admin-guide/device-mapper/log-writes.rst: a superblock, then
+for each write one sector that describes it and its data. A flush stands after all that it made durable.
+"""
+
+import random
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = 0x6A736677736872
+SUPER = struct.Struct("<QQQI")
+ENTRY = struct.Struct("<QQQQ")
+FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
+TORN_BYTES = 512
+"""A disk writes a sector whole or not at all."""
+KEPT = (0.0, 0.3, 0.7, 1.0)
+"""The share of a state's undecided sectors that are on the disk."""
+
+
+class NotALogError(ValueError):
+    """Raised where a file is not such a log; its words say what was found."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One write, at a byte of the disk; a mark has words instead."""
+
+    at: int
+    data: bytes
+    flags: int
+    mark: str = ""
+
+    @property
+    def is_flush(self) -> bool:
+        """Whether all that was written before it is durable."""
+        return bool(self.flags & FLUSH)
+
+
+@dataclass(frozen=True)
+class State:
+    """Writes in the order in which they reach the disk, and the last mark that stands before the cut."""
+
+    writes: Sequence[Entry]
+    mark: str
+    undecided: int
+    """Sectors of which any may be missing."""
+
+
+def read(log: Path) -> list[Entry]:
+    """Return a log's entries in order.
+
+    Raises:
+        NotALogError: it has no superblock of this kind.
+    """
+    with log.open("rb") as file:
+        magic, version, count, sector_bytes = SUPER.unpack(file.read(SUPER.size))
+        if (magic, version) != (MAGIC, 1):
+            raise NotALogError(f"{log}: found magic {magic:#x} version {version}, expected {MAGIC:#x} 1")
+        entries, at = [], sector_bytes
+        for _ in range(count):
+            file.seek(at)
+            head = file.read(sector_bytes)
+            sector, sectors, flags, mark_bytes = ENTRY.unpack_from(head)
+            at += sector_bytes
+            mark = head[ENTRY.size : ENTRY.size + mark_bytes].decode() if flags & MARK else ""
+            data = b""
+            if flags & DISCARD:
+                data = bytes(sectors * sector_bytes)
+            elif sectors:
+                data = file.read(sectors * sector_bytes)
+                at += sectors * sector_bytes
+            entries.append(Entry(sector * sector_bytes, data, flags, mark.rstrip("\0")))
+    return entries
+
+
+def states(entries: Sequence[Entry], count: int, chance: random.Random) -> Iterator[State]:
+    """Yield so many states of the disk after a cut at a random moment.
+
+    All that a flush made durable is there. Of what came after the last one any sectors are, in any order,
+    and each write that bore its own flush (FUA).
+    """
+    moments = [n for n, entry in enumerate(entries, 1) if entry.data or entry.mark]
+    for _ in range(count):
+        cut = chance.choice(moments)
+        flushed = max((n for n, entry in enumerate(entries[:cut]) if entry.is_flush), default=0)
+        sure = [entry for entry in entries[:flushed] if entry.data]
+        late = [entry for entry in entries[flushed:cut] if entry.data]
+        sure += [entry for entry in late if entry.flags & FUA]
+        pieces = [piece for entry in late if not entry.flags & FUA for piece in _torn(entry)]
+        share = chance.choice(KEPT)
+        kept = [piece for piece in pieces if chance.random() < share]
+        if chance.random() < 0.5:
+            chance.shuffle(kept)
+        mark = next((entry.mark for entry in reversed(entries[:cut]) if entry.mark), "")
+        yield State([*sure, *kept], mark, len(pieces))
+
+
+def apply(state: State, image: Path) -> None:
+    """Write a state onto a copy of the disk as it was before the log began."""
+    with image.open("r+b") as disk:
+        for write in state.writes:
+            disk.seek(write.at)
+            disk.write(write.data)
+
+
+def _torn(entry: Entry) -> Iterator[Entry]:
+    for start in range(0, len(entry.data), TORN_BYTES):
+        yield Entry(entry.at + start, entry.data[start : start + TORN_BYTES], entry.flags)
