@@ -1,4 +1,4 @@
-"""`tablectl doctor`: everything a support person would ask, checked, a line each with its remedy."""
+"""`tablectl doctor`: every check that support would ask for, a line each with its remedy."""
 
 import argparse
 import grp
@@ -192,7 +192,7 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files; a part that is not available says why in its place."""
+    """Return the archive's files; a part that is not available is replaced by the reason."""
     quiet = None if status is None else bundle.status_of_our_words(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {

@@ -50,10 +50,10 @@ EXAMPLES = (
 )
 _INDENT = " " * 13
 _BELOW = len(_INDENT) + 7
-"""Where a line goes on that the window breaks: below its first word's neighbour."""
+"""Where a broken line continues: below its second word."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
-"""What the judge's sentence begins with, and the heading says already."""
+"""The beginning of the judge's sentence, which repeats the heading."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain it; 1 if there is no such attempt, 2 at a bad log or picture, 3 with no controller."""
+    """Explain it; 1 if there is no such attempt, 2 for a bad log or picture, 3 without a controller."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
-    """Find what was asked about; None if the journal does not have it, which is said.
+    """Find the attempt; None, with a message, if the journal does not have it.
 
     Raises LogError, SettingsError or SetupError where the log or the rules can't be used, OutOfReachError
     where no controller answers that has the journal.

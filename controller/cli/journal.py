@@ -93,7 +93,7 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Run it; return 1 where the journal is at fault, 2 where this user has none, 3 without a controller."""
+    """Run it; return 1 if the journal is at fault, 2 if this user has none, 3 without a controller."""
     try:
         code: int = arguments.of_journal(arguments)
     except OutOfReachError as error:
@@ -162,7 +162,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _begun(place: JournalLocation) -> bool:
-    """Return whether the journal is there; one that its head file names and that is gone is a finding."""
+    """Return whether the journal is there; if its head file names one that is gone, that is a finding."""
     try:
         check_begun(place, read_head(place.head))
     except JournalFault as fault:
@@ -218,7 +218,7 @@ def _unknown(types: list[str]) -> bool:
 
 
 def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
-    """Print a message on standard error if nothing was found; standard output is for rows alone."""
+    """Print a message on standard error if nothing was found; standard output is only for rows."""
     if not count:
         upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"
         of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""
@@ -241,7 +241,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall it; 2 without a journal, 1 where it has none, a wrong signature or a judge of another mind."""
+    """Recall it; 2 without a journal, 1 if it is missing, badly signed or now judged otherwise."""
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)

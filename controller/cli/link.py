@@ -24,7 +24,7 @@ class OutOfReachError(Exception):
 
 
 class RefusedError(Exception):
-    """The controller does not do or tell it; the message says why."""
+    """The controller refused; the message says why."""
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
 
 
 def add_kept(parser: argparse.ArgumentParser) -> None:
-    """Declare where the journal is, and at which controller's socket it is asked for instead."""
+    """Declare where the journal is, and the socket of the controller that is asked for it instead."""
     parser.add_argument(
         "--journal",
         type=Path,
@@ -61,7 +61,7 @@ def ask(path: str, request: Json) -> Json:
 
 
 def conversation(path: str, request: Json) -> Iterator[Json]:
-    """Ask, and give every line that comes back until the controller ends it, be it in mid-line."""
+    """Ask, and yield every line of the answer until the controller ends it, even within a line."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
             _connect(link, path)
@@ -81,7 +81,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
 
 
 def _connect(link: socket.socket, path: str) -> None:
-    """Connect, and wait in the line of those who want to: without blocking the system would turn us away."""
+    """Connect, waiting in the socket's queue: a non-blocking connection would be refused."""
     waits = struct.pack("ll", int(TIMEOUT_S), 0)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
     link.connect(path)
@@ -89,13 +89,13 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request. A controller that has hung up may have said why, so that is still read."""
+    """Send a request. A controller that has hung up may have sent the reason, which is still read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 
 
 def admitted(path: str, first: Json) -> Json:
-    """Return a controller's first answer; raises OutOfReachError if it had no place for this client."""
+    """Return a controller's first answer; raises OutOfReachError if it had no room for this client."""
     if first.get("code") == "too_many":
         raise OutOfReachError(f"{path}: the controller is there, but {first['says']}, or try again later")
     return first

@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""The module of this package that a command stands in, where that has another name."""
+"""The module of a command, if it has another name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,7 +116,7 @@ def command_of(name: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Shows the version; what knows it is loaded only then."""
+    """Shows the version; the package that knows it is imported only then."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 argparse names it
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -189,7 +189,7 @@ def _undecodable(words: Sequence[str]) -> str | None:
 
 
 def _empty_option(words: Sequence[str]) -> str | None:
-    """Return the option that was given an empty value: it must not pass for one that was not given."""
+    """Return the option that was given an empty value, which must not count as not given."""
     for before, word in pairwise(("", *words)):
         if not word:
             return f" after {before}" if before.startswith("-") else ""
@@ -226,7 +226,7 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""What a command as a whole requires: to name one package would only lead to the next message."""
+"""The extras of a whole command: naming one package would only lead to the next message."""
 
 
 def advice(error: ImportError, command: str) -> str | None:

@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 SWITCH_S = 0.0005
-"""How long a busy thread may keep the interpreter: with Python's own 5 ms a reading waits 12 ms at worst."""
+"""How long a busy thread may keep the interpreter: with Python's 5 ms a reading waits up to 12 ms."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +158,7 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
 
 
 def in_the_shadow(settings: TableSettings) -> TableSettings:
-    """Return a table's settings for a shadow: it calls by itself and publishes nothing."""
+    """Return a table's settings for a shadow: it calls automatically and publishes nothing."""
     unheard = PublishSettings(to="socket", max_silence_s=math.inf)
     return dataclasses.replace(settings, calls="automatic", publish=unheard)
 
@@ -230,7 +230,7 @@ def engine_maker() -> EngineMaker | None:
 
 
 class _Late(Consumer):
-    """Loads the engine in its own thread: its database's library takes longer than a start may."""
+    """Loads the engine in its own thread: importing its database library takes too long for a start."""
 
     def __init__(self, asked: EngineFor) -> None:
         self._asked = asked

@@ -22,12 +22,12 @@ _PIPS = "⚀⚁⚂⚃⚄⚅"
 _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _IN_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
 _NARROW = 24
-"""Text in fewer columns than this stands below its lead instead of beside it."""
+"""Text that has fewer columns than this is put below its lead instead of beside it."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 class Entry(NamedTuple):
-    """A lead and the text beside it; text that does not fit the window goes on in a column of its own."""
+    """A lead and the text beside it; text that does not fit the window continues in a column of its own."""
 
     lead: str
     text: str
@@ -36,12 +36,12 @@ class Entry(NamedTuple):
 
 
 class Screen:
-    """Writes for people to a stream."""
+    """Writes to a stream for people."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
         """Find out what the stream can show.
 
-        NO_COLOR switches colour off, TERM=dumb whatever moves the cursor, too.
+        NO_COLOR switches colour off; TERM=dumb also switches off cursor movements.
         """
         self._stream = stream
         self.terminal = stream.isatty()

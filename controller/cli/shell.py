@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 OK = 0
 FAILED = 1
-"""A check did not hold, or it was refused."""
+"""A check failed, or a request was refused."""
 BAD_INPUT = 2
 """A bad log, bad settings or bad usage; nothing was done."""
 OUT_OF_REACH = 3
 """No controller answers at the control socket."""
 DEFECT = 70
-"""A defect of the program's own; as sysexits.h has it."""
+"""A defect of the program; as in sysexits.h."""
 UNWRITABLE = 74
-"""Standard output took no more (a full disk, a closed stream); as sysexits.h has it."""
+"""Standard output can't be written (a full disk, a closed stream); as in sysexits.h."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""As a shell reports a writer whose reader is gone."""
+"""The code that a shell reports for a writer whose reader has gone."""
 IN_WORDS = (
     "exit codes:\n"
     "  0 fine, 1 findings or refused, 2 bad log, input or usage, 3 no controller answers,\n"
@@ -76,11 +76,11 @@ def startup_frozen() -> Iterator[None]:
 
 
 ENDLESS = 100_000
-"""Columns and rows where nobody looks at a window: a pipe's lines are never broken."""
+"""Columns and rows without a window: lines in a pipe are never broken."""
 
 
 def say(text: object) -> None:
-    """Write for people to standard error; if there is none, the exit code still tells."""
+    """Write a message to standard error; if it is closed, the exit code remains."""
     if sys.stderr is None:
         return
     columns = get_terminal_size().columns if sys.stderr.isatty() else ENDLESS
@@ -91,12 +91,12 @@ def say(text: object) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape what could move a terminal's cursor: names in a log are its writer's to choose."""
+    """Escape what could move a terminal's cursor: whoever wrote a log chose the names in it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def own_name() -> str:
-    """Return what calls this program from the caller's shell: its name where PATH has it, else its path."""
+    """Return what calls this program from the caller's shell: its name if it is on PATH, else its path."""
     called = Path(sys.argv[0])
     if called.name != "tablectl" or which("tablectl"):
         return "tablectl"
@@ -141,7 +141,7 @@ _ESCAPE = "tablectl-escape"
 
 
 class OutputError(Exception):
-    """Standard output took no more; `reader_gone` where it was a pipe that nobody reads any longer."""
+    """Standard output can't be written; `reader_gone` if it was a pipe without a reader."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
         super().__init__(
@@ -165,7 +165,7 @@ def guard(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def end_quietly_on_signals(*, service: bool = False) -> None:
-    """Make a hang-up, Ctrl-C or SIGTERM unwind the command, so that nothing is left half done.
+    """Make a hang-up, Ctrl-C or SIGTERM unwind the command, so that it cleans up.
 
     A second one ends it at once. What nohup ignores stays ignored. A service that is told to stop before it
     has begun is stopped in order.
@@ -195,7 +195,7 @@ def _not_begun(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Raw(io.RawIOBase):
-    """One descriptor; it waits where a terminal shared with another program says that it would block."""
+    """One descriptor; it waits if a terminal shared with another program would block."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -218,7 +218,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Output(_Raw):
-    """Standard output: that it fails is told apart from every other failure."""
+    """Standard output, whose failure is distinguished from every other."""
 
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
@@ -239,7 +239,7 @@ class _Output(_Raw):
 
 
 class _Messages(_Raw):
-    """Standard error: where a message can't be written the exit code still tells."""
+    """Standard error: if a message can't be written, the exit code remains."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -312,7 +312,7 @@ _PUBLIC = 0o666
 
 @contextmanager
 def whole_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
-    """Open a file beside this path that takes its place at the end; where anything fails it is taken away.
+    """Open a file beside this path that takes its place at the end; if anything fails, it is deleted.
 
     It gets as much of `mode` as the umask leaves.
 

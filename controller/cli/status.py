@@ -15,16 +15,16 @@ from controller.cli.shell import FAILED, OK, ROWS, Command, say, whole
 from controller.cli.words import puck_in_words
 
 EVERY_S = 1.0
-"""How often a page is drawn anew: as often as its figures change."""
+"""How often a page is redrawn: as often as its figures change."""
 
 
 class NothingSeenError(Exception):
-    """There is no such thing at this table; the message says what there is."""
+    """No such device at this table; the message lists those that there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was seen: the exit code, the JSON lines, and the lines for people."""
+    """One look: its exit code, its JSON lines, and its lines for people."""
 
     code: int
     told: Sequence[object]
@@ -32,7 +32,7 @@ class Look:
 
 
 def add_follow(parser: argparse.ArgumentParser) -> None:
-    """Declare that a page can be followed."""
+    """Declare the option to follow a page."""
     parser.add_argument(
         "-f", "--follow", action="store_true", help=f"redraw every {EVERY_S:g} s, until Ctrl-C"
     )
@@ -61,7 +61,7 @@ def look(
 def _follow(
     arguments: argparse.Namespace, screen: Screen, seen: Callable[[], Look], sleep: Callable[[float], None]
 ) -> int:
-    """Draw pages until a signal ends it; a controller that is away for a while is told on the page."""
+    """Draw pages until a signal ends it; a controller that does not answer is shown on the page."""
     before: list[str] = []
     if not arguments.json:
         screen.clear()
@@ -106,7 +106,7 @@ def add_status_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    """Print the status; 1 where a fault holds or the self-test has not passed."""
+    """Print the status; 1 if a fault is active or the self-test has not passed."""
 
     def seen() -> Look:
         status = _status(arguments.socket)
@@ -126,7 +126,7 @@ def _status(path: str) -> Status:
 
 
 def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterator[str]:
-    """Yield the lines of a status: the headline, and each part that has something to say."""
+    """Yield the lines of a status: the headline, and each part that has something to report."""
     table = f"{status['table']} ({status['ruleset']}): "
     yield from screen.entry(Entry(table, str(status["headline"]), standing(status), "bold"))
     devices = _mapping(status.get("devices"))
@@ -151,7 +151,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
 
 
 def standing(status: Status) -> Style:
-    """Return the colour of a table's state: red for a fault, yellow for what waits, green in order."""
+    """Return the colour of a table's state: red for a fault, yellow for pending, green for healthy."""
     if status["faults"]:
         return "red"
     waits = status.get("awaited") or status.get("locked") or status.get("testing")
@@ -225,7 +225,7 @@ def _device(name: str, device: Mapping[str, object]) -> Entry:
 
 
 def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
-    """Return a device's state; why it is so stands once, with its fault."""
+    """Return a device's state; the reason is given once, with its fault."""
     shown = _device(name, device)
     if any(fault["where"] == name for fault in _list(status.get("faults"))):
         return shown._replace(text=shown.text.partition(":")[0])
@@ -292,7 +292,7 @@ def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
-    """Print them; 1 where one is not up or has a trouble now, or there is none of this name."""
+    """Print them; 1 if one is not up or has a trouble now, or there is none of this name."""
     name: str | None = arguments.device
 
     def seen() -> Look:
@@ -383,7 +383,7 @@ def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_faults(arguments: argparse.Namespace) -> int:
-    """Print every fault that holds; 1 if there is one."""
+    """Print every active fault; 1 if there is one."""
 
     def seen() -> Look:
         faults = _list(ask(arguments.socket, {"do": "faults"})["faults"])
@@ -435,7 +435,7 @@ def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_outbox(arguments: argparse.Namespace) -> int:
-    """List the outbox, or close one place in it; 1 where that was refused."""
+    """List the outbox, or close one place in it; 1 if that was refused."""
     request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
     if arguments.settled:
         told_id, chain = arguments.settled

@@ -26,7 +26,7 @@ EXAMPLES = (
 
 TOPICS = ("outcomes", "readings", "lamps", "faults")
 _IN_WORDS = ("outcomes", "faults")
-"""What is told in words where nobody says: lamps repeat what was said, and readings run by too fast."""
+"""The topics shown in words by default: lamps repeat outcomes, and readings go by too fast."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what comes until the controller or the reader ends it; 1 where it was refused or dropped."""
+    """Print what comes until the controller or the reader ends it; 1 if it was refused or dropped."""
     if unknown := sorted(set(arguments.topics) - set(TOPICS)):
         say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(TOPICS)}")
         return BAD_INPUT
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Told(msgspec.Struct):
-    """An outcome as it comes over the socket."""
+    """An outcome as received over the socket."""
 
     type: str
     t: int
@@ -86,25 +86,25 @@ _reading: msgspec.json.Decoder[AnyReading] = msgspec.json.Decoder(AnyReading)
 
 
 class Watcher:
-    """Tells each line of the stream in words."""
+    """Writes each line of the stream in words."""
 
     def __init__(self, screen: Screen, clock: Callable[[], str], says: str = "tablectl input ") -> None:
-        """Begin each line with what the clock says; a ruling is entered by these words and its name."""
+        """Begin each line with the time; a ruling is entered by these words and its name."""
         self._says = says
         self._screen = screen
         self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
         self._refused: Happening | None = None
         self._again = 0
-        """How often the same was refused again since it was told."""
+        """How often the same input was refused again since it was shown."""
 
     def begin(self, path: str, topics: list[str]) -> None:
-        """Say that the table is being watched: nothing may happen for a while."""
+        """Write that the table is being watched, since nothing may happen for a while."""
         told = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
         self._screen.lines(self._screen.entry(Entry("", told, "dim")))
 
     def tell(self, line: Json) -> None:
-        """Tell one line of the stream; one of a kind that is not known is printed as it is."""
+        """Write one line of the stream; a line of an unknown kind is printed as it is."""
         outcome = outcome_of(line["outcome"]) if "outcome" in line else None
         if self._is_refused_again(outcome):
             return
@@ -130,7 +130,7 @@ class Watcher:
                 self._commentary.event(msgspec.json.encode(line).decode(), "dim")
 
     def _is_refused_again(self, outcome: Outcome | None) -> bool:
-        """Return whether this is what was refused just now, as it is where a button sticks."""
+        """Return whether this repeats the last refusal, as when a button sticks."""
         refused = outcome.data if outcome is not None and outcome.type == "input.refused" else None
         if refused is not None and refused == self._refused:
             self._again += 1
@@ -144,7 +144,7 @@ class Watcher:
         return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
-        """Tell what waits for a person, once: it is here before the outcome that says the same is durable."""
+        """Write what waits for a person, once: it arrives before the outcome that says the same."""
         if awaited is None or awaited == self._waiting:
             return
         self._waiting = awaited
@@ -157,7 +157,7 @@ class Watcher:
         self._commentary.aside(f"say {may}", style="yellow")
 
     def _told_already(self, outcome: Outcome) -> bool:
-        """Return whether a review was told as what waits for a person."""
+        """Return whether a review was already shown as what waits for a person."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None
         return reviewed and waiting is not None and waiting.number == attempt_of(outcome)
@@ -183,7 +183,7 @@ class Watcher:
 
 
 def outcome_of(told: object) -> Outcome:
-    """Read an outcome as it comes over the socket; raises KeyError for an unknown type."""
+    """Read an outcome as received over the socket; raises KeyError for an unknown type."""
     raw = _told.decode(msgspec.json.encode(told))
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
 

@@ -34,7 +34,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request came to: the player's balance after it in cents, and the game's lines."""
+    """The result of a request: the player's balance after it in cents, and the game's lines."""
 
     player: str
     balance: int
@@ -67,7 +67,7 @@ class _Do(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that waits for the table's word, and what does it once that is there."""
+    """A request that waits for the table's word, and what carries it out once the word is there."""
 
     asking: Asking
     asked: Asked
@@ -75,11 +75,11 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Wagers of one request: a player's whole layout, and some 30 ms of the engine's time."""
+"""Wagers of one request: a player's whole layout, and about 30 ms of the engine's time."""
 
 
 class AccountRequests:
-    """Does what is asked of it, through the engine's transactions."""
+    """Carries out requests in the engine's transactions."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -143,7 +143,7 @@ class AccountRequests:
     def bets(self, asking: Asking, table: str, bets: Sequence[Asked]) -> list[Done | RequestRefused]:
         """Make bets on one word of the table, in one transaction; each is granted or refused on its own.
 
-        Each is a request of its own under the key `KEY/ID`, so whatever comes again is done once. Raises
+        Each is a request of its own under the key `KEY/ID`, so a repeated request is done once. Raises
         RequestRefused: two have one id, they are too many, or one is `late`: that is confirmed by itself.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
@@ -226,7 +226,7 @@ class AccountRequests:
 
     @staticmethod
     def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
-        """Let the book take a request; raises RequestRefused if it, or the account, does not allow it."""
+        """Apply a request to the book; raises RequestRefused if it, or the account, does not allow it."""
         try:
             if table.book.cost(step.requests[0]) > work.balance(account):
                 raise RequestRefused(
@@ -246,7 +246,7 @@ class AccountRequests:
         return standing
 
     def _on_word(self, request: "_Request", table: str) -> Done:
-        """Do a request once the table has said that bets were open when it had come."""
+        """Carry out a request once the table has said that bets were open when it arrived."""
         with self._engine.work() as work:
             request, waits = self._waits(work, table, request)
             standing = self._engine.table(work, table)
@@ -291,7 +291,7 @@ class AccountRequests:
 
 
 def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done | RequestRefused:
-    """Do a request, or answer as it was answered when it came with this key before.
+    """Carry out a request, or repeat the answer given to this key before.
 
     `do` raises RequestRefused before it writes anything.
     """
@@ -319,7 +319,7 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
 
 
 def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
-    """Return the word that lets a request in; raises RequestRefused if none does.
+    """Return the word that admits a request; raises RequestRefused if none does.
 
     It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
     settled here: then the request stands in the book between the same outcomes as its moment at the table.
@@ -343,7 +343,7 @@ def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitt
 
 
 def must_be_open(table: EnrolledTable, asked: Asked) -> None:
-    """Raise RequestRefused where, by what is settled of it, the table can't let this in."""
+    """Raise RequestRefused if the table, as far as it is settled, can't admit this."""
     late = bool(asked.get("late"))
     if late and (refusal := table.book.late_refusal):
         raise RequestRefused(refusal.rule, refusal.reason)
@@ -354,7 +354,7 @@ def must_be_open(table: EnrolledTable, asked: Asked) -> None:
 
 
 def _may_open(table: EnrolledTable, asked: Asked) -> bool:
-    """Return whether the table could let this in, by what is settled of it."""
+    """Return whether the table, as far as it is settled, could admit this."""
     if asked.get("late"):
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
@@ -367,7 +367,7 @@ _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, asked: Asked) -> LateWager:
-    """Return a late wager as its table hears of it: all of it by its digest, and in words for people."""
+    """Return a late wager as its table hears of it: the whole by its digest, and in words for people."""
     digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
     detail = next((f" {asked[name]}" for name in ("number", "base", "dice") if asked.get(name)), "")
     says = f"{asked['player']}: {asked['wager']}{detail}, {asked['amount']} cents"
@@ -378,11 +378,11 @@ _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
 _TRIED = NoWord("TABLE-WORD", "this was only tried")
-"""In place of the table's word: what would nothing but its absence refuse?"""
+"""In place of the table's word, to find what would be refused only because the word is missing."""
 
 
 def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
-    """Return the positions where these requests ask for Play; None if they do nowhere."""
+    """Return the positions where these requests ask for Play; None if there are none."""
     if table is None:
         return None
     plays = [each.asked for each in requests if table.game.wagers.taken_while_closed(each.asked)]
@@ -396,7 +396,7 @@ def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Do
 
 
 def need_account(work: Work, player: str) -> None:
-    """Raise RequestRefused where a player has no account."""
+    """Raise RequestRefused if a player has no account."""
     if not work.has_account(player):
         raise RequestRefused("ACCOUNT", f"player {player} has no account; open one first")
 
@@ -407,7 +407,7 @@ def was_refused(answer: str) -> bool:
 
 
 def _refusal_of(line: AnswerLine) -> RequestRefused:
-    """Return a game's refusal: a refused line has its rule apart, a rejected one before its reason."""
+    """Return a game's refusal: a refused line has its rule apart, a rejected one in its reason."""
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:
         rule, _, reason = reason.partition(": ")
@@ -415,11 +415,11 @@ def _refusal_of(line: AnswerLine) -> RequestRefused:
 
 
 DEALER = "dealer"
-"""A deal's own hand: nobody sits there."""
+"""The dealer's hand: no player sits there."""
 
 
 def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool) -> None:
-    """Raise RequestRefused where a bet lies on a position that is not its player's.
+    """Raise RequestRefused if a bet is on a position that is not its player's.
 
     `own` says that the request is a player's own: he bets where staff has seated him, and nowhere else.
     """

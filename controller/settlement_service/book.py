@@ -24,11 +24,11 @@ from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
 """A player's granted request, an outcome, an outcome in another's place, the table opening again, or requests
-taken back because bets had closed before the table heard of them."""
+taken back because bets had closed before the table received them."""
 
 
 class HeardAt(NamedTuple):
-    """When a table heard of a request: its session, the round of bets, microseconds of its clock."""
+    """When a table received a request: its session, the round of bets, microseconds of its clock."""
 
     session: str
     round: int
@@ -36,7 +36,7 @@ class HeardAt(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a table's history. `n` counts a table's steps from 1 without a hole.
+    """One step of a table's history. `n` counts a table's steps from 1 without a gap.
 
     `requests` are those of the settle contract, with the players' names in place of seats. `seq` is the
     outcome's number, `corrects` that of the outcome whose place a correction takes. `result` marks the end of
@@ -89,7 +89,7 @@ def asked_by(outcome: Outcome, game: str) -> list[Asked]:
 
 
 class Contradiction(Exception):
-    """What an outcome says does not fit the wager book: found, and expected."""
+    """An outcome contradicts the wager book: found, and expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -101,13 +101,13 @@ class Misread(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What a step came to. With `supersedes_from`, results of steps from that one on no longer hold."""
+    """The result of a step. With `supersedes_from`, results of steps from that one on no longer hold."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
     wagers: tuple[Wager, ...]
     players: Mapping[str, str] = field(default_factory=dict)
-    """Whose the wagers named in the lines are."""
+    """The owners of the wagers named in the lines."""
     refused: bool = False
     supersedes_from: int | None = None
     anchor: Anchor | None = None
@@ -123,7 +123,7 @@ class _RecordedStep:
 
 
 class _State:
-    """A game under way: its tally, and how far play has come beside the bets."""
+    """A game under way: its tally, and its state of play beside the bets."""
 
     def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
         self._rules = rules
@@ -187,7 +187,7 @@ class _State:
 
 
 class GameOf:
-    """A rule set's game: its name, what settlement knows of it, fresh books of it, and its requests."""
+    """A rule set's game: its name, what settlement knows of it, new books, and its requests."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
         """Keep the game's name, its wagers and what opens a book of it."""
@@ -207,7 +207,7 @@ class GameOf:
 
 
 class TableBook:
-    """A table's book. After an exception it is to be thrown away and loaded again."""
+    """A table's book. After an exception it must be discarded and loaded again."""
 
     def __init__(self, game: GameOf, table: str, anchor: Anchor, *, compact: bool = True) -> None:
         """Begin at an anchor; `compact` lets later anchors take its place."""

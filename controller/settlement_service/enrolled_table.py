@@ -47,11 +47,11 @@ class EnrolledTable:
     decided_seq: int
     """The newest result; 0 if there was none yet."""
     round: int | None
-    """The round of bets, once the table has told one."""
+    """The round of bets, once the table has reported one."""
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
-    """The outcome that a person had taken without effect."""
+    """The outcome that, by a person's decision, is taken without effect."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
@@ -66,12 +66,12 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether a game that takes bets with the dice out has a throw not decided, as far as is settled."""
+        """Whether a game that takes bets with the dice out has an undecided throw, as far as is settled."""
         closed = self.game.wagers.takes_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:
-        """Return what changes of the table's row."""
+        """Return the changing columns of the table's row."""
         return {
             "next_seq": self.next_seq,
             "last_n": self.book.last_n,
@@ -83,9 +83,9 @@ class EnrolledTable:
 
 
 def shipped_games() -> Games:
-    """Return what finds a rule set's game; each is read once, and every book of it is a copy.
+    """Return a function that finds a rule set's game; each is read once, and every book is a copy.
 
-    What is found raises SettingsError for an unknown rule set.
+    It raises SettingsError for an unknown rule set.
     """
     known: dict[str, GameOf] = {}
 

@@ -43,7 +43,7 @@ from controller.settlement_service.schemas import (
 )
 
 MAX_LISTED = 1000
-"""Tables, alarms or wagers of one answer: it stays within what is handed over at once."""
+"""The most tables, alarms or wagers of one answer, so that it fits one frame."""
 
 
 class Views:
@@ -70,7 +70,7 @@ class Views:
         return Account(player=player, balance=cents, wagers=up)
 
     def wager(self, table: str, wager: str) -> tuple[str, WagerView] | None:
-        """Return a wager's player and how it stands; None if there is no such wager."""
+        """Return a wager's player and its state; None if there is no such wager."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.table_name == table, wagers.c.id == wager)
         with self._engine.work() as work:
@@ -185,7 +185,7 @@ class Tokens:
                 raise RequestRefused("TOKEN", f"no token named {name} is valid")
 
     def caller(self, digest: str) -> Caller | None:
-        """Return whose token has this digest; None if it opens nothing."""
+        """Return whose token has this digest; None if it is not valid."""
         tokens = schema.tokens
         query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:
@@ -206,7 +206,7 @@ def digest_of(secret: str) -> str:
 
 
 BrokerState = Callable[[], BrokerWord]
-"""Returns how the broker is that outcomes come from."""
+"""Returns the state of the broker that outcomes come from."""
 
 
 class _Turned(Exception):
@@ -218,10 +218,10 @@ class _Turned(Exception):
 
 
 class HttpRequests:
-    """Answers what is asked of an engine; any thread may ask."""
+    """Answers requests to an engine; for any thread."""
 
     def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
-        """Answer for this engine; `broker` tells how the broker is that outcomes come from."""
+        """Answer for this engine; `broker` returns the state of the broker that outcomes come from."""
         self._engine = engine
         self._accounts = AccountRequests(engine)
         self._views = Views(engine)
@@ -229,7 +229,7 @@ class HttpRequests:
         self._broker = broker
 
     def answer(self, ask: HttpRequest) -> HttpAnswer:
-        """Handle the request, where the token allows it."""
+        """Handle the request if the token allows it."""
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
         except _Turned as turned:
