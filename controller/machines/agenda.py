@@ -1,4 +1,4 @@
-"""The agenda on which the machines put what they want done: effects to hand out and timers to set.
+"""The agenda in which machines record what they want done: effects to publish and timers to set.
 
 What must be inspected before play goes on (a ball that flew out, dice that a person doubts) waits there too.
 """
@@ -24,7 +24,7 @@ CAUSES = {
 
 
 class Inspections:
-    """The things that await an inspection; each is noted until a person says that it was inspected."""
+    """What awaits an inspection, until a person says that it was inspected."""
 
     def __init__(self) -> None:
         """Start with nothing to inspect."""
@@ -32,15 +32,15 @@ class Inspections:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Name what awaits an inspection."""
+        """Return what awaits an inspection."""
         return tuple(self._waiting)
 
     def go_on_with(self, waiting: Iterable[str]) -> None:
-        """Restore what a recorded state says was waiting."""
+        """Restore what was waiting, from a recorded state."""
         self._waiting = list(waiting)
 
     def ask_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
-        """Ask for what these causes of a void leave to inspect: after cheating, what the game plays with."""
+        """Add what these causes of a void leave to inspect: after cheating, the game's own equipment."""
         for reason in reasons:
             what = plays_with if reason.code == "cheating" else CAUSES.get(reason.code)
             if what is not None and what not in self._waiting:
@@ -53,7 +53,7 @@ class Inspections:
         )
 
     def done(self, entered: Input) -> None:
-        """Handle a person's word that it was inspected. Raises InputRefused when nothing such waits."""
+        """Handle a person's input that it was inspected. Raises InputRefused if it does not wait."""
         if entered.what not in self._waiting:
             waits = ", ".join(self._waiting) or "nothing"
             raise InputRefused(
@@ -76,13 +76,13 @@ class Agenda:
         self.inspections = Inspections()
         self.effects: list[Effect] = []
         self.answer = ""
-        """What the input being obeyed came to, for the person who entered it: `Roll 24: No Roll, was 3-4`."""
+        """The result of the input under way, for the person who entered it: `Roll 24: No Roll, was 3-4`."""
         self.next_due_us = NEVER_US
         """When the next timer is due."""
         self._timers: dict[str, int] = {}
 
     def publish(self, kind: str, t: int, data: Data) -> Outcome:
-        """Publish one outcome; its number and id follow on from the last."""
+        """Publish one outcome; its number and id follow the last one's."""
         seq = self.next_seq
         self.next_seq = seq + 1
         outcome = Outcome(type=kind, t=t, id=outcome_id(self.table, self.session, seq), seq=seq, data=data)
@@ -106,7 +106,7 @@ class Agenda:
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 
     def set_timer(self, name: str, due_us: int) -> None:
-        """Set this timer, or set it again; it fires once."""
+        """Set or reset this timer; it fires once."""
         earliest = self._timers.get(name) == self.next_due_us
         self._timers[name] = due_us
         if due_us <= self.next_due_us:
@@ -124,7 +124,7 @@ class Agenda:
         return self._timers.get(name)
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:
-        """Yield each timer due before t, the earliest first; each stops as it is given."""
+        """Yield each timer due before t, the earliest first; each stops as it is yielded."""
         while self.next_due_us < t:
             due_us = self.next_due_us
             name = min(name for name, due in self._timers.items() if due == due_us)

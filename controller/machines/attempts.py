@@ -49,7 +49,7 @@ class Attempts(Generic[Value, V]):
     ) -> None:
         """Begin after attempt number `last`.
 
-        `judge` sees the attempts and judges them; `game` is told what each came to.
+        `judge` sees and judges the attempts; `game` gets each one's result.
         """
         self.words = words
         self.number = last
@@ -67,7 +67,7 @@ class Attempts(Generic[Value, V]):
         self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
         self._ruled_us = -1
-        """When a ruling that named no attempt was last obeyed."""
+        """When a ruling that named no attempt last took effect."""
         self.began_us = 0
         """When the present or the last attempt began."""
         self.over_us = 0
@@ -81,16 +81,16 @@ class Attempts(Generic[Value, V]):
         """Whether the controller was away since the last call: an attempt may have gone unseen."""
         self._cleared_in_hold = False
         self.cleared = True
-        """Whether what was thrown was taken away, so that a next attempt may show itself by moving."""
+        """Whether what was thrown was taken away, so that movement may begin the next attempt."""
 
     @property
     def state(self) -> str:
-        """Where the present attempt is."""
+        """The state of the present attempt."""
         return self.machine.state
 
     @property
     def under_way(self) -> bool:
-        """Whether an attempt is going on and not decided."""
+        """Whether an attempt is under way and not decided."""
         return self.machine.state == self.words.under_way
 
     @property
@@ -122,7 +122,7 @@ class Attempts(Generic[Value, V]):
         self._game.began(t)
 
     def judged(self, t: int, verdict: V) -> None:
-        """Handle the judge's word, decided by a reading or timer at t."""
+        """Handle the judge's verdict, decided by a reading or timer at t."""
         if self.ending:
             return
         if self._doubt:
@@ -146,20 +146,20 @@ class Attempts(Generic[Value, V]):
             self._agenda.set_timer("hold", t + self._hold_us)
 
     def reconsider(self, verdict: V) -> None:
-        """Handle the judge's new word on an attempt under review; only a person ends the review."""
+        """Handle the judge's new verdict on an attempt under review; only a person ends the review."""
         self._verdict = verdict
 
     def doubt(self, seen: str) -> None:
-        """Send what is under way to review: its times can't be believed."""
+        """Send what is under way to review: its times can't be trusted."""
         if self.under_way:
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
-        """Send the attempt under way to review where it would count."""
+        """Send the attempt under way to review if it would count."""
         self._objection = objection
 
     def came_late(self, seen: str) -> None:
-        """Send the attempt to review, if it is not called: what may decide it came too late."""
+        """Send the attempt to review, if it is not called: a reading that may decide it came too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
@@ -179,7 +179,7 @@ class Attempts(Generic[Value, V]):
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input if it concerns an attempt; False when it is none of ours.
+        """Handle a person's input if it concerns an attempt; False if it does not.
 
         Raises:
             InputRefused: it makes no sense now, or names another attempt than the one it would act on.
@@ -205,7 +205,7 @@ class Attempts(Generic[Value, V]):
         return True
 
     def require_attempt(self, entered: Input) -> None:
-        """Raise InputRefused where an input names another attempt than the one it would act on."""
+        """Raise InputRefused if an input names another attempt than the one it would act on."""
         named = self.words.attempt_named(entered)
         if named is None or named == str(self.number):
             return
@@ -243,7 +243,7 @@ class Attempts(Generic[Value, V]):
         )
 
     def keep(self, entered: Input) -> None:
-        """Note what a person entered after the call, so that a correction of the call keeps it."""
+        """Record what a person entered after the call, so that a correction of the call keeps it."""
         self._since.append(entered)
 
     def standing_call(self) -> StandingCall | None:
@@ -262,7 +262,7 @@ class Attempts(Generic[Value, V]):
         )
 
     def resume(self, call: StandingCall, value: Value | None, before: object) -> None:
-        """Go on from a call that can still be corrected: its value, and the game's state before it."""
+        """Continue from a call that can still be corrected: its value, and the game's state before it."""
         if call.number != self.number:
             return
         self.machine.restore(call.state)
@@ -274,7 +274,7 @@ class Attempts(Generic[Value, V]):
         self._since = list(call.since)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Name the inputs that the present attempt takes at t."""
+        """Return the inputs that the present attempt takes at t."""
         words, allows = self.words, self.machine.allows
         voidable = allows(words.void) and not self._standing_is_void()
         if voidable:
@@ -371,7 +371,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
 
     def _turned_away_lies(self, clear: str) -> bool:
-        """Return whether all that can be taken away now was thrown while the table did not play."""
+        """Return whether everything that can be taken away now was thrown while the table did not play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
@@ -489,17 +489,17 @@ class Attempts(Generic[Value, V]):
         return outcome
 
     def _decide_upon(self, before: object) -> None:
-        """Keep what a correction goes back to; what people enter from here on it keeps."""
+        """Save the state that a correction restores; it keeps what people enter from here on."""
         self.before = before
         self._since.clear()
 
     def ruled(self, entered: Input) -> None:
-        """Note that a word which named no attempt was for this one: the next one begins after it."""
+        """Record that an input without a number was for this attempt: the next one begins after it."""
         if entered.what is None:
             self._ruled_us = entered.t
 
     def _as_it_was(self) -> str:
-        """Describe how the attempt stands before a ruling on it."""
+        """Describe the attempt before a ruling on it."""
         if self.state in ("called", self.words.void, self.words.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")

@@ -14,7 +14,7 @@ from transitions import EventData, Machine, State, Transition
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From each of these states this trigger leads there."""
+    """From each of these states this trigger leads to that one."""
 
     trigger: str
     sources: tuple[str, ...]
@@ -25,7 +25,7 @@ class Arrow:
 class MachineTable:
     """One machine as data: its states and triggers with a sentence each, its arrows and its refusals.
 
-    A table is equal to itself alone.
+    A table is equal only to itself.
     """
 
     name: str
@@ -68,7 +68,7 @@ class InputRefused(Exception):
 
 
 def would(do: Callable[[], object]) -> bool:
-    """Return whether this pure deed is not refused."""
+    """Return whether this pure call is not refused."""
     try:
         do()
     except InputRefused:
@@ -104,17 +104,17 @@ class FlatMachine:
         self._machine.events[trigger].trigger(self, *about)
 
     def allows(self, trigger: str) -> bool:
-        """Return whether this trigger has an arrow from the present state."""
+        """Return whether the present state allows this trigger."""
         event = self._machine.events.get(trigger)
         return event is not None and self.state in event.transitions
 
     def restore(self, state: str) -> None:
-        """Go back to a state it was in before: for corrections and for starting from a recorded state."""
+        """Restore an earlier state: for corrections and for starting from a recorded state."""
         self._machine.set_state(state, self)
 
 
 class _PlainState(State):
-    """A state that nobody listens to as it is entered or left: the machine tells of its moves."""
+    """A state without callbacks on entering or leaving: the machine reports its moves."""
 
     def enter(self, event_data: EventData) -> None:
         """Do nothing."""
@@ -124,10 +124,10 @@ class _PlainState(State):
 
 
 class _PlainTransition(Transition):
-    """A move without conditions and callbacks of its own, so that none is looked for."""
+    """A move without conditions or callbacks, so that none is looked up."""
 
     def execute(self, event_data: EventData) -> bool:
-        """Change the model's state, and let the machine tell of it."""
+        """Change the model's state, and have the machine report it."""
         model = event_data.model
         assert isinstance(model, FlatMachine)
         assert self.dest is not None

@@ -1,4 +1,4 @@
-"""What the session asks of a game's machine, and what every machine that plays on attempts answers alike."""
+"""What the session asks of a game's machine, and the answers of every machine that plays by attempts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 
 class GameMachine(Protocol):
-    """A game's machine, as the session knows it."""
+    """A game's machine, as the session uses it."""
 
     @property
     def open_attempt(self) -> bool:
@@ -19,15 +19,15 @@ class GameMachine(Protocol):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether an attempt goes on and is not called, or something else whose next reading is awaited."""
+        """Whether an attempt is under way and not called, or something else's next reading is awaited."""
 
     @property
     def heard(self) -> WheelHeard | None:
-        """What a smart wheel said to this game; None if it has none, or that said nothing yet."""
+        """What a smart wheel said to this game; None if there is none, or it has said nothing yet."""
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets opened last, where a reading that is told late may have closed them before; 0 else."""
+        """When bets last opened, if a late reading may have closed them before; else 0."""
 
     @property
     def awaits_play(self) -> bool:
@@ -44,16 +44,16 @@ class GameMachine(Protocol):
         """Return whether this reading would begin an attempt."""
 
     def turned_away(self, reading: AnyReading) -> None:
-        """Note that this reading began an attempt while the table did not play: no rest of it counts."""
+        """Record that this reading began an attempt while the table did not play: none of it counts."""
 
     def turned_away_late(self, reading: AnyReading) -> bool:
-        """Note a reading of while the table did not play that is told too late to be seen in order.
+        """Record a late reading from while the table did not play.
 
-        Return whether it may have begun an attempt, where it takes more than one reading to tell.
+        Return whether it may have begun an attempt, if it takes more than one reading to know.
         """
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
+        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
 
     def awaited(self) -> Awaited | None:
         """Return what a person must rule on or confirm now."""
@@ -65,25 +65,25 @@ class GameMachine(Protocol):
         """Handle a reading that came too late to count."""
 
     def doubt(self, seen: str) -> None:
-        """Leave what is under way to a person: its times can't be believed, and why."""
+        """Leave what is under way to a person, with the reason that its times can't be trusted."""
 
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens, and bets that were closed open with it."""
+        """Start again: the table opens, and closed bets open with it."""
 
     def remembers(self) -> Mapping[str, object]:
         """Return what the game remembers between attempts, by the fields of State."""
 
     def acted(self) -> Mapping[str, str]:
-        """Return what the positions of the present deal did so far: play or fold, by position."""
+        """Return what each position of the present deal has done: play or fold."""
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the game's next numbers, by the fields of First."""
 
     def stop_judging(self) -> None:
-        """Judge no more: the recording is cut off here."""
+        """Stop judging: the recording is cut off here."""
 
     def cut_short(self, t: int, reason: Reason) -> None:
         """Put what is in flight under review for this reason: the recording ends at t."""
@@ -112,7 +112,7 @@ class AttemptsOfGame(Protocol):
 
 
 class PlaysAttempts(ABC):
-    """What a machine answers by its attempts alone. A game that differs in one of these says so itself."""
+    """The answers of a machine that follow from its attempts. A game that differs overrides them."""
 
     @property
     @abstractmethod
@@ -126,12 +126,12 @@ class PlaysAttempts(ABC):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether an attempt goes on and is not called."""
+        """Whether an attempt is under way and not called."""
         return self.attempts.under_way or self.attempts.state == "held"
 
     @property
     def heard(self) -> WheelHeard | None:
-        """Nothing: no smart wheel speaks to this game."""
+        """None: no smart wheel reports to this game."""
         return None
 
     def turned_away_late(self, reading: Reading) -> bool:
@@ -141,7 +141,7 @@ class PlaysAttempts(ABC):
 
     @property
     def bets_opened_us(self) -> int:
-        """0: nothing that is told late closes bets in this game."""
+        """0: no late reading closes bets in this game."""
         return 0
 
     @property
@@ -151,7 +151,7 @@ class PlaysAttempts(ABC):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """Nothing: this game takes no wager that is made with the dice out."""
+        """None: this game takes no wager made with the dice out."""
         return None
 
     def awaited(self) -> Awaited | None:
@@ -163,11 +163,11 @@ class PlaysAttempts(ABC):
         return {}
 
     def doubt(self, seen: str) -> None:
-        """Leave the attempt under way to a person: its times can't be believed."""
+        """Leave the attempt under way to a person: its times can't be trusted."""
         self.attempts.doubt(seen)
 
     def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
+        """Stop judging: only what was published stands."""
         self.attempts.ending = True
 
     def cut_short(self, t: int, reason: Reason) -> None:

@@ -26,7 +26,7 @@ class AttemptTerms:
     begin: str
     """What begins it: `release`."""
     under_way: str
-    """It is going on: `in_flight`."""
+    """It is under way: `in_flight`."""
     void: str
     """It does not count, as state and as what a person calls: `no_roll`."""
     set_result: str
@@ -38,7 +38,7 @@ class AttemptTerms:
     settle: str = "settled"
     """The last wager it decided is paid."""
     says_void: str | None = None
-    """What a person says who declares it void, where that is another word than `void` and the state."""
+    """What a person calls who declares it void, if that is neither `void` nor the state."""
     replaces: bool = False
     """Whether the `what` of a result also names the part of it that is replaced: `Kd`, `3`, or `3 Kd`."""
 
@@ -81,7 +81,7 @@ DEAL = AttemptTerms(
 
 
 def life_cycle(words: AttemptTerms) -> MachineTable:
-    """Draw up the life-cycle's table in these words."""
+    """Make the life-cycle's table in these words."""
     under_way, no_result = words.under_way, words.void
     open_states = (under_way, "held", "proposed", "review")
     return MachineTable(
@@ -236,7 +236,7 @@ Decided = Literal["called", "void", "review", "lapsed"]
 
 
 class AttemptJudge(Protocol[Seen_co, V]):
-    """What is seen of a game's attempts, and what its judge makes of that."""
+    """What is seen of a game's attempts, and its judge."""
 
     def judge(self, t: int, called: Reason | None) -> V:
         """Judge the attempt on what was seen up to t."""
@@ -245,13 +245,13 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return what the judge's last word rests on beside them."""
+        """Return what the judge's last verdict rests on beside them."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
         """Return what the judge saw."""
 
     def value_entered(self, entered: Input) -> Seen_co:
-        """Return what a person entered; raises InputRefused when it makes no sense."""
+        """Return what a person entered; raises InputRefused if it makes no sense."""
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether a person can know a result of the present attempt at t."""
@@ -261,7 +261,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """A person's last word that the value seen rests on; None if sensors saw all of it."""
 
     def decided(self, decided: Decided) -> None:
-        """Wait no longer for what would decide the attempt."""
+        """Stop waiting for what would decide the attempt."""
 
 
 class AttemptRules(Protocol):
@@ -269,7 +269,7 @@ class AttemptRules(Protocol):
 
     @property
     def call_hold_ms(self) -> float:
-        """How long a call waits, in which what lay at rest may move again."""
+        """How long a call is held, during which what lay at rest may move again."""
 
     @property
     def causes(self) -> Mapping[str, str]:
@@ -278,7 +278,7 @@ class AttemptRules(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[Value]):
-    """What an attempt came to: its value where it counts, its reasons where it does not, and who says so."""
+    """An attempt's result: its value if it counts, its reasons if it does not, and who decided."""
 
     number: int
     value: Value | None
@@ -303,16 +303,16 @@ class Results(Protocol[Value]):
         """An attempt begins."""
 
     def call(self, result: Result[Value]) -> Data:
-        """Apply a result that counts, and give what to publish."""
+        """Apply a result that counts, and return what to publish."""
 
     def no_result(self, result: Result[Value]) -> Data:
-        """Apply a result that does not count, and give what to publish."""
+        """Apply a result that does not count, and return what to publish."""
 
     def review(self, result: Result[Value]) -> Data:
         """Return what to publish for a review."""
 
     def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a result in place of the one just undone, then what people entered since.
+        """Apply a result in place of the one just undone, then the inputs since.
 
         Returns what to publish. An entry that the corrected game no longer allows lapses.
         """

@@ -23,11 +23,11 @@ LOCKING_SWITCHES = frozenset({"door", "tamper"})
 
 
 class SetupError(Exception):
-    """The setup lacks what its game needs; the message says what and where to give it."""
+    """The setup lacks what its game needs; the message says what, and where to set it."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The numbers that come next, where they do not begin at 1."""
+    """The next numbers, if they do not start at 1."""
 
     seq: Annotated[int, Meta(ge=1)] = 1
     roll: Annotated[int, Meta(ge=1)] = 1
@@ -37,24 +37,24 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What still holds of what was read before, for a recording that continues another."""
+    """What still applies of earlier readings, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
-    """Those that are away, and those that are known to see nothing or not everything."""
+    """The devices that are down, and those known to see nothing or not everything."""
     wheel: WheelHeard | None = None
-    """What a smart wheel said, which numbers its games."""
+    """What a smart wheel said; it numbers its games."""
     bets_opened_us: Count = 0
-    """When bets opened last at a card table: a card of before that, told late, is none of this deal's."""
+    """When bets opened last at a card table: a late card from before that is not of this deal."""
     plays_from_us: Count = 0
     """When the table began to play; 0 if it did before the first recording."""
     did_not_play: str = ""
-    """Why it did not before, as a refusal's code."""
+    """Why it did not play before, as a refusal's code."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as a recording's header carries it.
 
-    What a game alone remembers is in its own words: `high_roller`, `three_card`, and `game` for any other.
+    What only one game remembers is under its own name: `high_roller`, `three_card`, and `game` for any other.
     """
 
     table: Literal["open", "closed"] = "open"
@@ -66,14 +66,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     line_bet: tuple[Seat, bool] | None = None
-    """What the settlement engine said last of a shooter's line bet: his seat, and whether he has one."""
+    """The settlement engine's last answer on a shooter's line bet: his seat, and whether he has one."""
     down: tuple[str, ...] = ()
     standing: CarriedReadings | None = None
-    """Held by a recording's header alone: where a session starts, devices are heard again."""
+    """Only in a recording's header: when a session starts, devices report again."""
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""
     dice_set: str | None = None
-    """Which set of dice is in play, as a person named it last."""
+    """The set of dice in play, as a person last named it."""
     learned: dict[str, float] = {}
     chips: dict[str, str] = {}
     """The colours of the chips sold at a roulette table, by seat."""
@@ -98,7 +98,7 @@ class Setup:
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Which reading kinds each device sends (`wall_impact:left` for a wall's), where configuration tells."""
+    """Which reading kinds each device sends (`wall_impact:left` for a wall's), if configured."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
     """Switches whose opening locks the table."""
 

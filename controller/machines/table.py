@@ -40,7 +40,7 @@ class TableMode:
     """The table's own three machines side by side."""
 
     def __init__(self, agenda: Agenda, *, door: str = "open", lock: str = "unlocked") -> None:
-        """Start open and unlocked unless told otherwise."""
+        """Start open and unlocked by default."""
         self._agenda = agenda
         self._door = FlatMachine(DOOR_TABLE, door, self._tell)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._tell)
@@ -63,7 +63,7 @@ class TableMode:
 
     @property
     def why_not_playing(self) -> str | None:
-        """Why no new attempt counts now, as a refusal's code; None when it does."""
+        """Why no new attempt counts now, as a refusal's code; None if it does."""
         if self._door.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None
@@ -79,7 +79,7 @@ class TableMode:
         self._door.fire("close_table", entered.t, _by("close_table", entered))
 
     def lock_up(self, entered: Input) -> None:
-        """Lock the table by a person's word. Raises InputRefused."""
+        """Lock the table on a person's input. Raises InputRefused."""
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
@@ -98,7 +98,7 @@ class TableMode:
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:
-        """Name the inputs about the table itself that make sense now."""
+        """Return the inputs on the table itself that are allowed now."""
         if self.testing:
             yield "test_mode off"
             return

@@ -43,7 +43,7 @@ THROWN_POINTS = 4
 """Consecutive points at throwing speed that it takes to believe a throw without a release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice whose tracks gave no point for so long do not fly: a person may say how they lie."""
+"""Dice whose tracks gave no point for this long do not fly: a person may say how they lie."""
 
 OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
 """What the judge of throws goes by."""
@@ -145,7 +145,7 @@ class Throws:
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer of ours that is due at t."""
+        """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "settle" and self.attempts.under_way:
@@ -221,7 +221,7 @@ class Throws:
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Return the faces a person entered; raises InputRefused for dice that fly or faces that are none."""
+        """Return the faces a person entered; raises InputRefused for dice in flight or impossible faces."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         dice = entered.dice
@@ -233,7 +233,7 @@ class Throws:
         return (dice[0], dice[1])
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the dice lie, as far as is known at t."""
+        """Return whether the dice are at rest, as far as is known at t."""
         return not (self.attempts.under_way and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
@@ -267,7 +267,7 @@ class Throws:
         return self._basis
 
     def decided(self, decided: Decided) -> None:
-        """Wait for no rest of dice whose throw is void."""
+        """Stop waiting for dice to come to rest whose throw is void."""
         if decided in ("void", "lapsed"):
             self._agenda.stop_timer("settle")
 

@@ -224,7 +224,7 @@ class Craps(PlaysThrows):
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
+        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)

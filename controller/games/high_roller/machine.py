@@ -141,7 +141,7 @@ class HighRoller(PlaysThrows):
             self._state = buying.missed(self._state)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
+        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "draw_button":
                 self._draw_button(entered)

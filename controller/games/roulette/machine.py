@@ -199,7 +199,7 @@ class Roulette(PlaysAttempts):
         """Note nothing: the spins remember each ball in the track, also of a launch that does not count."""
 
     def turned_away_late(self, reading: Reading) -> bool:
-        """Note a reading of while the table did not play that is told too late to be seen in order."""
+        """Record a late reading from while the table did not play."""
         return self.spins.turn_away_late(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -214,7 +214,7 @@ class Roulette(PlaysAttempts):
         self.spins.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
+        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "no_more_bets":
                 self._dealer_closes(entered)

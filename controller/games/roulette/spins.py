@@ -154,7 +154,7 @@ class Spins(WheelSpins):
             self._objects.append(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer of ours that is due at t."""
+        """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == SPOKEN:

@@ -88,7 +88,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer of ours that is due at t."""
+        """Handle a timer that is due at t."""
 
     @abstractmethod
     def would_launch(self, reading: Reading) -> bool:
@@ -237,7 +237,7 @@ class SmartSpins(WheelSpins):
             self._begin(before, reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer of ours that is due at t."""
+        """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "give_up" and self.attempts.under_way:

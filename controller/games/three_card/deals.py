@@ -158,7 +158,7 @@ class Deals:
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer of ours that is due at t."""
+        """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "deal" and self.attempts.under_way:

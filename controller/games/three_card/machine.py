@@ -211,7 +211,7 @@ class ThreeCard(PlaysAttempts):
         self.deals.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
+        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "seats":
                 self._name_seats(entered)
