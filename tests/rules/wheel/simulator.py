@@ -75,6 +75,15 @@ class Spin:
     left_us: int
     number: str
     runs: Literal["against", "with"]
+    lost_in_a_row: int = 0
+    """How many passes one after another beams that work missed at most."""
+
+    @property
+    def lost_a_turn(self) -> bool:
+        """Whether a ball went unheard from one working beam round to the same one, by two passes at least."""
+        scene = self.scene
+        worn = len(scene.dead_beams) + (scene.dying_beam is not None)
+        return self.lost_in_a_row >= max(len(scene.wheel.beams_deg) - worn - 1, 2)
 
     def of(self, *kinds: type[Reading]) -> list[Reading]:
         """Give the readings of some kinds."""
@@ -104,7 +113,7 @@ def spin(scene: Scene) -> Spin:
     random = Random(scene.seed)
     launch_deg = random.uniform(0, 360)
     run_s, crossings = _run(scene, launch_deg)
-    pulses = _faulty(scene, random, crossings, run_s)
+    pulses, lost_in_a_row = _faulty(scene, random, crossings, run_s)
     rotor = _Rotor(scene, random.random())
     settled_s = run_s + DROP_SENSOR_S + scene.settle_s
     reads = rotor.passes_of_pocket(scene.pocket, settled_s, scene.turns_read)
@@ -133,6 +142,7 @@ def spin(scene: Scene) -> Spin:
         at(run_s),
         scene.wheel.pockets_clockwise[scene.pocket],
         "with" if scene.ball == scene.rotor else "against",
+        lost_in_a_row,
     )
 
 
@@ -171,19 +181,24 @@ def _loss(scene: Scene, speed: float, place: float) -> float:
 
 def _faulty(
     scene: Scene, random: Random, passes: list[tuple[float, int]], run_s: float
-) -> list[tuple[float, int]]:
+) -> tuple[list[tuple[float, int]], int]:
     dies_s = random.uniform(0.1, 0.9) * run_s
     pulses = []
+    row = most = 0
     for at, beam in passes:
-        dead = beam in scene.dead_beams or (beam == scene.dying_beam and at > dies_s)
-        if dead or random.random() < scene.missed:
+        if beam in scene.dead_beams or (beam == scene.dying_beam and at > dies_s):
             continue
+        if random.random() < scene.missed:
+            row += 1
+            most = max(most, row)
+            continue
+        row = 0
         pulses.append((at + random.gauss(0, scene.jitter_s), beam))
         if random.random() < scene.doubled:
             pulses.append((at + random.uniform(0.001, 0.006), beam))
     beams = len(scene.wheel.beams_deg)
     strays = [(random.uniform(0, run_s), random.randrange(beams)) for _ in range(scene.stray_pulses)]
-    return pulses + strays
+    return pulses + strays, most
 
 
 class _Rotor:
