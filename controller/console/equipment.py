@@ -27,7 +27,7 @@ from controller.model.readings import (
 )
 
 CALIBRATED_CAMERAS = frozenset({"jevois", "json-camera"})
-"""Cameras that tell places of their own image."""
+"""Cameras that report positions in their own image."""
 _CALIBRATED_BY: tuple[tuple[str, Literal["walls", "wheel"]], ...] = (
     ("wall_impact", "walls"),
     ("ball_beam", "wheel"),
@@ -36,13 +36,13 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device as the controller tells of it; what could time a ball is None while bets can be placed."""
+    """A device as reported by the controller; what could time a ball is None while bets can be placed."""
 
     type: str = ""
     up: bool = False
     says: str = ""
     since_s: int | None = None
-    """For how long it has been up or down; None for one that never was."""
+    """For how long it has been up or down; None for one that was never up."""
     readings_per_s: float | None = None
     last_seen_s: float | None = None
     trouble: str = ""
@@ -52,7 +52,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def calibrates(self) -> Literal["camera", "walls", "wheel"] | None:
-        """Return how it is calibrated; None if it is not, or in its own program."""
+        """Return its calibration; None if it has none, or has it in its own program."""
         if self.type in CALIBRATED_CAMERAS:
             return "camera"
         return next((how for kind, how in _CALIBRATED_BY if kind in self.reads), None)
@@ -79,7 +79,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the journal is, how many rows wait for the disk, how much of the chain is verified."""
+    """The journal: its last row, the rows that wait for the disk, how much of the chain is verified."""
 
     last_row: int = 0
     waiting: int = 0
@@ -123,7 +123,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0
 
     def health(self, name: str) -> Health:
-        """Return how a device is: offline, faulty by what it reports or by a fault, or OK."""
+        """Return a device's state: offline, faulty by its own report or by a fault, or OK."""
         device = self.devices[name]
         if not device.up:
             return "offline"
@@ -158,7 +158,7 @@ read_log = converter_of(tuple[Logged, ...])
 
 
 def for_how_long(seconds: float) -> str:
-    """Return a duration as a person says it."""
+    """Return a duration in words."""
     for unit, length_s in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length_s:
             count = int(seconds // length_s)
@@ -195,7 +195,7 @@ class LastReading(msgspec.Struct, frozen=True, kw_only=True):
     says: str
     count: int
     late: bool
-    """Told once the bets were closed."""
+    """Sent once the bets were closed."""
 
 
 @dataclass(slots=True)

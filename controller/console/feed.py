@@ -33,14 +33,14 @@ ROUNDS = 2
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a reading of the throw names, as the controller tells it."""
+    """A file that a reading of the throw names, as sent by the controller."""
 
     die: int
     sha256: str
 
 
 class DiePicture(NamedTuple):
-    """What there is of one die at rest, or why there is nothing."""
+    """The pictures of one die at rest, or why there are none."""
 
     die: int
     sha256: str
@@ -67,7 +67,7 @@ class Filmed:
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
     def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
-        """Return what there is of a review; None if it was not looked for yet."""
+        """Return what there is of a review; None if not looked for yet."""
         return () if review is None else self._shown.get(review)
 
     async def look(self, table: Link, review: Attempt) -> None:
@@ -121,7 +121,7 @@ class Filmed:
         return DiePicture(named.die, named.sha256, why=why)
 
     async def _pictures(self, sha256: str) -> Pictures:
-        """Read and verify a file, anew where it is another; one that is deleted is shown no longer."""
+        """Read and verify a file, again if it has changed; a deleted one is no longer shown."""
         stamp = self._folder.stamp(sha256)
         if stamp is not None and (sha256, stamp) in self._held:
             return self._held[sha256, stamp]
@@ -134,16 +134,16 @@ class Filmed:
 
 
 AGAIN_S = 0.3
-"""After a lost connection the controller is looked for so often."""
+"""How often a lost connection to the controller is retried."""
 MIN_S = 0.04
 """Minimum interval between two polls: even at a fast table a screen shows every state that lasts."""
 REFRESH_S = 5.0
-"""Asked again without a nudge: what changes without a word, as a fault's age."""
+"""How often to ask without a nudge, for what changes by itself, such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """How it stands: `floor` None if nobody answers, then `why`."""
+    """The state: `floor` is None if nobody answers, then `why`."""
 
     floor: Floor | None = None
     board: Board | None = None
@@ -176,7 +176,7 @@ class Feed:
         self.now = Now()
         self.version = 0
         self.told: Counter[str] = Counter()
-        """Outcomes of each type that were told since the console started."""
+        """Outcomes of each type since the console started."""
 
     async def run(self) -> None:
         """Follow it until cancelled."""
@@ -195,7 +195,7 @@ class Feed:
         return True
 
     async def stir(self) -> None:
-        """Wake every stream though nothing has changed at the table, as when a person signs out."""
+        """Wake every stream although nothing has changed at the table, as when a person signs out."""
         async with self._changed:
             self.version += 1
             self._changed.notify_all()

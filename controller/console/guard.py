@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 BODY_MAX = 4096
-"""Bytes of a request's body: a word with all its arguments has a few hundred."""
+"""Bytes of a request's body: an input with all its arguments has a few hundred."""
 BODY_S = 5.0
-"""A body is there whole within this time."""
+"""A body must be complete within this time."""
 HEADERS = (
     (
         b"content-security-policy",
@@ -47,10 +47,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """Lets requests through to the pages, or answers why not."""
+    """Passes requests on to the pages, or refuses them with the reason."""
 
     def __init__(self, app: "ASGIApp", hosts: Iterable[str]) -> None:
-        """Guard these pages, which are known by these names alone."""
+        """Guard these pages, which answer only to these names."""
         self._app = app
         self._hosts = frozenset(host.casefold() for host in hosts)
 
@@ -106,7 +106,7 @@ STREAMED = (b"text/event-stream", b"multipart/x-mixed-replace")
 
 
 def _let_stream(scope: "Scope", message: "Message") -> None:
-    """Tell the connection of an answer that has no end."""
+    """Tell the connection of an answer without an end."""
     connection = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
     if connection is not None and kind.startswith(STREAMED):
@@ -195,10 +195,10 @@ def json_answer(told: Json, status: int = 200) -> Response:
 
 COOKIE = "table_console"
 SCREEN_COOKIE = "table_screen"
-"""Names the browser to the sign-in process, which counts its wrong tries apart from strangers'."""
+"""Identifies the browser to the sign-in process, which counts its wrong tries apart from other browsers'."""
 SCREEN_MAX = 64
 SCREEN_S = 400 * 86_400
-"""As long as browsers keep a cookie at most."""
+"""The longest that browsers keep a cookie."""
 SESSIONS = 64
 """Browsers signed in at once; one more ends the oldest."""
 
@@ -220,16 +220,16 @@ class Session:
 
 
 class Sessions:
-    """The sessions of this process; the sign-in process has the last word on each."""
+    """The sessions of this process; the sign-in process decides on each."""
 
     def __init__(self, desk: Link, console: str) -> None:
-        """Sign people in at this desk, as at a console of this name."""
+        """Sign people in by this process, as at a console of this name."""
         self._desk = desk
         self._console = console
         self._open: dict[str, Session] = {}
 
     async def names(self) -> tuple[str, ...]:
-        """Return who can sign in; raises LinkError, or SignedOutError where the register can't be used."""
+        """Return who can sign in; raises LinkError, or SignedOutError if the register can't be used."""
         told = await self._desk.ask(do="people")
         if not told.get("ok"):
             raise SignedOutError(str(told.get("says")))
@@ -237,7 +237,7 @@ class Sessions:
         return tuple(map(str, people)) if isinstance(people, list) else ()
 
     async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
-        """Return a new session's cookie and the screen's; raises LinkError, or SignedOutError as told.
+        """Return a new session's cookie and the screen's; raises LinkError, or SignedOutError as above.
 
         `screen` is the screen's own cookie from a sign-in before.
         """

@@ -9,7 +9,7 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_S = 12.0
-"""An answer is there within this time: a word waits five seconds for the table's own."""
+"""An answer must arrive within this time: an input waits five seconds for the table's."""
 MAX_ANSWER = 4 * 2**20
 """Bytes of an answer: the drawing of a throw has about a hundred thousand."""
 _encode = msgspec.json.Encoder().encode
@@ -21,10 +21,10 @@ class LinkError(Exception):
 
 
 class Link:
-    """One socket. Asks go one after the other over one connection, reopened where it was lost."""
+    """One socket. Requests follow one another over one connection, reopened if it was lost."""
 
     def __init__(self, path: str, whom: str) -> None:
-        """Ask whoever listens at this path; `whom` names it in messages."""
+        """Ask the process that listens at this path; `whom` names it in messages."""
         self._path = path
         self._whom = whom
         self._turn = asyncio.Lock()
@@ -44,7 +44,7 @@ class Link:
                 return await self._exchange(line)
 
     async def once(self, **request: object) -> Json:
-        """Ask over a connection of its own, so that nobody's word waits for another's; raises LinkError."""
+        """Ask over a connection of its own, so that nobody waits for another's answer; raises LinkError."""
         own = Link(self._path, self._whom)
         try:
             return await own.ask(**request)
@@ -52,7 +52,7 @@ class Link:
             await own.close()
 
     async def lines(self, **request: object) -> AsyncGenerator[Json, None]:
-        """Ask over a connection of its own, and give every line that comes; raises LinkError at its end."""
+        """Ask over a connection of its own, and yield every line that comes; raises LinkError at its end."""
         reader, writer = await self._connect()
         try:
             writer.write(_encode(request) + b"\n")

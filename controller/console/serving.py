@@ -19,7 +19,7 @@ from controller.serving.connections import Limits, Server
 HELLO = 0x16
 """The first byte of every TLS connection: a handshake record (RFC 8446, 5.1)."""
 FIRST_S = 5
-"""The kernel hands a connection over once it has sent something, or after about this time."""
+"""The kernel passes a connection on once it has sent something, or after about this time."""
 _WORDS = b"This console accepts HTTPS only: use https:// instead of http://.\n"
 ANSWER = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
@@ -30,10 +30,10 @@ _HEAD_BYTES = 65_536
 
 
 class TlsListening(socket.socket):
-    """A listening socket that hands over what begins as TLS, and answers everything else itself."""
+    """A listening socket that passes on TLS connections, and answers everything else itself."""
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Return the next connection; raises ConnectionAbortedError if it was no TLS and was answered."""
+        """Return the next connection; raises ConnectionAbortedError if it was not TLS and was answered."""
         connection, address = super().accept()
         if _began_plain(connection):
             _answer(connection)
@@ -88,7 +88,7 @@ HEAD_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where to serve, and whom to speak to."""
+    """Where to serve, and the sockets to use."""
 
     socket: str
     sign_in: str
@@ -110,7 +110,7 @@ class Settings:
         return self.certificate is not None
 
     def fault(self) -> str | None:
-        """Describe what is wrong with these settings; None if nothing is."""
+        """Describe what is wrong with these settings; None if nothing."""
         if self.host not in LOOPBACK and not self.secure:
             return (
                 f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would go over"

@@ -61,7 +61,7 @@ class GuidedWork(Protocol):
 
     @property
     def lines(self) -> Sequence[PageLine]:
-        """All that was said so far."""
+        """All lines so far."""
 
     @property
     def asks(self) -> str:
@@ -83,23 +83,23 @@ class GuidedWork(Protocol):
 
 
 class Bench(Protocol):
-    """Begins work at the table, and looks at the machine."""
+    """Begins work at the table, and checks the machine."""
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
         """Begin as the technician whom this token names."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Look at what this process can see of the machine and the table; it takes seconds."""
+        """Check what this process can see of the machine and the table; it takes seconds."""
 
 
 AGAIN_S = 2.0
-"""The devices are asked for so often: what changes without a word, as a rate."""
+"""How often the devices are asked for, for what changes by itself, such as a rate."""
 DRAWN_S = 0.4
-"""Charts are drawn so often at most."""
+"""The shortest interval between two drawings of the charts."""
 WORK_S = 0.25
 """Polling interval of a test under way."""
 LEFT_S = 30.0
-"""A test ends where nobody has had its page open for so long."""
+"""A test ends if nobody has had its page open for this long."""
 SENSORS_AT_ONCE = 2
 """Screens that show sensors at once: each holds a place at the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
@@ -131,7 +131,7 @@ class Technician:
     """The technician's part of a console."""
 
     def __init__(self, table: Link, sessions: Sessions, feed: Feed, bench: Bench | None) -> None:
-        """Show this table; without a bench nothing is tested, calibrated or looked at beside it."""
+        """Show this table; without a bench nothing is tested, calibrated or checked."""
         self._table = table
         self._sessions = sessions
         self._feed = feed
@@ -339,7 +339,7 @@ class Technician:
         return json_answer({"ok": True})
 
     async def _mind(self, work: GuidedWork, session: Session) -> None:
-        """End the work where its technician signed out or left the page: no table stays in test mode."""
+        """End the work if its technician signed out or left the page: no table stays in test mode."""
         while not work.over:
             await asyncio.sleep(AGAIN_S)
             left = asyncio.get_running_loop().time() - self._looked_s > LEFT_S

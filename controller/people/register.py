@@ -24,7 +24,7 @@ from msgspec import Meta
 from controller.model.conversion import converter_of
 
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
-"""In which roles a person can be at a staff screen, as the rule sets name them."""
+"""The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
 """Characters of a PIN, or of what a card reader types."""
@@ -35,7 +35,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9][A
 
 
 class RegisterError(Exception):
-    """The register can't be used, or what was asked of it makes no sense; the message says what to do."""
+    """The register can't be used, or the request makes no sense; the message says what to do."""
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everybody who may sign in."""
+    """All the people who may sign in."""
 
     salt: str
     people: tuple[Person, ...] = ()
@@ -65,7 +65,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return next((one for one in self.people if one.card and hmac.compare_digest(one.card, digest)), None)
 
     def having(self, name: str, roles: tuple[str, ...], pin: str, card: str | None) -> "Register":
-        """Return the register with this person, in place of one of the same name; raises RegisterError."""
+        """Return the register with this person, replacing one of the same name; raises RegisterError."""
         unknown = sorted(set(roles) - set(ROLES))
         if unknown or not roles:
             raise RegisterError(f"role: found {', '.join(unknown) or 'none'}, expected {', '.join(ROLES)}")
@@ -98,7 +98,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def knows_pin(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; it takes as long if there is no such person."""
+    """Return whether this is the person's PIN; it takes the same time if there is no such person."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -130,12 +130,12 @@ def read_register(file: Path) -> Register:
 
 
 def write_register(file: Path, register: Register) -> None:
-    """Write the register whole or not at all, for the owner of its folder alone; raises OSError."""
+    """Write the register whole or not at all, for only the owner of its folder; raises OSError."""
     write_private(file, msgspec.json.encode(register))
 
 
 def write_private(file: Path, data: bytes, mode: int = _MODE) -> None:
-    """Write a file whole or not at all; where root writes it belongs to the owner of its folder."""
+    """Write a file whole or not at all; written by root it belongs to the owner of its folder."""
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -155,15 +155,15 @@ def _hash(typed: str, salt: str) -> str:
 
 
 TRIES = 5
-"""Wrong PINs or cards in a row before nothing more is tried."""
+"""Wrong PINs or cards in a row before a lock."""
 LOCKED_US = 15 * 60 * 1_000_000
 """How long a person is locked out: at 20 tries an hour six digits last for years."""
 CARD_LOCKED_US = 60 * 1_000_000
-"""How long a screen takes no card after that many unknown ones."""
+"""How long a screen accepts no card after that many unknown ones."""
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Wrong tries in a row, and until when (time since boot) nothing more is tried."""
+    """Wrong tries in a row, and the end of the lock (time since boot)."""
 
     wrong: int = 0
     locked_until_us: int = 0
@@ -217,7 +217,7 @@ def of_person(name: str, screen: str = "") -> str:
 
 
 def is_of_person(of: str, name: str) -> bool:
-    """Return whether tries are a person's, at whatever screen."""
+    """Return whether tries are a person's, at any screen."""
     return of == of_person(name) or of.startswith(f"person {name}, screen ")
 
 
@@ -234,9 +234,9 @@ def lock_of(of: str) -> int:
 
 
 SCREENS = 64
-"""Screens that are remembered; one more forgets the one at which nobody has signed in for longest."""
+"""Screens remembered; one more replaces the one with the oldest sign-in."""
 ALONE = 8
-"""Of these, where one person alone signed in: nobody drives out the others' by signing in anew."""
+"""Of these, those of one person only: nobody replaces the others' screens by signing in again and again."""
 PEOPLE = 64
 """People remembered at a screen, as many as sign in at once."""
 
@@ -246,7 +246,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return what a screen's secret is kept as; empty for a stranger."""
+    """Return the stored form of a screen's secret; empty for an unknown screen."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
@@ -265,12 +265,12 @@ class Screens:
         return person in self._known.get(digest_of(screen), ())
 
     def last_at(self, screen: str | None) -> str | None:
-        """Return who signed in at this screen last; None at a strange one."""
+        """Return who signed in at this screen last; None at an unknown one."""
         people = self._known.get(digest_of(screen))
         return people[-1] if people else None
 
     def note(self, screen: str | None, person: str) -> str:
-        """Note a good sign-in; return the screen's secret, a new one where it had none that is known."""
+        """Record a sign-in; return the screen's secret, a new one if it had none that is known."""
         known = screen if screen and digest_of(screen) in self._known else secrets.token_urlsafe(32)
         digest = digest_of(known)
         people = [one for one in self._known.pop(digest, []) if one != person]

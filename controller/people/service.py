@@ -37,7 +37,7 @@ from controller.people.register import (
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
-"""A person who enters nothing for so long is signed out, unless told otherwise."""
+"""A person who enters nothing for so long is signed out, by default."""
 SESSIONS = 64
 """People signed in at once; one more ends the session that was idle longest."""
 
@@ -203,7 +203,7 @@ class SignInSessions:
 
 MAX_LINE = 4096
 LINE_S = 10.0
-"""A client that has begun a line ends it within this time."""
+"""A client that has begun a line must end it within this time."""
 CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]
@@ -235,7 +235,7 @@ class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
 
 
 class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
-    """Does this session still stand?"""
+    """Is this session still valid?"""
 
     session: Short
 
@@ -261,7 +261,7 @@ class Service:
     """Serves one sign-in process."""
 
     def __init__(self, sessions: SignInSessions, may_unlock: Callable[[int], bool]) -> None:
-        """Serve these sessions; `may_unlock` tells of a client's uid whether it may forget wrong tries."""
+        """Serve these sessions; `may_unlock` says of a client's uid whether it may forget wrong tries."""
         self._sessions = sessions
         self._may_unlock = may_unlock
         self._clients = 0

@@ -114,7 +114,7 @@ def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
 
 
 def _last_step(history: Path) -> _Step | None:
-    """Return the newest step of the key's history; what is cut off in mid-line was never told."""
+    """Return the newest step of the key's history; a line that is cut off was never announced."""
     written = history.read_bytes() if history.exists() else b""
     lines = written[: written.rfind(b"\n") + 1].splitlines()
     try:

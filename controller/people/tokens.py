@@ -1,7 +1,7 @@
 """Short-lived signed tokens: the sign-in process says in one who is at a screen, and the daemon checks it.
 
 A token is `claims.signature`, both base64url: the claims as JSON, the signature Ed25519 over a purpose and
-the claims. Its end is told in the machine's time since boot, which no change of the wall clock moves.
+the claims. Its end is in the machine's time since boot, which no change of the wall clock moves.
 """
 
 import base64
@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 LIFE_US = 10_000_000
-"""How long a token holds: one is issued for each word, so it needs to outlast no more than a slow answer."""
+"""How long a token is valid: one is issued for each input, so it need only outlast a slow answer."""
 LONGEST = 1024
 """Characters of a token."""
 KEY_BYTES = 32
@@ -56,7 +56,7 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
     """Return what a token claims.
 
     Raises:
-        TokenError: `bad_token` where this key did not sign it, `signed_out` where its time is over.
+        TokenError: `bad_token` if this key did not sign it, `signed_out` if it has expired.
     """
     body, _, signature = text[:LONGEST].partition(".")
     try:
@@ -74,7 +74,7 @@ class Verifier:
     """Checks tokens by the key that the sign-in process left in a file; a new key there counts at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
-        """Check by the key in this file; None: no screen is believed."""
+        """Check by the key in this file; None: no token is accepted."""
         self._file = file
         self._now_us = now_us
         self._read: tuple[int, Ed25519PublicKey] | None = None
@@ -97,7 +97,7 @@ class Verifier:
 
 
 def read_public(file: Path) -> Ed25519PublicKey:
-    """Read a public key; raises OSError, or ValueError where the file holds none."""
+    """Read a public key; raises OSError, or ValueError if the file holds none."""
     return Ed25519PublicKey.from_public_bytes(bytes.fromhex(file.read_text(encoding="ascii").strip()))
 
 
