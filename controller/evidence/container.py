@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 MAX_BYTES = 16 * 2**20
-"""A larger file is none of ours: a clip ends at a smaller size than this."""
+"""A larger file is not from this camera: a clip ends at a smaller size."""
 MAX_ENTRIES = 1000
 ABOUT = "about.json"
 _NAME = re.compile(r"(die|whole|clip)-[0-9]{1,17}\.jpg", re.ASCII)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The archive's own times say nothing: when a picture was taken is in its name."""
+"""The archive's own times are constant: a picture's time is in its name."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +43,14 @@ _decode = msgspec.json.Decoder(About).decode
 
 
 class Closed(NamedTuple):
-    """A file that is whole: its name, and what is in it."""
+    """A complete file: its name and its contents."""
 
     sha256: str
     data: bytes
 
 
 class _Hashed(io.RawIOBase):
-    """Keeps what is written and its digest; it can't seek, so a ZIP archive is written straight on."""
+    """Keeps what is written and its digest; it can't seek, so a ZIP archive is written sequentially."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -69,10 +69,10 @@ class _Hashed(io.RawIOBase):
 
 
 class Writer:
-    """One file while it is written, in memory."""
+    """One file that is being written, in memory."""
 
     def __init__(self) -> None:
-        """Begin with nothing in it."""
+        """Start empty."""
         self._bytes = _Hashed()
         self._archive = zipfile.ZipFile(self._bytes, "w", zipfile.ZIP_STORED)
 

@@ -24,12 +24,12 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 DELETED_LINES = 20_000
-"""Deletions that are remembered, the newest: 3 MB."""
+"""The newest deletions that are remembered: 3 MB."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
 _MODE = 0o640
-"""The folder's group may read them: the console, and whom the table's owner adds."""
+"""The folder's group may read them: the console, and the users that the table's owner adds."""
 DAY_S = 86_400
 MB = 1_000_000
 
@@ -50,7 +50,7 @@ class StoredFile(NamedTuple):
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """That a file was deleted."""
+    """A deletion."""
 
     sha256: str
     wall_s: float
@@ -59,7 +59,7 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """That a file must stay, or (`held` False) need not any more: who said so, and why."""
+    """A hold on a file, or (`held` False) its release: who decided it, and why."""
 
     sha256: str
     wall_s: float
@@ -69,7 +69,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldError(Exception):
-    """A file that may not be deleted; the message says who holds it and why."""
+    """A file that may not be deleted; the message names who holds it and why."""
 
 
 _decode = msgspec.json.Decoder(Deleted).decode
@@ -88,7 +88,7 @@ class Folder:
         self.path = path
 
     def begin(self) -> None:
-        """Make the folder ready for writing: what a dead process left half written goes. Raises OSError."""
+        """Make the folder ready for writing: leftovers of a killed process are deleted. Raises OSError."""
         self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
         for part in self.path.glob(f".*{_PART}"):
             part.unlink(missing_ok=True)
@@ -248,7 +248,7 @@ _MAY_READ = "members of its group may read it (table-camera on an installed tabl
 WAITING = 6
 """Files that may wait for the disk, 12 MB each at most."""
 LOOK_S = 3600.0
-"""Between two looks for what is too old."""
+"""The interval between two searches for what is too old."""
 PRUNED_BY = "retention"
 
 
@@ -260,12 +260,12 @@ class WallTime(NamedTuple):
 
 
 class Keeper:
-    """Keeps what it is given, and deletes what is too old or too much."""
+    """Keeps files, and deletes those that are too old or beyond the quota."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
     ) -> None:
-        """Begin in this folder, which is made where it is not there; raises OSError."""
+        """Start in this folder, which is made if it is not there; raises OSError."""
         self._folder = folder
         self._limits = limits
         self._wall = wall
@@ -276,7 +276,7 @@ class Keeper:
         self._thread.start()
 
     def keep(self, closed: Closed) -> None:
-        """Queue a file for writing; if too many wait already, drop it and say so."""
+        """Queue a file for writing; if too many wait already, drop it and report that."""
         try:
             self._queue.put_nowait(closed)
         except Full:

@@ -1,1 +1,1 @@
-"""Recorded sensor logs: read, write, replay them, and compare what they give with what they must."""
+"""Recorded sensor logs: read, write, replay them, and compare the outcomes with the expected ones."""

@@ -17,7 +17,7 @@ from controller.replay.source import LogError
 
 RulesOf = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
-"""What can begin an attempt."""
+"""The readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 3
 """The most attempts that are kept together to get a piece that replays alone."""
@@ -92,14 +92,14 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _Heard:
-    """What a log tells of each attempt: until when the last word of it, and when its launch arrived."""
+    """Of each attempt of a log: the time of its last outcome, and when its launch arrived."""
 
     lateness_us: int
     told: dict[int, list[Outcome]] = field(default_factory=dict)
     launched_us: dict[int, int] = field(default_factory=dict)
 
     def note(self, effects: Iterable[Effect]) -> None:
-        """Handle what a log tells next."""
+        """Handle the log's next reading and effects."""
         for effect in effects:
             told = effect.outcome if isinstance(effect, Judged) else effect
             number = attempt_of(told) if isinstance(told, Outcome) else None
@@ -118,7 +118,7 @@ class _Heard:
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
+        """Yield arrivals to cut between, the shortest piece first; some attempts need their neighbour."""
         for more in range(_MAX_NEIGHBOURS):
             begun = first - more
             launched = self.launched_us.get(begun, 0)

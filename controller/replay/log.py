@@ -45,7 +45,7 @@ _PARTS: dict[str, type[msgspec.Struct]] = {
 class Header(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="log", tag="table-readings"
 ):
-    """What a log says of itself.
+    """A log's header.
 
     `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the numbers that follow on)
     and `state` (the game's state and what was learned, at its start); and what its table's file said: `rules`
@@ -71,7 +71,7 @@ _decode_header = msgspec.json.Decoder(Header).decode
 
 
 class ReadHeader(NamedTuple):
-    """A header, and the names of the keys in it that mean nothing here."""
+    """A header, and the names of its unknown keys."""
 
     header: Header
     unknown: tuple[str, ...]
@@ -114,7 +114,7 @@ _NO_LOG = "is this a recorded sensor log?"
 
 
 class Log:
-    """A log being read, once, in blocks; it holds no more of it than one block and one line.
+    """A log being read, once, in blocks; only one block and one line are in memory.
 
     `lines` counts the lines read so far, `unknown` what was ignored by name, `skipped` the bad lines that a
     lenient reader left out, with the first of them in `first_skipped`. `truncated` is set at the end of a log
@@ -129,9 +129,9 @@ class Log:
         self.first_skipped: BadLineError | None = None
         self.truncated = False
         self.numbers: Sequence[int] = ()
-        """The lines of the present batch's readings."""
+        """The line numbers of the present batch's readings."""
         self.first_late: str | None = None
-        """What a replay found to be the first reading that does not count."""
+        """The first reading that does not count, as a replay found it."""
         self._lenient = lenient
         self._source = Source(stream)
         self._blocks = self._split_lines()
@@ -261,7 +261,7 @@ def _is_json(text: bytes) -> bool:
 
 
 class LogWriter:
-    """Write a log to an open binary stream, which stays the caller's to close.
+    """Write a log to an open binary stream, which the caller closes.
 
     Use it as a context manager: leaving it completes a gzip stream. The same readings give the same bytes.
     """
@@ -282,11 +282,11 @@ class LogWriter:
         self.close()
 
     def write(self, reading: Reading) -> None:
-        """Append one reading, with its arrival time where it has one."""
+        """Append one reading, with its arrival time if it has one."""
         self._write(self._encoder.encode(reading))
 
     def flush(self) -> None:
-        """Hand all readings written so far to the stream, so that a power cut after its sync keeps them."""
+        """Pass all readings written so far to the stream, so that a power cut after its sync keeps them."""
         if self._packed is not None:
             self._packed.flush()
         self._stream.flush()

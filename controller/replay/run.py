@@ -21,7 +21,7 @@ from controller.replay.log import Header, Log
 from controller.replay.source import LogError, Source, mark_of, open_input, shown, unreadable
 
 DEFAULT_SESSION = "replay"
-"""The session's word in outcomes' ids where the log names none."""
+"""The session's name in outcomes' ids if the log has none."""
 
 
 def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
@@ -54,7 +54,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
 
 
 def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
-    """Raise LogError where a header's wheel can't be: a number might be of a wrong pocket."""
+    """Raise LogError if a header's wheel is impossible: a number might be of a wrong pocket."""
     judged = ruleset.spin is not None and ruleset.spin.revolutions != "trusted_wheel"
     for key, found, expected in (
         *pocket_mistakes(wheel.pockets, wheel.pockets_clockwise),
@@ -65,9 +65,9 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-    """Run a log through a session and give every effect in order, those of its end included.
+    """Run a log through a session and yield every effect in order, including those of its end.
 
-    `progress` is called now and then with the number of lines read. Raises LogError at a bad line.
+    `progress` is called at intervals with the number of lines read. Raises LogError at a bad line.
     """
     session = Session(setup)
     for batch in log.batches():

@@ -36,7 +36,7 @@ class LogError(Exception):
 
 
 class BadLineError(LogError):
-    """One line that is no reading; a lenient reader skips it."""
+    """One line that is not a reading; a lenient reader skips it."""
 
     def __init__(self, file: str, line: int, found: str, expected: str) -> None:
         super().__init__(file, found, expected, "correct the line, or skip such lines with --lenient", line)
@@ -44,7 +44,7 @@ class BadLineError(LogError):
 
 BLOCK = 1 << 18
 MAX_LINE = 1 << 20
-"""A longer line (bytes) is no reading; this bounds the memory that a damaged file can ask for."""
+"""A longer line (bytes) is not a reading; this limits the memory that a damaged file can ask for."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
@@ -53,16 +53,16 @@ _GZIP_END = 16
 
 
 def unreadable(error: zlib.error | OSError) -> str:
-    """Describe why bytes can't be had: packed data that is damaged, or what the system refused."""
+    """Describe why bytes can't be read: damaged gzip data, or the system's error."""
     if isinstance(error, OSError):
         return f"it can't be read ({error.strerror or error})"
     return f"gzip data damaged ({str(error).rpartition(': ')[2]})"
 
 
 class Source:
-    """Iterate over a log's unpacked bytes in blocks; afterwards `cut` tells whether they ended early.
+    """Iterate over a log's unpacked bytes in blocks; afterwards `cut` says whether they ended early.
 
-    Raises zlib.error where a gzip stream is damaged, OSError where the file can't be read.
+    Raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -160,7 +160,7 @@ KINDS: dict[str, type[Reading]] = {
 }
 
 decode_reading: Callable[[bytes], AnyReading] = msgspec.json.Decoder(AnyReading).decode
-"""Decode one line; raises one of UNDECODABLE for whatever is not exactly a reading."""
+"""Decode one line; raises one of UNDECODABLE for anything that is not exactly a reading."""
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MARKS = {
@@ -173,7 +173,7 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
 _DECODERS_OWN = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
-"""How the decoder begins what it says of a type; all else a type says of itself."""
+"""The start of the decoder's messages about a type; all others come from the type."""
 
 
 class LineError(Exception):
@@ -184,7 +184,7 @@ class LineError(Exception):
         self.found = found
         self.expected = expected
         self.advice = advice
-        """What to do about it, where the reader of the whole file would say something else."""
+        """What to do about it, if that differs from the advice for the whole file."""
 
 
 class Salvaged(typing.NamedTuple):
@@ -276,7 +276,7 @@ def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> st
 
 
 def mark_of(line: bytes) -> str | None:
-    """Name the mark that an editor put before a file's text; None if there is none."""
+    """Return the name of the mark that an editor put before a file's text; None if there is none."""
     return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
@@ -311,7 +311,7 @@ class CapturedLine(NamedTuple):
 
 
 class Capture:
-    """A capture being read, once; it holds no more of it than one block and one line.
+    """A capture being read, once; only one block and one line are in memory.
 
     `lines` counts the lines read so far, `restarts` how often the recorder's clock went back, `skipped` the
     bad lines that a lenient reader left out. `truncated` is set where the last line was cut off. Raises

@@ -1,6 +1,6 @@
 """The devices of a table's file: what each is there for, and the settings of its kind of hardware.
 
-The kinds are handed in by the program that joins hardware to a table: nothing here knows one of them. Without
+The kinds are passed in by the program that joins hardware to a table: nothing here knows one of them. Without
 them a file's devices are read for what they are there for alone.
 """
 
@@ -33,10 +33,10 @@ class DeviceKind(Protocol):
         """Return the dataclass of its settings."""
 
     def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
-        """Return for which devices of the table one of this name speaks."""
+        """Return the devices of the table whose readings one of this name sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
-        """Return what it has for itself alone."""
+        """Return what only it may use."""
 
     def wrong(self, settings: object, folder: Path) -> Iterable[Wrong]:
         """Find what this machine can't do with its settings; `folder` is that of the table's file."""
@@ -47,7 +47,7 @@ DeviceKinds = Mapping[str, DeviceKind]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bare:
-    """A device without hardware of its own: another device speaks for it, or readings come from elsewhere."""
+    """A device without hardware of its own: another sends its readings, or they come from elsewhere."""
 
     reads: tuple[DeviceReading, ...] = ()
     """The kinds of reading that it sends: while it is down, these are missing rather than not seen."""
@@ -96,12 +96,12 @@ class Devices:
 
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
-        """Return those that could be read, each with what the hardware that speaks for it tells."""
+        """Return those that could be read, each with what its hardware says of it."""
         return {name: self._told(name, device) for name, device in self._read.items()}
 
     @property
     def whole(self) -> bool:
-        """Whether every device could be read: else nothing can be said of one that is missing."""
+        """Whether every device could be read: else a missing one can't be reported."""
         known = all(device.reads or not device.type for device in self._read.values())
         return self._whole and (known or self._kinds is not None)
 
@@ -179,7 +179,7 @@ class Devices:
         self._compare(dev, there, self._spoken[dev])
 
     def _both(self, speaker: str, before: Speaks | None, now: Speaks) -> Speaks:
-        """Join what two of a device's sensors tell of one device of the table."""
+        """Join what two sensors of a device say of one device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
@@ -221,7 +221,7 @@ class Devices:
         )
 
     def may_read_nothing(self, name: str) -> bool:
-        """Return whether this device is there for others, or is of a kind that is not known here."""
+        """Return whether this device serves others, or is of a kind that is not known here."""
         for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 

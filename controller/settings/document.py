@@ -201,14 +201,14 @@ def _plain(limit: float) -> float:
 T = TypeVar("T")
 
 _SELF_TOLD = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
-"""How a section that checks itself tells a mistake, one a line: `inputs.door.line: found 30, expected ...`"""
+"""How a section reports mistakes of its own, one a line: `inputs.door.line: found 30, expected ...`"""
 _IN_ITS_OWN_WORDS = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
     """Read a YAML file as a frozen dataclass.
 
-    Unknown and missing keys, wrong types and broken limits are all told at once by a SettingsError. Lists
+    Unknown and missing keys, wrong types and broken limits are all reported at once in a SettingsError. Lists
     stand for tuples and whole numbers for floats; nothing else is converted.
     """
     return validate(parse_document(path), shape)
@@ -236,7 +236,7 @@ def validate(document: Document, shape: type[T]) -> T:
 
 @cache
 def _validator(shape: type[object]) -> "TypeAdapter[object]":
-    """Return what validates a shape; making it takes longer than reading a file."""
+    """Return the validator of a shape; making it takes longer than reading a file."""
     # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
     from pydantic import TypeAdapter  # noqa: PLC0415 - as said above
 

@@ -85,7 +85,7 @@ class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
     who: Words
     reason: Words
     on: Words
-    """The day, as ISO writes it."""
+    """The day, in ISO 8601."""
 
 
 _decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
@@ -129,7 +129,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Keep them, the whole file or nothing of it. Raises SettingsError if the disk does not take it."""
+    """Store them, the whole file or nothing. Raises SettingsError if the disk does not take it."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Values that are each allowed, but not together; `at` are the keys that one could change."""
+    """Values that are each allowed, but not together; `at` are the keys that could be changed."""
 
     at: tuple[KeyPath, ...]
     found: str

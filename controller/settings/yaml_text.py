@@ -38,7 +38,7 @@ _PLAIN_ONLY = "write the value out where it is needed"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where something stands; line and column count from 1."""
+    """A place in a file; line and column count from 1."""
 
     file: str
     line: int
@@ -47,7 +47,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML document as read: its value, the place of every key, and the mistakes of its writing."""
+    """A YAML document as read: its value, the place of every key, and its mistakes of syntax."""
 
     value: Value
     places: Mapping[KeyPath, Position]
@@ -109,7 +109,7 @@ def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
     Raises SettingsError if the file cannot be read at all, is not UTF-8, is empty or is not YAML; smaller
-    mistakes are kept in the document, to be told together with those of its content.
+    mistakes are kept in the document, to be reported together with those of its content.
     """
     file = shown_path(path)
     try:
@@ -263,7 +263,7 @@ class _Composer:
 
 
 def _plain(text: str) -> Value:
-    """Read an unquoted scalar: a number, true, false or null where it plainly is one, else a word."""
+    """Read an unquoted scalar: a number, true, false or null if it plainly is one, else text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
