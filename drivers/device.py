@@ -74,7 +74,7 @@ class Edge(NamedTuple):
 
 
 class Level(NamedTuple):
-    """What a line was when it was looked at."""
+    """A line's level when it was read."""
 
     line: int
     active: bool
@@ -123,19 +123,19 @@ class Device(Protocol[Data_contra, Output_co]):
     name: str
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: a device is down until it is heard."""
+        """Begin: a device is down until it reports."""
         ...
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that its link is open."""
+        """Handle its link's opening."""
         ...
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that its link is not open, by which trouble, and what was seen."""
+        """Handle its link's closing: the trouble, and what was seen."""
         ...
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that `lost` bytes or edges were thrown away because the table was busy."""
+        """Handle the loss of `lost` bytes or edges, discarded because the table was busy."""
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:
@@ -151,7 +151,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def take_output(self) -> Output_co:
-        """Return what is to be sent now; it is handed out once."""
+        """Return what is to be sent now; each piece is returned once."""
         ...
 
     def take_reopen(self) -> bool:
@@ -159,12 +159,12 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def status(self) -> Mapping[str, object]:
-        """Return what a technician wants to know of it now: identity, figures, what is wrong."""
+        """Return its state for a technician: identity, figures, what is wrong."""
         ...
 
 
 AnyDevice = Device[Any, Any]
-"""A device of whatever type: what its link hands over is its own matter."""
+"""A device of any type; only it knows what its link passes to it."""
 Neighbours = Mapping[str, tables.DeclaredDevice]
 """All devices of a table's file by name."""
 
@@ -186,17 +186,17 @@ class DeviceType:
     """
 
     name: str
-    """Its word in a table's file."""
+    """Its name in a table's file."""
     title: str
     settings: type
     make: Callable[[str, Any, Chance], AnyDevice]  # Any, here and below: each type takes its own settings
     """Make the device of its name at the table and its settings."""
     address: Callable[[Any], Address]
-    """Return where its port is."""
+    """Return its port's address."""
     speaks: Callable[[str, Any], Iterable[Speaks]]
-    """Return for which devices of the table one of this name speaks, and what it reads."""
+    """Return the devices of the table whose readings one of this name sends, and their kinds."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
-    """Return what no second device may have, beside the port."""
+    """Return what no second device may share, beside the port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)
     """What can be wrong with it: the codes of its `device_down` and `device_fault`, and what to do."""
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written

@@ -1,14 +1,14 @@
-"""Lines cut out of a stream of bytes however it comes, and bounds on how many of them are read."""
+"""Lines split from a stream of bytes in any pieces, and limits on how many of them are read."""
 
 from collections import deque
 
 NOISY_LINES = 20
 NOISY_WITHIN_US = 10_000_000
-"""20 damaged lines within 10 s are a bad cable or a wrong speed, and no longer chance."""
+"""20 damaged lines within 10 s mean a bad cable or a wrong speed, not chance."""
 
 
 class LineSplitter:
-    """The bytes since the last line end, and how many of them were too many to keep."""
+    """The bytes since the last line end, and how many bytes exceeded the limit."""
 
     def __init__(self, limit: int) -> None:
         """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost with it."""
@@ -42,7 +42,7 @@ class LineSplitter:
 
 
 class RateLimit:
-    """Lines that may still be read: refilled at a steady rate, half a second's worth at most."""
+    """The lines that may still be read: refilled at a steady rate, up to half a second's worth."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s

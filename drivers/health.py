@@ -1,4 +1,4 @@
-"""What can be wrong with a device and its link, and what is wrong at this moment.
+"""What can be wrong with a device and its link, and what is wrong now.
 
 `TROUBLES` has the stable codes with their likely causes and what to do next: the code and the reason of every
 `device_down` and `device_fault` come from there, and the pages of docs/devices show the same table. `Health`
@@ -13,21 +13,21 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 BACKDATE_US = 100_000
 """How far a loss can be backdated; the engine takes nothing older than its watermark."""
 CLEAN_US = 500_000
-"""After losing readings a device is well again once nothing was lost for this long."""
+"""After losing readings a device is healthy again once nothing was lost for this long."""
 FAULT_US = 10_000_000
 """A fault that costs no reading is over when it has not recurred for this long."""
 AGAIN_US = 50_000
-"""A loss that goes on is reported again, at most this often."""
+"""A continuing loss is reported again, at most this often."""
 REOPEN_US = 10_000_000
-"""A port whose device stays away is reopened this often: some adapters wake up only then, and some boards
+"""A port whose device is silent is reopened this often: some adapters wake up only then, and some boards
 restart with it and need seconds before they speak."""
 LINK = "link"
-"""Where the trouble of a port that is not open stands, whatever its code is."""
+"""The key of the trouble of a port that is not open, whatever its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One kind of trouble: what it usually comes from, what to do, and when it is over."""
+    """One kind of trouble: its usual cause, what to do, and when it is over."""
 
     likely: str
     do: str
@@ -196,13 +196,13 @@ Causes = Mapping[str, Cause]
 
 
 def reason_for(code: str, seen: str, causes: Causes = TROUBLES) -> str:
-    """Return what was seen and, where the code has an entry, what to do about it, in one line."""
+    """Return what was seen and, if the code has an entry, what to do about it, in one line."""
     return f"{seen}; {causes[code].do}" if code in causes else seen
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something is wrong from `since_us` on; `down` where readings are or may be missing."""
+    """A trouble that began at `since_us`; `down` if readings are or may be missing."""
 
     code: str
     seen: str
@@ -212,7 +212,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Nothing is wrong any more."""
+    """The end of all troubles."""
 
     t_us: int
     seen: str
@@ -230,7 +230,7 @@ class _ActiveTrouble:
 
 
 class Health:
-    """The troubles that stand, by code and, where a device has several inputs, by the input."""
+    """The active troubles, by code and, if a device has several inputs, by input."""
 
     def __init__(self) -> None:
         self._standing: dict[tuple[str, str], _ActiveTrouble] = {}
@@ -239,7 +239,7 @@ class Health:
         return self.stands(code)
 
     def stands(self, code: str, source: str = "") -> bool:
-        """Return whether this trouble stands."""
+        """Return whether this trouble is active."""
         return (code, source) in self._standing
 
     @property
@@ -265,7 +265,7 @@ class Health:
         again_us: int | None = None,
         each: bool = False,
     ) -> list[Change]:
-        """Note a trouble, which ends at `clears_us` by itself; return what is to be reported.
+        """Record a trouble, which ends by itself at `clears_us`; return what is to be reported.
 
         One that stands is reported again where `again_us` have passed since, or where `each` change of what
         is seen is to be reported.
@@ -275,11 +275,11 @@ class Health:
         return self._note((code, source), trouble, now_us, clears_us=clears_us, again_us=again_us, each=each)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Note that the port is not open; what keeps it closed is reported again when it changes."""
+        """Record that the port is not open; what keeps it closed is reported again when it changes."""
         return self._note((LINK, ""), Trouble(code, seen, True, now_us), now_us, each=True)
 
     def lost(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Note that readings since then are missing; it is over when none was lost for a while."""
+        """Record that readings since then are missing; it is over when none was lost for a while."""
         return self.trouble(
             now_us,
             code,
@@ -291,11 +291,11 @@ class Health:
         )
 
     def fault(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Note what is not well though no reading is missing; it is over after a while without it."""
+        """Record a trouble that costs no reading; it is over after a while without it."""
         return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
     def over(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
-        """End these troubles (all where none is named); return what is to be reported."""
+        """End these troubles (all if none is named); return what is to be reported."""
         keys = [(code, source) for code in codes] or list(self._standing)
         ended = [self._standing.pop(key) for key in keys if key in self._standing]
         if not ended:
@@ -308,7 +308,7 @@ class Health:
         return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
-        """Drop these troubles (all where none is named) without a report."""
+        """Drop these troubles (all if none is named) without a report."""
         for code, source in list(self._standing):
             if code in codes or not codes:
                 del self._standing[code, source]
@@ -318,7 +318,7 @@ class Health:
         return min((s.clears_us for s in self._standing.values() if s.clears_us is not None), default=None)
 
     def tick(self, now_us: int) -> list[Change]:
-        """End what ends by itself until now."""
+        """End the troubles whose time is over."""
         due = [key for key, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us]
         told: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):

@@ -9,11 +9,11 @@ from controller.model.conversion import converter_of
 from controller.model.readings import AnyReading, Reading, kind_of
 
 COMMON = frozenset({"t", "dev", "arrived", "kind"})
-"""What the table itself writes into a reading."""
+"""The fields that the table itself writes into a reading."""
 
 
 class ReadingError(ValueError):
-    """Fields that make no reading; the message says what was found and what was expected."""
+    """Fields that are not a reading; the message says what was found and what was expected."""
 
 
 def _is_list(hint: object) -> bool:
@@ -35,7 +35,7 @@ def reading_of(
 ) -> AnyReading:
     """Make a reading of its own fields, which are values or (`texts`) all texts, lists with commas.
 
-    Raises ReadingError for whatever is not exactly a reading of this kind.
+    Raises ReadingError for anything that is not exactly a reading of this kind.
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")

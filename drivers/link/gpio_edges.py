@@ -74,14 +74,14 @@ class KernelEdge(NamedTuple):
 
 
 class LineRequest(Protocol):
-    """One line that the kernel has given us."""
+    """One requested line."""
 
     def fileno(self) -> int:
         """Return what is readable when there are edges."""
         ...
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return what is there; called only when there is something. Raises OSError."""
+        """Return the edges; called only when there are some. Raises OSError."""
         ...
 
     def is_active(self) -> bool:
@@ -129,7 +129,7 @@ class EdgePort:
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
-        """Request every line; raises PortError, and then holds none."""
+        """Request every line; raises PortError, having released all."""
         chip = find_chip(self._label, self._chips)
         self._poll = select.poll()
         self._poll.register(self._waker, select.POLLIN)
@@ -141,7 +141,7 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Wait for edges and return them; what was asked for comes first. Raises PortError."""
+        """Wait for edges and return them; answers to orders come first. Raises PortError."""
         if not self._answers:
             ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
             if self._waker in ready:
@@ -154,7 +154,7 @@ class EdgePort:
         return said
 
     def write(self, orders: LineOrders) -> None:
-        """Follow orders: look at lines, leave lines alone. Raises PortError."""
+        """Carry out orders: read lines, ignore lines. Raises PortError."""
         looked_at = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._resting_ns]
         if looked_at:
             # The edges first: a level must never overtake the edge that led to it.
@@ -169,7 +169,7 @@ class EdgePort:
                 self._poll.unregister(self._lines[order.line].fileno())
 
     def wake(self) -> None:
-        """Make a `read` that waits come back."""
+        """Make a waiting `read` return."""
         with suppress(OSError, ValueError):  # after `dispose` there is nothing left to wake
             os.eventfd_write(self._waker, 1)
 

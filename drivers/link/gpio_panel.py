@@ -18,7 +18,7 @@ from drivers.link.gpio_edges import Chip, Chips, EdgePort, Holder, RequestLine, 
 
 
 class OutputLine(Protocol):
-    """One output that the kernel has given us."""
+    """One requested output."""
 
     def is_high(self) -> bool:
         """Read the line. Raises OSError."""
@@ -38,7 +38,7 @@ RequestOutput = Callable[[Chip, int, bool], OutputLine]
 
 
 class _Number(NamedTuple):
-    """What gpiozero asks of a pin beside its levels."""
+    """What gpiozero requires of a pin beside its levels."""
 
     name: str
 
@@ -123,7 +123,7 @@ class PanelPort(EdgePort):
         self._lamps: dict[int, Any] = {}
 
     def write(self, orders: LineOrders) -> None:
-        """Follow orders: switch lamps, look at contacts, leave them alone. Raises PortError."""
+        """Carry out orders: switch lamps, read contacts, ignore them. Raises PortError."""
         for order in orders:
             if isinstance(order, Set):
                 lamp = self._lamps[order.line]

@@ -47,7 +47,7 @@ Event = Data | LinkUp | LinkDown | Overflow
 
 
 class Arrival(NamedTuple):
-    """What came from a source, and when it was stamped (table microseconds)."""
+    """An arrival from a source, and its stamp (table microseconds)."""
 
     source: str
     t_us: int
@@ -55,24 +55,24 @@ class Arrival(NamedTuple):
 
 
 class Post(Protocol):
-    """Where a link puts what it stamped."""
+    """The queue that a link posts to."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
-        """Accept it without ever blocking."""
+        """Accept an arrival without blocking."""
         ...
 
 
 class Inlet:
-    """A queue of arrivals that never blocks those who post."""
+    """A queue of arrivals that never blocks its posters."""
 
     def __init__(self, size: int = SIZE) -> None:
-        """Hold this many arrivals at most."""
+        """Hold at most this many arrivals."""
         self._size = size
         self._queue: SimpleQueue[Arrival] = SimpleQueue()
         self._lock = Lock()
         self._lost: dict[str, tuple[int, int]] = {}
         self.lost = 0
-        """Bytes and events thrown away since the start."""
+        """Bytes and events discarded since the start."""
 
     def post(self, source: str, t_us: int, event: Event, /) -> None:
         """Put an arrival into the queue; data that does not fit is counted instead."""
@@ -110,7 +110,7 @@ class Inlet:
 
 
 class Backoff:
-    """Delays that double from the first to the most."""
+    """Delays that double from the first to the longest."""
 
     def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0) -> None:
         """Spread each delay over its upper half by `chance` (from 0 up to 1)."""
@@ -126,7 +126,7 @@ class Backoff:
         return delay * (0.5 + self._chance() / 2)
 
     def reset(self) -> None:
-        """Begin with the first delay again."""
+        """Start again with the first delay."""
         self._next_s = self._first_s
 
 
@@ -191,7 +191,7 @@ class Port(Protocol[In_co, Out_contra]):
         ...
 
     def read(self) -> In_co:
-        """Wait for something and return it; nothing when woken, or after a while. Raises PortError."""
+        """Wait for input and return it; nothing if woken, or after a while. Raises PortError."""
         ...
 
     def write(self, data: Out_contra, /) -> None:
@@ -199,7 +199,7 @@ class Port(Protocol[In_co, Out_contra]):
         ...
 
     def wake(self) -> None:
-        """Make a `read` that waits come back, from any thread and at any time."""
+        """Make a waiting `read` return, from any thread and at any time."""
         ...
 
     def close(self) -> None:
@@ -212,7 +212,7 @@ class Port(Protocol[In_co, Out_contra]):
 
 
 AnyPort = Port[Any, Any]
-"""A port, whatever goes through it: that is its device's matter."""
+"""A port of any kind; only its device knows what goes through it."""
 
 
 class Link:
@@ -240,7 +240,7 @@ class Link:
         self._thread.start()
 
     def send(self, data: bytes | LineOrders) -> bool:
-        """Hand output to the thread; False if too much waits already or the port is not open."""
+        """Pass output to the thread; False if too much waits already or the port is not open."""
         waiting = sum(map(len, self._output))
         if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False

@@ -24,7 +24,7 @@ A_NAME_THAT_STAYS = "a name that stays"
 
 
 class PortNameError(ValueError):
-    """A name of a port that may be another device tomorrow: what was found, what was expected, what to do."""
+    """A name of a port that may be another device tomorrow: found, expected, what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")

@@ -63,7 +63,7 @@ class SerialPort:
         return found
 
     def read(self) -> bytes:
-        """Wait for bytes and give all there are, up to a block, at least once a second.
+        """Wait for bytes and return all of them, up to a block, at least once a second.
 
         Raises PortError: it is gone, or another program has changed its settings since; what was read at
         another speed is thrown away.
@@ -84,7 +84,7 @@ class SerialPort:
     def write(self, data: bytes) -> None:
         """Write all bytes.
 
-        Raises PortError; then nobody knows how many of them went out, and only a new start is safe.
+        Raises PortError; then it is unknown how many went out, and only a new start is safe.
         """
         port = self._serial
         assert port is not None
@@ -96,7 +96,7 @@ class SerialPort:
             raise PortError("unplugged", f"{self.name} went away while writing: {_words(error)}") from error
 
     def wake(self) -> None:
-        """Make a `read` that waits come back, from any thread."""
+        """Make a waiting `read` return, from any thread."""
         self._waker.wake()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""All devices of a table behind their links: what these posted goes in, readings come out, answers go back.
+"""All devices of a table behind their links: posts come in, readings go out, answers go back.
 
 One thread for all devices of a table, beside one for each link. Whoever hears the readings must take them
 without waiting.
@@ -17,7 +17,7 @@ from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, 
 
 
 class Outlet(Protocol):
-    """What a device's answers go to: its link."""
+    """The outlet of a device's answers: its link."""
 
     def send(self, data: Any, /) -> bool:  # Any: bytes or orders, as the device has them
         """Send bytes; False if they can't be."""
@@ -40,7 +40,7 @@ class Hub:
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
         self.strays = 0
-        """Arrivals of sources that are no device."""
+        """Arrivals of sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: every device is down until it is heard."""
@@ -71,7 +71,7 @@ class Hub:
         return (device for device, _ in self._devices.values())
 
     def _with(self, name: str, work: Callable[[AnyDevice, T], list[AnyReading]], what: T) -> list[AnyReading]:
-        """Let a device work, send what it answers, and note when it is due: it changes by this alone."""
+        """Run a device, send its answers, and record when it is due next: only this changes it."""
         device, outlet = self._devices[name]
         try:
             return work(device, what)
@@ -114,7 +114,7 @@ def _heard(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
 
 MAX_WAIT_S = 0.5
 MAX_AT_ONCE = 256
-"""Arrivals that are taken before what is due is looked at."""
+"""The arrivals handled before due work is checked."""
 _NOBODY = ""
 """The source of what only wakes the thread, and of what concerns all devices."""
 
