@@ -1,25 +1,25 @@
-# What a person at this checkout may want: run it, test it, measure it.
+# The commands of a checkout: run it, test it, measure it.
 #
 #   make run     an evening at a virtual table
-#   make tools   what a running table and the tests need besides, pinned, into .venv
-#   make test    style, types, import contracts and the tests that need nothing but Python: minutes
-#   make check   those, and the tests with processes, brokers, databases and browsers: all that CI makes
-#   make bench   the benchmarks in full, in one table beside the release before (BENCHMARKS="replay link" for some,
+#   make tools   installs the pinned libraries of a running table and of the tests into .venv
+#   make test    style, types, import contracts and the tests that need only Python: minutes
+#   make check   the same, and the tests with processes, brokers, databases and browsers: everything that CI runs
+#   make bench   all benchmarks, in one table beside the previous release's (BENCHMARKS="replay link" for some,
 #                RUNS=3 for their spread, KEEP=0.2.0 to keep the ratios as that release's)
 #   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
-#   make lab     the product in a machine of its own: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
+#   make lab     the product in a virtual machine: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
 #                kept in LAB_CACHE=~/.cache/table-controller-lab; LAB=tests/lab/test_wheel.py for a part, CUTS=20)
-#   make lab-slice   minutes of it, where the machine is built already
+#   make lab-slice   a part of it that takes minutes, if the machine is already built
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
-#   make rollback                the release before it runs again      make uninstall  data stays
-#   make wheelhouse WHEELHOUSE=DIR, then install with the same where there is no network
-#   make audit ADVISORIES=FILE   hold an export of security advisories (OSV) against what is pinned
+#   make rollback                back to the previous release      make uninstall  data stays
+#   make wheelhouse WHEELHOUSE=DIR, then install with the same option on a machine without a network
+#   make audit ADVISORIES=FILE   check the pinned packages against an export of security advisories (OSV)
 #   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
-#   make schema diagrams rules    draw again what is made from the types
-#   make pictures           draw again the docs' throws and spins, from the recorded logs, and every state of screens and terminal
+#   make schema diagrams rules    generate again the files made from the types
+#   make pictures           draw again the docs' throws and spins from the recorded logs, and every state of screens and terminal
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
 
