@@ -25,12 +25,12 @@ from controller.model.rulesets import SensorErrors
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
 ACT_S = 60.0
-"""How long a technician has for one act (s), where nothing else is said."""
+"""The default time for one act (s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """What an act told of one sensor: in words with the limit, and as figures (the unit is in the name)."""
+    """An act's finding on one sensor: in words with the limit, and as figures (the unit is in the name)."""
 
     sensor: str
     status: Status
@@ -62,7 +62,7 @@ class Act(Protocol):
         """Return whether the act is complete, after this long without a reading."""
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return what was found, even if too little was heard."""
+        """Return what was found, even if too little was received."""
 
 
 def judged(sensor: str, says: str, *faults: str, **figures: Figure) -> SensorFinding:
@@ -111,13 +111,13 @@ class OpenClose:
         return f"open the {self.name}, then close it again"
 
     def receive(self, reading: AnyReading) -> None:
-        """Note this switch."""
+        """Handle this switch."""
         if isinstance(reading, Switch) and reading.dev == self.dev and reading.name == self.name:
             self.opened = self.opened or reading.open
             self.closed = self.opened and not reading.open
 
     def enough(self, quiet_s: float) -> bool:
-        """Both were seen."""
+        """Return whether both were seen."""
         del quiet_s
         return self.closed
 
@@ -140,12 +140,12 @@ class PressButtons:
     pressed: list[str] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Note each press."""
+        """Handle each press."""
         if isinstance(reading, Input) and reading.dev == self.dev:
             self.pressed.append(reading.name)
 
     def enough(self, quiet_s: float) -> bool:
-        """No more buttons are pressed."""
+        """Return whether no more buttons are being pressed."""
         return bool(self.pressed) and quiet_s > PRESSING_S
 
     def findings(self) -> Sequence[SensorFinding]:
@@ -170,12 +170,12 @@ class DrawCard:
     card: Card | None = None
 
     def receive(self, reading: AnyReading) -> None:
-        """Note a card."""
+        """Handle a card."""
         if isinstance(reading, Card) and reading.dev == self.dev:
             self.card = reading
 
     def enough(self, quiet_s: float) -> bool:
-        """One is enough."""
+        """Return whether one was seen."""
         del quiet_s
         return self.card is not None
 
@@ -213,7 +213,7 @@ class ShowIt:
         self.seen += reading.dev == self.dev and kind_of(reading) == self.sensor
 
     def enough(self, quiet_s: float) -> bool:
-        """Once is enough."""
+        """Return whether it was seen once."""
         del quiet_s
         return self.seen > 0
 
@@ -223,7 +223,7 @@ class ShowIt:
 
 
 NEAR_US = 30_000
-"""The track's turn and the impact's time may differ by so much: two frames and the impact's delay."""
+"""The most that the track's turn and the impact's time may differ: two frames and the impact's delay."""
 REACH_MM = 80.0
 """A die at 6 m/s is this far from the wall one frame before or after it strikes."""
 POSITION_SIGMAS = 3.0
@@ -245,7 +245,7 @@ def along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
 
 @dataclass(slots=True)
 class ThrowAtWall:
-    """One die thrown at a wall: the impact is heard, and where the track turned."""
+    """One die thrown at a wall: the impact, and the place where the track turned."""
 
     dev: str
     wall: Wall
@@ -257,7 +257,7 @@ class ThrowAtWall:
     impacts: list[WallImpact] = field(default_factory=list)
     track: list[DieAt] = field(default_factory=list)
     ended_us: int = 0
-    """When a die was last seen to lie, or lost."""
+    """When a die was last seen at rest, or lost."""
 
     @property
     def word(self) -> str:
@@ -270,7 +270,7 @@ class ThrowAtWall:
         return f"throw one die at the {self.wall} wall"
 
     def receive(self, reading: AnyReading) -> None:
-        """Note impacts at this sensor, and the track."""
+        """Handle impacts at this sensor, and the track."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
                 self.impacts.append(reading)
@@ -282,7 +282,7 @@ class ThrowAtWall:
     def enough(self, quiet_s: float) -> bool:
         """An impact, and the die at rest after it where it is tracked: a camera lags behind a wall.
 
-        A knock without a throw is not what was asked for.
+        A knock without a throw does not count.
         """
         if not self.impacts:
             return False
@@ -337,12 +337,12 @@ class LayDie:
     rest: DieRest | None = None
 
     def receive(self, reading: AnyReading) -> None:
-        """Note a die at rest."""
+        """Handle a die at rest."""
         if isinstance(reading, DieRest) and reading.dev == self.dev:
             self.rest = reading
 
     def enough(self, quiet_s: float) -> bool:
-        """One is enough."""
+        """Return whether one was seen."""
         del quiet_s
         return self.rest is not None
 
@@ -368,12 +368,12 @@ class LayDie:
 
 @dataclass(slots=True)
 class RollBoth:
-    """Both dice thrown: both are seen, let go of and tracked at the camera's rate."""
+    """Both dice thrown: both are seen, released and tracked at the camera's rate."""
 
     dev: str
     frame_ms: float
     releases: bool
-    """Whether this camera tells when a die leaves the hand."""
+    """Whether this camera reports when a die leaves the hand."""
     sensor: str = "die_at"
     word: str = "roll_both"
     ask: str = "throw both dice, as a shooter does"
@@ -382,7 +382,7 @@ class RollBoth:
     ended: set[int] = field(default_factory=set)
 
     def receive(self, reading: AnyReading) -> None:
-        """Note what this camera reports of dice."""
+        """Handle what this camera reports of dice."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -396,7 +396,7 @@ class RollBoth:
                 pass
 
     def enough(self, quiet_s: float) -> bool:
-        """Both at rest, or nothing more to see."""
+        """Return whether both are at rest, or nothing more comes."""
         return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
 
     def findings(self) -> Sequence[SensorFinding]:

@@ -1,4 +1,4 @@
-"""What support gets to see: one archive, without a secret in it."""
+"""The bundle for support: one archive, without secrets."""
 
 import builtins
 import io
@@ -100,7 +100,7 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
 
 
 def settings_without_secrets(text: str, words: Words) -> str:
-    """Return a YAML file without comments and secrets; nothing of one that can't be read.
+    """Return a YAML file without comments and secrets; nothing if it can't be read.
 
     What stands under a key that no settings file has, such as one that is spelt wrong, is left out.
     """
@@ -125,7 +125,7 @@ def _of_known_keys(part: object, words: Words, at: str, *, known: bool) -> objec
 
 
 _NOT_OURS = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
-"""Of a status: where words of people, boards or libraries stand. Codes and places tell what is wrong."""
+"""Of a status: the fields with words of people, boards or libraries. Codes and places say what is wrong."""
 
 
 def status_of_our_words(status: object) -> object:
@@ -250,7 +250,7 @@ def _where(where: str, names: Collection[str]) -> str:
 
 _ROW = re.compile(rf"row {_NUMBER}")
 _PLACES = frozenset({"core", "inlet", "self-test", "wall clock", "settlement", "settlement's answers"})
-"""Where a fault can be that is no device and no file."""
+"""Places of faults that are neither a device nor a file."""
 
 
 _OWN_FILE = re.compile(

@@ -1,4 +1,4 @@
-"""What every calibration gives, and the calibrations of a dice table's camera and walls."""
+"""The result of every calibration, and the calibrations of a dice table's camera and walls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,16 +28,16 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With one point left out of five, four fit anything: none could be told to be wrong."""
+"""With one point left out of five, four fit anything: a wrong one can't be found."""
 RMS_LIMIT_MM = 4.0
-"""Twice the error of one track point: more, and a die's place was not what was said."""
+"""Twice the error of one track point: beyond it, a die was not at the place named."""
 MIN_SHARE = 0.02
-"""Of the table's area: three points whose triangle is smaller lie on a line, as far as one can see."""
+"""Of the table's area: three points whose triangle is smaller count as on a line."""
 _PLAINLY = 3.0
 LIES_S = 1.0
-"""A die that was not touched for so long lies where it was meant to."""
+"""A die that was not touched for this long lies in its place."""
 MOVED_MM = 50.0
-"""In a log, a die that rests this far from where it rested before was laid again."""
+"""In a log, a die at rest this far from its last place was laid again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _rounded(point: Point, digits: int) -> Point:
 
 
 def laid_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Return where one die after another was laid, in a recording's order, as the camera told it (mm)."""
+    """Return where one die after another was laid, in a recording's order, as the camera reported it (mm)."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:
@@ -168,7 +168,7 @@ def laid_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
 
 @dataclass(slots=True)
 class LayAt:
-    """One die laid at a named place: where it is said to be."""
+    """One die laid at a named place: the place that was named."""
 
     dev: str
     name: str
@@ -188,7 +188,7 @@ class LayAt:
         return f"{self.name}: lay one die at x {x:g}, y {y:g} mm, no other on the table, hands away"
 
     def receive(self, reading: AnyReading) -> None:
-        """Note where the die rests; once it is moved, its new place."""
+        """Handle the die's place of rest; once it is moved, its new place."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -200,7 +200,7 @@ class LayAt:
                 pass
 
     def enough(self, quiet_s: float) -> bool:
-        """One die rests, and nothing has moved since."""
+        """Return whether one die rests and nothing has moved since."""
         return len(self.rests) == 1 and quiet_s > LIES_S
 
     def findings(self) -> Sequence[SensorFinding]:
@@ -217,16 +217,16 @@ MIN_MARGIN = 2.5
 LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
 AWAY_MM = 300.0
-"""No die within this of the wall: what was heard was no die."""
+"""Without a die within this distance of the wall, a sound was not a die's."""
 SAFETY = 0.5
 """At most this share of the weakest die: dice in play land softer than the few thrown here."""
 _UNHEARD = 0.25
-"""The share of the weakest die that the room stays below where nothing of it was heard."""
+"""The share of the weakest die that the room is assumed to stay below if it was not heard."""
 
 
 @dataclass(slots=True)
 class Listen:
-    """What a wall's sensor hears for a while, in quiet or while somebody knocks."""
+    """The impacts at a wall's sensor for a while, in quiet or while a person knocks."""
 
     dev: str
     wall: Wall
@@ -238,23 +238,23 @@ class Listen:
     peaks: list[float] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Note this wall's impacts."""
+        """Handle this wall's impacts."""
         if isinstance(reading, WallImpact) and reading.dev == self.dev and reading.wall == self.wall:
             self.peaks.append(reading.peak)
 
     def enough(self, quiet_s: float) -> bool:
-        """As many as asked for, or quiet for long."""
+        """Return whether as many came as asked for, or it was quiet for long."""
         return quiet_s > LISTEN_S if self.most is None else len(self.peaks) >= self.most
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return what was heard."""
+        """Return the impacts."""
         return [judged(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
 
 
 def sorted_out(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks of dice and those of the room, told apart by the tracks; ringing is left out."""
+    """Return the peaks of dice and those of the room, separated by the tracks; ringing is left out."""
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
         (r for r in readings if isinstance(r, WallImpact) and r.dev == dev and r.wall == wall),
@@ -292,7 +292,7 @@ def calibrate_wall(
 ) -> Calibrated:
     """Choose the threshold between the loudest noise and the weakest die, for this place in the table's file.
 
-    `before` is the threshold so far: noise below it was not told. Knocks on the rail are as loud as dice and
+    `before` is the threshold so far: noise below it is unreported. Knocks on the rail are as loud as dice and
     are told apart by the track: they are reported, and have no say.
 
     Raises:

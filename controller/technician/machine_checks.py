@@ -37,7 +37,7 @@ State = Literal["ok", "warning", "fault", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, how it is, and what to do where it is not well."""
+    """What was checked, its state, and what to do if it is not well."""
 
     state: State
     about: str
@@ -46,7 +46,7 @@ class Finding:
 
 
 Call = Callable[[Sequence[str]], str | None]
-"""Runs a program and gives what it printed; None if it is not there or failed."""
+"""Runs a program and returns its output; None if it is not there or failed."""
 
 
 class Machine(NamedTuple):
@@ -68,7 +68,7 @@ SQLITE = (3, 51, 3)
 """Older releases can lose commits when the WAL is reset."""
 LOW_BYTES, NO_BYTES = 1 << 30, 100 << 20
 SLOW_S = 1.0
-"""A commit that takes longer is a card that is worn out, or stalls."""
+"""A commit that takes longer means a card that is worn out, or stalls."""
 PACKAGES = {
     "journal": ("apsw", "cryptography"),
     "hardware": ("serial", "gpiozero", "gpiod"),
@@ -76,7 +76,7 @@ PACKAGES = {
     "settlement": ("sqlalchemy", "fastapi", "uvicorn"),
     "pictures": ("PIL",),
 }
-"""What each extra brings, by the names that Python knows."""
+"""What each extra brings, by the names of Python's modules."""
 _THROTTLED = {
     0: "the voltage is too low",
     1: "the processor is slowed down",
@@ -202,10 +202,10 @@ def watchdog(machine: Machine) -> Finding:
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
-"""They have no watchdog: play goes on without them, and a camera that is gone is a silent device."""
+"""They have no watchdog: play goes on without them, and a camera that has stopped is a silent device."""
 Told = Mapping[str, object]
 TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
-"""Faults that the self-test's own lines tell already, each with its cause."""
+"""Faults that the self-test's own lines report already, each with its cause."""
 CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
@@ -214,11 +214,11 @@ GROUPS: Mapping[str, str] = {
     "dialout": "serial ports",
     "gpio": "GPIO lines",
 }
-"""What each group of the installed unit opens to its members."""
+"""What each group of the installed unit lets its members use."""
 
 
 def controller(status: Told | None, why: str) -> Iterator[Finding]:
-    """Check a running controller's status; `why` says why there is none."""
+    """Check a running controller's status; `why` is the reason if there is none."""
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
@@ -248,14 +248,14 @@ _SHOWS = {"devices": "tablectl devices"}
 
 
 def _told_by_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
-    """Return whether the faults that stand say what this check of the self-test says."""
+    """Return whether the active faults include what this check of the self-test reports."""
     if name == "faults":
         return bool(faults)
     return any(fault.get("found") and str(fault["found"]) in says for fault in faults if name == "journal")
 
 
 def units(machine: Machine) -> Iterator[Finding]:
-    """Ask systemd how the units stand, and how often each was started again."""
+    """Ask systemd for the units' states, and how often each was restarted."""
     for unit in (*UNITS, *SIDE_UNITS):
         words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
         if words.get("LoadState") != "loaded":
@@ -352,7 +352,7 @@ def _installed(unit: Mapping[str, str]) -> bool:
 
 
 def _unused(unit: Mapping[str, str]) -> bool:
-    """Return whether the unit is there and nobody asked for it: the installer lays it down at every table."""
+    """Return whether the unit is installed but not enabled: the installer puts it on every table."""
     return _installed(unit) and (unit["ActiveState"], unit.get("UnitFileState")) == ("inactive", "disabled")
 
 
@@ -389,7 +389,7 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
 
 
 def _socket(path: Path, *, active: bool) -> Finding:
-    """Knock at the sign-in process's socket."""
+    """Connect to the sign-in process's socket."""
     about = "sign-in socket"
     if not path.exists():
         remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
@@ -411,7 +411,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
 
 
 def _port(starts: str, *, active: bool) -> Finding:
-    """Knock at the console's port, where its unit has it."""
+    """Connect to the console's port, as its unit has it."""
     about, (host, port) = "console", _address(starts)
     if not active:
         return Finding(

@@ -18,7 +18,7 @@ from controller.technician.acts import (
 from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""design: below it a face is not believed; a rule set of dice may say otherwise."""
+"""design: below it a face is not trusted; a rule set of dice may say otherwise."""
 _CAMERA = (
     "clean its lens and its light, take away what hides the felt; then tablectl calibrate camera {device}"
 )
@@ -41,7 +41,7 @@ STEPS: Mapping[str, str] = {
 }
 """By the kind of reading; `{device}` is the device's name."""
 _WIRE = "look at its wire, and at its line in the table's file"
-"""Of a switch, a lamp or the buzzer, which have names of their own."""
+"""For a switch, a lamp or the buzzer, which have names of their own."""
 
 
 def acts_for(name: str, settings: TableSettings) -> list[Act]:

@@ -1,4 +1,4 @@
-"""The doctor's look at one table: its file, ports and broker, its journal, keys and recordings."""
+"""The doctor's checks of one table: its file, ports and broker, its journal, keys and recordings."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ PATIENCE_S = 3.0
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file; what this machine lacks for its hardware does not hide all else."""
+    """Load the table's file; what this machine lacks for its hardware does not hide the rest."""
     try:
         from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
@@ -48,7 +48,7 @@ def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator
 
 
 def names_in(name: str) -> set[str]:
-    """Return what a table's file calls itself and its devices; nothing of one that can't be used."""
+    """Return the names of a table's file and its devices; nothing for one that can't be used."""
     settings, _ = load(name)
     return set() if settings is None else {settings.table, settings.rules.name, *settings.devices}
 
@@ -134,7 +134,7 @@ def _panel_libraries(about: str) -> Finding:
 
 
 def broker(publish: PublishSettings) -> Iterator[Finding]:
-    """Knock at the broker's door, where the table publishes to one."""
+    """Connect to the broker, if the table publishes to one."""
     if publish.to != "mqtt" or publish.mqtt is None:
         return
     where = f"{publish.mqtt.host}:{publish.mqtt.port}"
@@ -152,7 +152,7 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
 
 
 SEALED = Path("/etc/table/credentials/table-key")
-"""Where the installed unit has its key from: systemd opens it for the service alone."""
+"""Where the installed unit gets its key: systemd opens it only for the service."""
 
 
 def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -> Iterator[Finding]:
