@@ -217,7 +217,8 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - LATEST_US)
-                trail.hand = other.hand
+                # A release told later than it was is told where the dice, still one spot, were by then.
+                trail.hand = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - LATEST_US)
         self._trails.append(trail)

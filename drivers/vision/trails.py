@@ -1,5 +1,6 @@
 """The trail of one die through a film: where it was, where its motion leads, which spot is its own."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -57,6 +58,10 @@ class Trail:
         ahead = min(t_us - self.t_us[-1], AHEAD_US)
         led: Array = self.places[-1] + speed * ahead
         return led
+
+    def place_at(self, t_us: int) -> Array:
+        """Return where it was last seen by a time, in pixels; its first place before that."""
+        return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
     def came_by(self, one: Sighting, die_px: float) -> bool:
         """Return whether a lone sighting before its first is likely its own: the border cut the die there."""

@@ -97,3 +97,21 @@ def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand
     assert [reading.die for reading in released] == [1, 2][: 1 + hand_in_sight]
     assert {reading.in_flight for reading in released} == {not hand_in_sight}
     assert {reading.die for reading in told if isinstance(reading, DieAt)} == {1, 2}
+
+
+def test_a_die_that_parts_late_from_anothers_spot_is_told_as_released_where_both_were_then() -> None:
+    """A table takes no release older than 100 ms; the hand, where both were before, would make it leap."""
+    times = list(range(0, 900_000, 10_000))
+    one, two = standing(6, 0.0, (0.0, 80.0)), standing(3, 0.0, (0.0, 99.2))
+    poses = []
+    for t_us in times:
+        along = min(40.0 + 600.0 * t_us / 1e6, 230.0)
+        apart = min(max(0.0, 400.0 * (t_us / 1e6 - 0.2)), 50.0)
+        steps = np.array([(along, 0.0, 0.0), (along, apart, 0.0)])
+        middles = np.array([one.centre_mm, two.centre_mm]) + steps
+        poses.append((middles, np.array([one.axes, two.axes])))
+    told = followed(Way(times, poses), 700_000)
+    first, second = (reading for reading in told if isinstance(reading, DieReleased))
+    assert second.t - first.t > 50_000
+    assert second.x == pytest.approx(40.0 + 600.0 * second.t / 1e6, abs=25.0)
+    assert second.x > first.x + 30.0

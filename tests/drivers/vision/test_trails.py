@@ -43,3 +43,9 @@ def test_a_lone_sighting_where_a_die_came_from_is_that_die_not_another() -> None
     came.t_us, came.places = [FRAME_US, 2 * FRAME_US], [np.array([100.0, 100.0]), np.array([140.0, 100.0])]
     assert came.came_by(Sighting(0, spot(40.0)), DIE_PX)
     assert not came.came_by(Sighting(0, spot(60.0, 220.0)), DIE_PX)
+
+
+def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
+    seen = trail(40.0, 100.0, 160.0)
+    places = [float(seen.place_at(t_us)[0]) for t_us in (-1, 0, FRAME_US + 5, 9 * FRAME_US)]
+    assert places == [40.0, 40.0, 100.0, 160.0]
