@@ -70,7 +70,9 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
         says(5 * SECOND_US, "dice_collected"),
     ]
     recovered = cut_off(rig, readings)
-    assert msgspec.structs.replace(recovered.state, call=None) == State(calls="automatic", point=6, shooter=4)
+    assert recovered.state.learned, "how loud the walls' hits are goes on being learned"
+    state = msgspec.structs.replace(recovered.state, call=None, learned={})
+    assert state == State(calls="automatic", point=6, shooter=4)
     assert recovered.first == First(seq=5, roll=2, round=2)
     assert recovered.session == 2
     assert recovered.in_flight == ()
