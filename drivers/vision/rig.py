@@ -17,8 +17,8 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""One camera takes a die to be on the felt. A moving one is higher by so much, root mean square, as it was in
-3,300 points of drawn throws; near the wall as much as elsewhere."""
+"""One camera takes a die to be on the felt. Within 60 mm of the wall a moving one is higher by so much, root
+mean square, and by 65 mm over the whole view, in 20,600 points of 230 drawn throws."""
 MIN_POINTS = 4
 """Fewer fix no plane."""
 SLOPES = 5
