@@ -126,8 +126,8 @@ def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[s
     if any(one["type"] == "table.unlocked" for one in fresh):
         found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - reviewed]
     last = before.last_result()
-    shown = [one["sequence"] for one in board["results"]]
-    if last and last["seq"] not in shown[:SHOWN]:
+    shown = [one["subject"] for one in board["results"]]  # a correction takes the place of what it corrects
+    if last and f"{_word(last)}/{_number(last)}" not in shown[:SHOWN]:
         found.append(f"the board's last results are {shown} instead of {last}")
     rolls = [row.outcome for row in before.rows if row.outcome and row.outcome["type"] == "roll.called"]
     if rolls and "point_after" in rolls[-1]["data"] and board.get("puck") is not None:

@@ -43,7 +43,7 @@ def test_what_settlement_took_does_not_wait_again() -> None:
 
 
 def test_a_game_that_stands_otherwise_is_seen() -> None:
-    board = {"results": [{"sequence": 1}], "puck": "on_6", "point": 6}
+    board = {"results": [{"subject": "roll/1"}], "puck": "on_6", "point": 6}
     six, four = Kept([_roll(1, point_after=6)]), Kept([_roll(1, point_after=4)])
 
     assert stands_otherwise(six, six, board) == []
@@ -51,11 +51,11 @@ def test_a_game_that_stands_otherwise_is_seen() -> None:
 
 
 def test_a_result_that_the_board_has_forgotten_is_seen() -> None:
-    board = {"results": [{"sequence": 1}], "puck": None, "point": None}
+    board = {"results": [{"subject": "roll/1"}], "puck": None, "point": None}
     before = Kept([_roll(1), _roll(2)])
 
     [found] = stands_otherwise(before, before, board)
-    assert found.startswith("the board's last results are [1]")
+    assert found.startswith("the board's last results are ['roll/1']")
 
 
 def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:

@@ -8,7 +8,7 @@ from tests.lab.report import Report
 BUZZ_US = 300_000
 VOID_US = 5_000_000
 LOOKED_US = 50_000
-"""What looking at a lamp every 5 ms may add or take off."""
+"""What looking at a lamp every 20 ms may add or take off."""
 MAX_WAKEUPS_PER_S = 60
 
 

@@ -22,7 +22,7 @@ from tests.lab.guest.wheel import (
 )
 
 KEY = 18
-LOOK_S = 0.005
+LOOK_S = 0.02
 SHORT_US = 1_000_000
 
 
