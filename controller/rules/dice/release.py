@@ -28,7 +28,7 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
     """Judge a throw of which only one die, or none, was seen (CV1-INV-2).
 
     That one die was thrown rests on the other not being seen: on cameras that were well and saw the one come
-    to its end, and on every impact being the seen die's own.
+    to its end with the hand in view, and on every impact being the seen die's own.
     """
     unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
     missing = [die.number for die in scene.dice if not die.seen]
@@ -44,10 +44,18 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
         seen = f"die {missing[0]} was not seen, yet {not_its}"
         found.evidence.append(heard)
         found.ask("missing_reading", seen, die=missing[0])
+    elif _came_from_out_of_sight(thrown[0]):
+        seen = f"die {missing[0]} never came into the camera's sight, and the hand was out of it"
+        found.ask("missing_reading", seen, die=missing[0])
     elif over and thrown[0].ended:
         found.no_roll("one_die_thrown", f"only die {thrown[0].number} left the hand", die=missing[0])
     else:
         found.ask("missing_reading", f"die {missing[0]} was not seen", die=missing[0])
+
+
+def _came_from_out_of_sight(die: DieSeen) -> bool:
+    """Return whether the hand that threw the die was not in view: what else it threw is not known."""
+    return die.releases[0].in_flight if die.releases else die.came_in_flight
 
 
 def _judge_repeats(scene: Scene, die: DieSeen, found: Findings) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from controller.model.readings import DeviceDown, DeviceFault, DieAt, DieReleased
+from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from tests.rules.dice.tables import (
     C34,
@@ -73,6 +74,20 @@ def test_C34_DICE_5_the_one_die_that_was_thrown_is_judged_too() -> None:
     Maker(1).short_stop(bodies[0], 300.0)
     verdict = judged(thrown(bodies))
     assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2), ("no_wall_hit", 1)])
+
+
+@pytest.mark.parametrize("rules", [C34, CV1], ids=["C34-DICE-5", "CV1-INV-2"])
+def test_a_hand_out_of_the_cameras_sight_may_have_thrown_both_dice(rules: ThrowRules) -> None:
+    throw = only_die_1()
+    seen = release(throw, 1)
+    late = adding(without(throw, lambda r: r is seen), replace(seen, in_flight=True))
+    never = without(throw, lambda r: r is seen)
+    for unseen_hand in (late, never):
+        verdict = judged(unseen_hand, rules)
+        ruling, reasons = ruled(verdict)
+        assert ruling is Ruling.REVIEW
+        assert reasons[0] == ("missing_reading", 2)
+        assert "the hand was out of it" in verdict.reasons[0].seen
 
 
 def test_one_die_seen_by_a_camera_that_was_down_meanwhile_is_a_review() -> None:
