@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import controller.app.publishing
 import controller.publish
 from controller.model.tables import MqttSettings
 from controller.publish.embedded import TROUBLES
@@ -16,11 +17,11 @@ from controller.publish.sink import Report
 from tests.publish.broker import free_port, needs_mosquitto, running
 from tests.publish.house import PATIENCE_S, Alarms, Clock, half, pinned, until
 
-SOURCE = Path(controller.publish.__path__[0])
+SOURCES = (*Path(controller.publish.__path__[0]).glob("*.py"), Path(controller.app.publishing.__file__))
 
 
 def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
-    source = "".join(file.read_text(encoding="utf-8") for file in SOURCE.glob("*.py"))
+    source = "".join(file.read_text(encoding="utf-8") for file in SOURCES)
     raised = set(re.findall(r'(?:PublishFault|_lose)\(\s*"(\w+)"', source))
     assert raised | TROUBLES == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
