@@ -9,7 +9,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
 from controller.cli.attempts import add_pictures, extracted, filmed, line_of, told_of
-from controller.cli.journal_source import journal_file, open_journal
+from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
 from controller.cli.words import lines_of, wall_date, wall_stamp
@@ -245,14 +245,8 @@ def run_recall(arguments: argparse.Namespace) -> int:
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)
-    except OutOfReachError as error:
-        return out_of_reach(error)
-    except RefusedError as error:
-        say(error)
-        return FAILED
-    except JournalFault as fault:
-        say(fault)
-        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    except UNREADABLE as error:
+        return unreadable(error)
     folder = Folder(arguments.evidence)
     found = [] if recalled.evidence is None else list(filmed(recalled.evidence.readings, folder))
     if arguments.extract is not None and not extracted(found, arguments.extract):

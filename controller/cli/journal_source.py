@@ -14,8 +14,8 @@ import msgspec
 from controller.app.options import JOURNAL, JOURNAL_FILE, RECORDINGS
 from controller.app.recording import ENDING
 from controller.cli.attempts import Asked
-from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
-from controller.cli.shell import say
+from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
 from controller.journal.contents import After, Identity, Recording, outcome_of, unpack
 from controller.journal.faults import JournalFault
@@ -33,6 +33,19 @@ _text_of = converter_of(str)
 _bytes_of = converter_of(bytes)
 _row_of = converter_of(Row)
 _identity_of = converter_of(Identity)
+
+
+UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
+"""What a command meets if a journal can't be read, in its folder or from a running controller."""
+
+
+def unreadable(error: Exception) -> int:
+    """Say why a journal can't be read; return the exit code: 3, 1, or 2 if there is none."""
+    if isinstance(error, OutOfReachError):
+        return out_of_reach(error)
+    say(error)
+    absent = isinstance(error, JournalFault) and error.code == "journal_absent"
+    return BAD_INPUT if absent else FAILED
 
 
 class ToldJournal:

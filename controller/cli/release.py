@@ -62,12 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return BAD_INPUT
     except OSError as error:
-        say(f"{error.filename or arguments.key}: {error.strerror}")
+        say(f"{error.filename or arguments.key}: {error.strerror}, expected a file; name one with --key")
         return BAD_INPUT
     try:
         told = verify(place, trusted)
     except ReleaseFault as fault:
-        say(fault)
+        say(f"{fault}; install a signed release again (docs/installing.md)")
         return FAILED
     except OSError as error:
         say(f"{error.filename or place.home}: {error.strerror}")

@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.cli.journal_source import journal_file, open_journal
-from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
+from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
+from controller.cli.link import RefusedError, add_kept
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, printable, say, unwritable, whole, whole_file
 from controller.cli.words import describe, wall_clock, wall_date
-from controller.journal.faults import JournalFault
 from controller.journal.shifts import (
     NOBODY,
     Agreement,
@@ -63,14 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
             shift = (
                 None if arguments.back >= len(starts) else shift_from(journal, starts[-1 - arguments.back])
             )
-    except OutOfReachError as error:
-        return out_of_reach(error)
-    except RefusedError as error:
-        say(error)
-        return FAILED
-    except JournalFault as fault:
-        say(fault)
-        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    except UNREADABLE as error:
+        return unreadable(error)
     if shift is None:
         found = _counted(len(starts), "shift")
         say(f"shift: found {found}, expected at least {arguments.back + 1}; name a later one")
@@ -254,14 +247,8 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
             table = journal.origin.table
         if arguments.pictures is not None:
             _draw(arguments, attempts)
-    except OutOfReachError as error:
-        return out_of_reach(error)
-    except RefusedError as error:
-        say(error)
-        return FAILED
-    except JournalFault as fault:
-        say(fault)
-        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    except UNREADABLE as error:
+        return unreadable(error)
     except OSError as error:
         say(unwritable(arguments.pictures, error))
         return BAD_INPUT

@@ -106,7 +106,7 @@ STREAMED = (b"text/event-stream", b"multipart/x-mixed-replace")
 
 
 def _let_stream(scope: "Scope", message: "Message") -> None:
-    """Tell the connection of an answer without an end."""
+    """Mark the connection as streaming, which has no time limit."""
     connection = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
     if connection is not None and kind.startswith(STREAMED):

@@ -41,21 +41,21 @@ class Working(Request, frozen=True, kw_only=True, tag="working"):
 
 
 class Reduce(Request, frozen=True, kw_only=True, tag="reduce"):
-    """Take a bet down to a smaller stake, given in cents."""
+    """Reduce a bet to a smaller stake, in cents."""
 
     id: str
     to: Cents
 
 
 class Increase(Request, frozen=True, kw_only=True, tag="increase"):
-    """Press a bet up to a larger stake, given in cents."""
+    """Press a bet to a larger stake, in cents."""
 
     id: str
     to: Cents
 
 
 class Remove(Request, frozen=True, kw_only=True, tag="remove"):
-    """Take a bet down whole."""
+    """Remove a bet."""
 
     id: str
 

@@ -26,7 +26,7 @@ class Bench:
         self._devices = {device.name: device for device in devices}
 
     def start(self, hear: Hear) -> None:
-        """Take the ear."""
+        """Keep the listener."""
         self.hear = hear
 
     def stop(self, timeout_s: float) -> bool:

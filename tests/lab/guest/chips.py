@@ -36,7 +36,7 @@ class Chip:
         udev_done()
 
     def go(self) -> None:
-        """Take the chip away, whoever has lines of it."""
+        """Unbind the chip, even while lines of it are requested."""
         with self._turn:
             self._here = False
             for descriptor in self._pulls.values():

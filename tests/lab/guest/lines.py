@@ -89,7 +89,7 @@ def held(device: str) -> Troubled:
 
 
 def chip_goes(seed: int) -> Troubled:
-    """Take the chip away in mid-spin and let it come back; then play on."""
+    """Unbind the chip during a spin, bind it again, and continue play."""
     chip, table = begin_table()
     watch, files = Watch("outcomes", "faults"), open_files(table.pid)
     scenes, edges = evening(["valid"], seed, now_us() + 1_000_000)
