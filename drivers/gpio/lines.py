@@ -33,8 +33,9 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the service is started again",
     ),
     "no_chip": Cause(
-        "the table's file names the chip of another Raspberry Pi",
-        "write the label that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or pinctrl-rp1 (Pi 5)",
+        "the table's file names the chip of another Raspberry Pi, or the chip went away",
+        "compare the label with the one that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or"
+        " pinctrl-rp1 (Pi 5); a chip that went away is opened by itself when it returns",
         _OPEN,
     ),
     "no_line": Cause(
@@ -53,8 +54,8 @@ GPIO_TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "port_fault": Cause(
-        "the operating system refused to read or set up a line",
-        "look at dmesg; restart the service",
+        "the operating system refused to read or set up a line, or the chip went away",
+        "the lines are reopened by themselves; if that does not help, look at dmesg",
         _OPEN,
     ),
     "silent": Cause(

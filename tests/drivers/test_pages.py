@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 import drivers
-from drivers.health import TROUBLES, reason_for
+from drivers.gpio.lines import GPIO_TROUBLES
+from drivers.health import TROUBLES, Cause, reason_for
 from drivers.registry import device_type
+from drivers.ss2.troubles import TROUBLES_OF_WHEEL
 
 DOCS = Path(drivers.__file__).parent.parent / "docs" / "devices"
+RESTART = re.compile(r"restart the (?:service|controller)")
+RESTART_AT_LAST = re.compile(r"if (?:it stays|that does not help), restart the (?:service|controller)")
+READ_AT_THE_START = {"no_permission"}
+"""The unit's DeviceAllow is resolved when the service starts."""
 
 
 @pytest.mark.parametrize("code", sorted(TROUBLES))
@@ -42,3 +48,15 @@ def test_a_reason_is_what_was_seen_and_what_to_do() -> None:
         "/dev/table-w1 took no bytes for 0.5 s; "
         "power-cycle the device; check that its port uses no flow control"
     )
+
+
+@pytest.mark.parametrize(
+    "troubles", [TROUBLES, GPIO_TROUBLES, TROUBLES_OF_WHEEL], ids=["ports", "gpio", "ss2"]
+)
+def test_what_ends_by_itself_asks_for_a_restart_only_where_it_did_not_end(troubles: dict[str, Cause]) -> None:
+    asks_at_once = {
+        code
+        for code, cause in troubles.items()
+        if len(RESTART.findall(cause.do)) > len(RESTART_AT_LAST.findall(cause.do))
+    }
+    assert asks_at_once <= READ_AT_THE_START
