@@ -130,6 +130,7 @@ def cases(rig: Rig) -> dict[str, tuple[Change, str]]:
         ),
         "out of the outbox": (sql("DELETE FROM outbox WHERE n = ?", n), "journal_outbox_differs"),
         "into the outbox": (sql("INSERT INTO outbox VALUES (1)"), "journal_outbox_differs"),
+        "another in its place": (sql("UPDATE outbox SET n = 1 WHERE n = ?", n), "journal_outbox_differs"),
         "another table": (sql("UPDATE journal SET name = 'table-8'"), "journal_row_moved"),
         "another key": (sql("UPDATE journal SET public_key = zeroblob(32)"), "journal_row_moved"),
     }
@@ -150,6 +151,7 @@ CASES = (
     "a foreign signature",
     "out of the outbox",
     "into the outbox",
+    "another in its place",
     "another table",
     "another key",
 )
