@@ -39,6 +39,8 @@ BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
 """How often to look at what may be entered: it changes with time too, as when the dice come to rest."""
+ALLOWED_AT_REST_US = 250_000
+"""The same with no attempt under way and no reading lately, when hardly anything changes with time."""
 _QUIET = (Input, Card)
 """What changes the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -285,9 +287,13 @@ class Core:
     def _tick_s(self) -> float:
         if self._stands_still:
             return IDLE_TICK_S
-        busy = self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
         due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
-        return min(BUSY_TICK_S if busy else IDLE_TICK_S, max(SOONEST_S, due_s))
+        return min(BUSY_TICK_S if self._busy else IDLE_TICK_S, max(SOONEST_S, due_s))
+
+    @property
+    def _busy(self) -> bool:
+        """Whether an attempt is under way, or a reading came so lately that a call may be held for it."""
+        return self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
 
     @property
     def _betting(self) -> bool:
@@ -377,7 +383,8 @@ class Core:
         if hold_ends_us != self._hold_ends_us:
             self._hold_ends_us = hold_ends_us
             self._may_be_others = True
-        if not self._may_be_others and self._now_us - self._may_us < ALLOWED_US:
+        every_us = ALLOWED_US if self._busy else ALLOWED_AT_REST_US
+        if not self._may_be_others and self._now_us - self._may_us < every_us:
             return
         before, self._may = self._may, () if self._halted else self._allowed()
         acted_before, self._acted = self._acted, self._segment.session.acted
