@@ -6,6 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine generates examples slowly, and that is no fault of the code under test.
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 TESTS = Path(__file__).parent
 LIVE = (
