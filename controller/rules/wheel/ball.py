@@ -4,12 +4,14 @@ What counts is what working beams heard. A run ends where they fell silent for m
 wheel's beams miss the ball so often that the silence says nothing.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import msgspec
 
 from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain
+from controller.rules.wheel.devices import SURELY_SEEN_US
 from controller.rules.wheel.slowing import Slowing
 from controller.rules.wheel.story import Pass, Story
 
@@ -47,6 +49,8 @@ is known to 5 %, and it only falls."""
 _COAST_ERROR = 0.01
 """Turns: the drop sensor's delay varies by a hundredth of a second or two."""
 
+_ONE_STEP = 1.05
+"""How much faster than its first proven step a ball may have been there: one step's speed is known to 5 %."""
 _OTHER_PASSES, _OTHER_TURNS = 6, 3.0
 """What the pulses that are not a ball's must make to be another ball's: dust on its own makes no such run in
 a thousand spins."""
@@ -57,10 +61,10 @@ class BallRun(msgspec.Struct, frozen=True):
 
     `direction` is None where the beams that heard it stand so that both directions fit. `turns` are those
     from the first pass that counts to leaving the track at `end_us` (its last pass where no drop was seen);
-    `turns_from` and `turns_to` the interval that is left open by the unseen start, the end, and what other
-    stories of the pulses say. `silent_s` is how long working beams did not hear the ball before it left the
-    track, 0 where they heard it within its last turn; `silent_at_us` where they last fell silent before the
-    passes that count.
+    `turns_from` and `turns_to` the interval that is left open by the unseen start, the end, what other
+    stories of the pulses say, and turns in which every beam may have missed the ball. `silent_s` is how long
+    working beams did not hear the ball before it left the track, 0 where they heard it within its last turn;
+    `silent_at_us` where they last fell silent before the passes that count.
     """
 
     direction: Turning | None
@@ -77,16 +81,18 @@ class BallRun(msgspec.Struct, frozen=True):
     silent_at_us: int | None = None
 
 
-def follow_ball(chain: Chain, slowing: Slowing, left_us: int | None) -> BallRun | None:
+def follow_ball(
+    chain: Chain, slowing: Slowing, left_us: int | None, pulses: Sequence[BallBeam]
+) -> BallRun | None:
     """Return the run that explains the pulses; None where there is none.
 
     `slowing` tells whether a ball that nobody heard for a while ran on. `left_us` is when the drop sensor
-    says that it left the track, None while it has not.
+    says that it left the track, None while it has not. `pulses` are those that the chain has seen.
     """
-    best_story, pulses = chain.best, sum(chain.heard)
-    if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * pulses:
+    best_story, heard = chain.best, sum(chain.heard)
+    if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * heard:
         return None
-    measured = [_measured(chain, slowing, story, left_us) for story in chain.standing()]
+    measured = [_measured(chain, slowing, story, left_us, pulses) for story in chain.standing()]
     runs = [run for run in measured if run is not None]
     if not runs:
         return None
@@ -131,14 +137,16 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
     return turns if passes >= _OTHER_PASSES and turns >= _OTHER_TURNS else 0.0
 
 
-def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None) -> BallRun | None:
+def _measured(
+    chain: Chain, slowing: Slowing, story: Story, left_us: int | None, pulses: Sequence[BallBeam]
+) -> BallRun | None:
     if left_us is not None and story.first.t > left_us and story.before is not None:
-        return _measured(chain, slowing, story.before, left_us)
+        return _measured(chain, slowing, story.before, left_us, pulses)
     path = story.path()
     while path and left_us is not None and path[-1].t > left_us + DOUBLED_US:
         path.pop()
     if len(path) < _MIN_PASSES:
-        return None if story.before is None else _measured(chain, slowing, story.before, left_us)
+        return None if story.before is None else _measured(chain, slowing, story.before, left_us, pulses)
     counts = _Counts(chain, story, path)
     if story.stray > _MAX_STRANGERS * (story.stray + len(path)) or counts.missed > _MAX_MISSED * (
         counts.missed + len(path)
@@ -157,6 +165,7 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
     silent_s = 0.0
     if missed_at_end:
         least = min(least, counts.ahead(last))
+        most = max(most, speed * seconds * _MAX_COAST)
         if coast > _A_TURN and counts.silence_speaks(missed_at_end, 0):
             silent_s, least = seconds, 0.0
     unseen = 0.0 if left_us is None and not seconds else least
@@ -166,7 +175,7 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
         end_us=end_us,
         turns=ran + coast,
         turns_from=ran + max(unseen, 0.0) - story.fewer,
-        turns_to=ran + most + story.more + counts.unseen_start(path[since]),
+        turns_to=ran + most + story.more + counts.before(since, slowing, pulses),
         end_speed=max(speed - loss * seconds, 0.0),
         loss=loss,
         strangers=story.stray,
@@ -262,12 +271,33 @@ class _Counts:
         """Return the turns from a pass to the next working beam."""
         return min((self._gaps[since.beam][beam] for beam in self._works), default=1.0)
 
-    def unseen_start(self, first: Pass) -> float:
-        """Return the most turns that the ball may have run before its first pass.
+    def before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
+        """Return the most turns that the ball may have run before pass number `since`, the first that counts.
+
+        Every beam may have missed it for whole turns, so that a pulse before was its own: it was there if it
+        can have come from that beam in the time between. It was launched after the working beam before that
+        one: that a beam missed it there too would be a second chance.
+        """
+        first, start = self._path[since], self._path[0]
+        most = first.turns - start.turns + self._unseen_start(start.beam)
+        speed = _ONE_STEP * (self._speed(since + 1) if first is not self._path[-1] else first.speed)
+        at = bisect_left(pulses, first.t - SURELY_SEEN_US, key=lambda pulse: pulse.t)
+        while pulses[at].t < first.t:
+            pulse = pulses[at]
+            ran = slowing.turns_before(speed, (first.t - pulse.t) / 1e6)
+            ahead = self._gaps[pulse.beam][first.beam]
+            if ran >= ahead:
+                unseen = min([self._gaps[beam][pulse.beam] for beam in self._works], default=1.0)
+                most = max(most, ahead + int(ran - ahead) + unseen)
+            at += 1
+        return most
+
+    def _unseen_start(self, first: int) -> float:
+        """Return the most turns that the ball may have run before its first pass, at beam `first`.
 
         It was launched after the working beam before, or after one before that where they miss the ball.
         """
-        gaps = sorted(self._gaps[beam][first.beam] for beam in self._works) or [1.0]
+        gaps = sorted(self._gaps[beam][first] for beam in self._works) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]
         missed, chance = 0, self._chance(0)
         while chance ** (missed + 1) >= _START_BY_CHANCE and missed + 1 < len(gaps):

@@ -20,7 +20,7 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun, turns_beside
-from controller.rules.wheel.devices import SILENT_TURNS, SURELY_SEEN_US, Absence, blind_before, told_once
+from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before, told_once
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -43,8 +43,6 @@ _FASTER_UNSEEN = 2.0
 """A ball that nobody saw at its start was at most so much faster there than when it was first seen."""
 _STRANGERS_IN_DOUBT = 0.15
 """Share of pulses that are not the ball's from which on its way round alone voids nothing."""
-_FASTER_BEFORE = 1.1
-"""A ball that ran before its first proven pass was so much faster there than in its first step, about."""
 _MARK_DUE = 1.3
 """The mark is overdue this many turns after its last pass: the board that sees it may have missed the launch
 too."""
@@ -156,7 +154,7 @@ class Case:
         if ball is None:
             return inf
         if hidden_by is None:
-            return max(ball.turns_to, self._turns_since_first_pulse(ball))
+            return ball.turns_to
         if isinstance(hidden_by, DeviceFault):
             return inf
         if len(ball.passes) < 2:
@@ -164,15 +162,6 @@ class Case:
         first, second = ball.passes[:2]
         speed = _FASTER_UNSEEN * (second.turns - first.turns) * 1e6 / (second.t - first.t)
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
-
-    def _turns_since_first_pulse(self, ball: BallRun) -> float:
-        """Return the turns if the ball ran since the first pulse lately before those that are its own."""
-        if len(ball.passes) < 2:
-            return ball.turns_to
-        first, second = ball.passes[:2]
-        since_us = next(p.t for p in self.trace.pulses if first.t - p.t <= SURELY_SEEN_US)
-        speed = (second.turns - first.turns) * 1e6 / (second.t - first.t)
-        return ball.turns + _FASTER_BEFORE * speed * (first.t - since_us) / 1e6
 
     def stood_before(self, at_us: int) -> bool:
         """Return whether the number stood by then."""
@@ -347,7 +336,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
     if ball.silent_s:
         silence = f"; then no beam detected it for {ball.silent_s:.1f} s before the drop"
     elif ball.silent_at_us is not None:
-        silence = " since the beams that work had fallen silent for more than a turn"
+        silence = ", of which those before the working beams fell silent for more than a turn are not proven"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
 
 

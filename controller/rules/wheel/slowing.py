@@ -9,6 +9,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from controller.rules.wheel.story import FASTEST
+
 SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
 """rev/s at which the loss is known: closest where a ball is when No More Bets is due."""
 _FRICTION, _DRAG = 0.033, 0.042
@@ -17,6 +19,10 @@ _MIN, _MAX = 0.006, 0.5
 """rev/s2: losses outside these are an error of measuring."""
 _STEP = 0.05
 """rev/s: a step of the sum over speeds."""
+_LOSES_MORE = 1.6
+"""A ball loses at most so much more than others of its wheel."""
+_LOOK_BACK_S = 0.1
+"""A step of the sum back in time: a knee is passed in half a second."""
 
 
 _NONE: Mapping[float, float] = {}
@@ -107,6 +113,20 @@ class Slowing:
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
         return speed
+
+    def turns_before(self, speed: float, seconds: float) -> float:
+        """Return the most turns that a ball can have run in so many seconds before it had this speed.
+
+        It may have been at its knee, have lost more than others of its wheel, and have been as fast as a
+        hand can launch it.
+        """
+        steps = max(int(seconds / _LOOK_BACK_S), 1)
+        step_s, turns = seconds / steps, 0.0
+        for _ in range(steps):
+            lost = _LOSES_MORE * max(self.loss(speed), AT_KNEE.loss(speed)) * step_s
+            turns += (speed + lost / 2) * step_s
+            speed = min(speed + lost, FASTEST)
+        return turns
 
 
 def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:

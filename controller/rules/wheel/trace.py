@@ -139,7 +139,8 @@ class SpinTrace:
         """Return the run that explains the pulses so far; None where there is none."""
         evidence = len(self.pulses), self.left_track_us
         if self._followed is None or self._followed[0] != evidence:
-            self._followed = evidence, follow_ball(self.chain, self.slowing, self.left_track_us)
+            ball = follow_ball(self.chain, self.slowing, self.left_track_us, self.pulses)
+            self._followed = evidence, ball
         return self._followed[1]
 
     def speed_at(self, t_us: int) -> float | None:

@@ -126,9 +126,9 @@ def test_R_SPIN_2_worn_sensors_never_void_a_spin_that_counts(scene: Scene, first
     made = spin(scene)
     verdict = played(made, learned=Learned() if first_spin else KNOWN).verdict
     assert verdict.number in (None, made.number)
+    assert verdict.ruling is not Ruling.VOID
     if made.lost_a_turn:
         return  # Nothing tells it from a ball that was caught, or launched a turn later.
-    assert verdict.ruling is not Ruling.VOID
     if verdict.revolutions_from is not None and verdict.revolutions_to is not None:
         assert verdict.revolutions_from <= scene.revolutions <= verdict.revolutions_to
 

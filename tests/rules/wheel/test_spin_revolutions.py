@@ -89,6 +89,40 @@ def test_R_SPIN_2_a_hand_in_the_track_before_the_launch_adds_no_turns() -> None:
         assert verdict.revolutions == pytest.approx(15.0, abs=0.7)
 
 
+def test_R_SPIN_2_a_whole_turn_that_no_beam_heard_may_have_been_run() -> None:
+    made = spin(Scene(wheel=wheel(0, 180), revolutions=4.4, bounces=0))
+    pulses = made.of(BallBeam)
+    lost = pulses[3:6]
+    verdict = judged(made, [reading for reading in made.readings if reading not in lost])
+    assert (verdict.ruling, set(codes(verdict))) == (
+        Ruling.REVIEW,
+        {"missing_reading", "revolutions_unclear"},
+    )
+    assert verdict.revolutions_to is not None
+    assert verdict.revolutions_to >= 4.4
+
+
+@pytest.mark.parametrize("revolutions", [4.1, 4.43, 4.7, 5.2, 6.5])
+@pytest.mark.parametrize(
+    "beams_deg",
+    [(0, 180), (10, 100), (0, 150), (10, 130, 250), (5, 85, 200), (0, 90, 180, 270), (0, 40, 170, 260, 300)],
+)
+def test_R_SPIN_2_turns_that_no_beam_heard_void_no_spin_wherever_they_are(
+    beams_deg: tuple[float, ...], revolutions: float
+) -> None:
+    made = spin(Scene(wheel=wheel(*beams_deg), revolutions=revolutions, bounces=0))
+    pulses = made.of(BallBeam)
+    for lost in range(1, 2 * len(beams_deg) + 2):
+        for at in range(1, len(pulses) - lost + 1):
+            gone = pulses[at : at + lost]
+            verdict = judged(made, [reading for reading in made.readings if reading not in gone])
+            told = f"{lost} lost after {at} of {len(pulses)}: {verdict.sentence}"
+            assert verdict.ruling is not Ruling.VOID, told
+            if verdict.revolutions_from is not None:
+                assert verdict.revolutions_from <= revolutions + 0.05, told
+            assert verdict.revolutions_to is None or verdict.revolutions_to >= 4.0, told
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_R_SPIN_2_where_most_passes_were_missed_no_run_is_proved(seed: int) -> None:
     verdict = judged(spin(Scene(missed=0.7, seed=seed)))
