@@ -234,6 +234,7 @@ class Daemon:
                 self.live.drop_old(now_us)
         if self.hardware is not None:
             self.hardware.refresh()
+            self.hardware.look_at_keys()
         if self._input_ended_us is not None:
             since_s = (now_us - self._input_ended_us) / 1e6
             if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._at_rest):

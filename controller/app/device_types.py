@@ -5,15 +5,15 @@ the registry of `drivers`, and by the kind of port that it hangs on.
 """
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware
+from controller.app.key_files import Keyed, KeyFileError, KeyFiles, key_in
 from controller.model.tables import Claim, DeclaredDevice, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
 from controller.settings.places import config_file
@@ -22,16 +22,7 @@ from drivers.device import AnyDevice, DeviceType, EdgeLines, LineSetup, PanelLin
 from drivers.link.link import AnyPort, PortError
 from drivers.link.ports import PortNameError, check_hardware, check_port_name, port_at
 from drivers.link.station import Station
-from drivers.node.device import KEY
 from drivers.registry import DEVICE_MODULES, device_type
-
-
-@runtime_checkable
-class Keyed(Protocol):
-    """Settings whose key may stand in a file of its own, so that the table's file holds no secret."""
-
-    key: str
-    key_file: str
 
 
 @dataclass(frozen=True)
@@ -122,41 +113,6 @@ def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wron
             yield Wrong(("key_file",), error.found, error.expected, error.hint)
 
 
-class KeyFileError(Exception):
-    """A key that can't be used: what was found, what was expected, what to do. It never shows the key."""
-
-    def __init__(self, found: str, expected: str, hint: str) -> None:
-        super().__init__(f"found {found}, expected {expected}; {hint}")
-        self.found = found
-        self.expected = expected
-        self.hint = hint
-
-
-def key_in(path: Path) -> str:
-    """Return the key in this file, as hexadecimal digits; raises KeyFileError."""
-    try:
-        mode = path.stat().st_mode
-        text = path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise KeyFileError(
-            f"no readable file {path} ({why})", "a node's key", "make it: openssl rand -hex 16"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise KeyFileError(
-            "bytes that are no text", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
-        ) from error
-    if mode & stat.S_IRWXO:
-        raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "a file that others can't read", f"chmod 0600 {path}"
-        )
-    if not KEY.fullmatch(text):
-        raise KeyFileError(
-            "something else in it", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
-        )
-    return text
-
-
 def load_with_hardware(name: str) -> TableSettings:
     """Load a table with its hardware's settings.
 
@@ -199,6 +155,7 @@ def hardware_of(
         quiet=quiet,
         reads=_reads_of(settings, types),
         faults=faults,
+        keys=KeyFiles({name: device.settings for name, device in typed.items()}),
     )
 
 
@@ -223,6 +180,6 @@ def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> D
     if settings is None:
         return device
     if isinstance(settings, Keyed) and settings.key_file:
-        key = key_in(folder / settings.key_file)
-        settings = replace(device.settings, key=key, key_file="")  # type: ignore[type-var]  # a dataclass, as every device type's settings are
+        file = folder / settings.key_file
+        settings = replace(device.settings, key=key_in(file), key_file=str(file))  # type: ignore[type-var]  # a dataclass, as every device type's settings are
     return replace(device, settings=device_type(device.type).mounted(name, settings, devices))

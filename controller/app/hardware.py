@@ -12,7 +12,8 @@ import msgspec
 from controller.app.buttons import Buttons
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
-from controller.app.service import ERROR, log
+from controller.app.key_files import KeyFiles, NewKey
+from controller.app.service import ERROR, NOTICE, log
 from controller.engine.resume import CONTROLLER, is_of_the_past
 from controller.engine.session import SETTLEMENT
 from controller.machines.setup import Setup
@@ -71,6 +72,14 @@ class Commanded(Protocol):
 
 
 @runtime_checkable
+class Sealed(Protocol):
+    """A board whose sentences are sealed with a key that both ends have."""
+
+    def rekey(self, key: str, flaw: str) -> None:
+        """Believe this key alone, or (`flaw` says why) none."""
+
+
+@runtime_checkable
 class SmartWheel(Protocol):
     """A wheel that plays by itself."""
 
@@ -110,16 +119,19 @@ class Hardware:
         quiet: bool = False,
         reads: Mapping[str, Collection[str]] = NO_READS,
         faults: ActiveFaults | None = None,
+        keys: KeyFiles | None = None,
     ) -> None:
         """Wrap a station whose devices have these names and types; if `quiet`, it shows and sounds nothing.
 
         `reads` are the kinds for which each device of the table's file is there. What another is there for,
         and a person's word from a device that is there for none, is not believed: a fault among `faults`.
+        `keys` are the devices' key files.
         """
         self._quiet = quiet
         self._reads = reads
         self._known = frozenset(kind for kinds in reads.values() for kind in kinds)
         self._faults = faults or ActiveFaults()
+        self._keys = keys
         self.name = "devices"
         self._station = station
         self._kinds = names
@@ -207,6 +219,12 @@ class Hardware:
         """Send every device what it does not show yet."""
         for name in self._kinds:
             self._ask(name, self._bring)
+
+    def look_at_keys(self) -> None:
+        """Pass on each key that a person has replaced or taken away since the last look."""
+        for new in () if self._keys is None else self._keys.look():
+            log(NOTICE, f"{new.device}: {new.flaw or 'its key file has another key'}")
+            self._ask(new.device, partial(_rekey, new=new))
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
         """Set one device's lamp, or its buzzer, for a test; nothing else changes."""
@@ -307,6 +325,12 @@ def _said(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     except ValueError as error:
         log(ERROR, f"{verb} {dict(fields)} can't be said to a board: {error}")
     return True
+
+
+def _rekey(device: AttachedDevice, now_us: int, *, new: NewKey) -> None:
+    del now_us
+    if isinstance(device, Sealed):
+        device.rekey(new.key, new.flaw)
 
 
 def _buzz(device: AttachedDevice, now_us: int) -> None:

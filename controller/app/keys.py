@@ -113,7 +113,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         return begun
     _must_be_last(path, before, steps)
     made.unlink(missing_ok=True)
-    write_key(made, _fresh(kind))
+    write_key(made, _fresh(kind), like=None if lost else path.lstat())
     step = KeyStep(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
     if kind != "node":
         proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""

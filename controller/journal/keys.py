@@ -118,11 +118,12 @@ def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
     return load_key(path, kind).public
 
 
-def write_key(path: Path, pem: bytes) -> None:
+def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> None:
     """Write a key whole into a new file that only its owner can read; FileExistsError if there is one.
 
     What a full disk did not take whole is removed: part of a key would be taken for a key that was damaged.
-    Where root writes it, it belongs to the owner of its folder: the service whose key it is.
+    Where root writes it, it belongs to the owner of its folder: the service whose key it is. One that takes
+    the place of another is `like` that: it belongs to the same service, and the same group can read it.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -130,8 +131,11 @@ def write_key(path: Path, pem: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 if os.geteuid() == 0:
-                    owner = os.fstat(folder)
+                    shared = like is not None and (like.st_uid or like.st_mode & stat.S_IRGRP)
+                    owner = like if like is not None and shared else os.fstat(folder)
                     os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                if like is not None:
+                    os.fchmod(descriptor, 0o600 | like.st_mode & stat.S_IRGRP)
                 file.write(pem)
                 file.flush()
                 os.fsync(descriptor)

@@ -14,6 +14,8 @@ from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
 
 ANSWERS_KEPT = 64
+NOBODYS_BYTES = 32
+"""Of a key that is drawn so that no board has it."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
@@ -70,6 +72,7 @@ class NodeDevice:
         self.answers: deque[CommandResult] = deque(maxlen=ANSWERS_KEPT)
         """What became of the last commands."""
         self._settings = settings
+        self._chance = chance
         self._end = TableEnd(
             settings.node,
             lambda: _nonce(chance),
@@ -124,6 +127,10 @@ class NodeDevice:
         Raises ValueError if it can't be said, OverflowError where too many wait already.
         """
         return self._end.command(now_us, verb, fields)
+
+    def rekey(self, key: str, flaw: str = "") -> None:
+        """Believe another key (hexadecimal digits) at once; with none, no key at all, and `flaw` says why."""
+        self._end.rekey(bytes.fromhex(key) or self._chance(NOBODYS_BYTES), flaw)
 
     def recent(self) -> list[str]:
         """Return the last lines heard and said, for a search for faults; other than ASCII is escaped."""

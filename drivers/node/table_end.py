@@ -68,6 +68,9 @@ class TableEnd:
         """The port should be reopened; the caller sets it back."""
         self._draw = nonce
         self._sealed = key is not None
+        self._key_news = ""
+        """What happened to the key since the last tick."""
+        self._key_flaw = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
         self._reorder = ReorderBuffer(self._wire.counters)
@@ -133,6 +136,18 @@ class TableEnd:
             self._commands.send_due(now_us, self._wire)
         return number
 
+    def rekey(self, key: bytes, flaw: str = "") -> None:
+        """Believe this key alone, from now on; at the next `tick` the node is greeted again under it.
+
+        Where the key's file can't be used, `flaw` says why, and `key` is one that nobody has.
+        """
+        self._sealed = True
+        self._key_flaw = flaw
+        self._key_news = flaw or "the table has another key for it"
+        self._wire.rekey(key)
+        if self.phase is not Phase.OFF:
+            self.phase = Phase.GREETING  # What is under the old key must not be read even before the tick.
+
     def take_output(self) -> bytes:
         """Return the bytes to be sent now."""
         return self._wire.take_output()
@@ -161,6 +176,8 @@ class TableEnd:
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do, in table microseconds."""
+        if self._key_news:
+            return 0
         due = [self.health.next_deadline()]
         if self.phase is Phase.GREETING:
             due += [self._next_hello_us, self._next_reopen_us, self._commands.expiry()]
@@ -178,6 +195,8 @@ class TableEnd:
     def tick(self, now_us: int) -> Sequence[Message]:
         """Handle what is due by now."""
         told: list[Message] = [*self.health.tick(now_us)]
+        if self._key_news:
+            told += self._begin_under_new_key(now_us)
         if self.phase is not Phase.UP:
             told += self._commands.expire(now_us)
         if self.phase is Phase.GREETING:
@@ -185,6 +204,12 @@ class TableEnd:
         elif self.phase is not Phase.OFF:
             told += self._keep_up(now_us)
         return told
+
+    def _begin_under_new_key(self, now_us: int) -> Sequence[Message]:
+        news, self._key_news = self._key_news, ""
+        if self.phase is Phase.OFF:
+            return []
+        return self._start_over(now_us, "wrong_key", news)
 
     def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
@@ -290,7 +315,8 @@ class TableEnd:
                 self._reorder.place(sentence.seq, now_us)
             return []
         if not genuine:
-            return self._wrong(now_us, "wrong_key", f"the hello of node {self.node} has a wrong seal")
+            seen = f"the hello of node {self.node} has a wrong seal"
+            return self._wrong(now_us, "wrong_key", self._key_flaw or seen)
         try:
             hello = read_hello(sentence)
         except HelloError as error:

@@ -202,6 +202,11 @@ class Wire:
         self._seq = 0
         self._output: list[bytes] = []
 
+    def rekey(self, key: bytes) -> None:
+        """Seal under another key from now on, and expect it; what is not sent yet is dropped."""
+        self._key = key
+        self._output.clear()
+
     def disconnect(self) -> None:
         """Forget what belonged to the connection that ended."""
         self.counters.noise_bytes += self._lines.clear()

@@ -250,3 +250,21 @@ def test_what_root_rotates_stays_its_service_s(tmp_path: Path, capsys: pytest.Ca
         assert told(capsys, does, "console", str(file), *reason)[0] == 0
     owners = {(path.name, path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
     assert owners == {(name, 1234, 1235) for name in (FILE, "a.pub", f"{FILE}.history.jsonl")}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes keys for others")
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_a_boards_key_in_roots_folder_stays_readable_by_whom_it_was(
+    mode: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In /etc/table: it became root's alone, and the controller refused its next start."""
+    file = tmp_path / FILE
+    assert told(capsys, "make", "node", str(file))[0] == 0
+    os.chown(file, 1234 if mode == 0o600 else 0, 1235)
+    file.chmod(mode)
+    before = file.read_text(encoding="ascii")
+    assert told(capsys, "rotate", "node", str(file), *REASON)[0] == 0
+    found = file.stat()
+    assert file.read_text(encoding="ascii") != before
+    assert (found.st_uid, found.st_gid) == (1234 if mode == 0o600 else 0, 1235)
+    assert found.st_mode & 0o777 == mode
