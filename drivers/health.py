@@ -69,7 +69,7 @@ TROUBLES: dict[str, Cause] = {
         "when the reopened port takes bytes",
     ),
     "reopening": Cause(
-        "the device was silent or said nothing that can be read, so its port is reopened",
+        "the device was silent or sent nothing readable, so its port is reopened",
         "wait ten seconds; if it stays away power-cycle the device, then try another cable",
         _OPEN,
     ),
@@ -85,7 +85,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "defect": Cause(
         "a defect of the controller's driver",
-        "send the message with `tablectl doctor --bundle FILE`; its port is reopened by itself",
+        "send the message with `tablectl doctor --bundle FILE`; its port is reopened automatically",
         "when the device is up again",
     ),
     "no_hello": Cause(
@@ -120,7 +120,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "silent": Cause(
         "the device hangs, or its USB adapter died without an error",
-        "the port is reopened by itself; if that does not help power-cycle the device",
+        "the port is reopened automatically; if that does not help power-cycle the device",
         _ANSWER,
     ),
     "deaf": Cause(
@@ -130,7 +130,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
-        "nothing, once; if it happens again replace its supply or its USB cable, then the board",
+        "nothing, the first time; if it happens again replace its supply or its USB cable, then the board",
         "when the device is up again",
     ),
     "clock_step": Cause(
@@ -150,7 +150,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "look at what it sends; raise its threshold; what came too much was thrown away",
+        "look at what it sends; raise its threshold; the excess was discarded",
         "half a second after it falls quiet",
     ),
     "bad_reading": Cause(
@@ -164,7 +164,7 @@ TROUBLES: dict[str, Cause] = {
         "half a second after the last one",
     ),
     "forged": Cause(
-        "somebody else speaks on the line, or repeats what was said before",
+        "another sender is on the line, or earlier messages are repeated",
         "look for a board or a logger on the cable; what it said was not used",
         "ten seconds after the last one",
     ),
@@ -184,7 +184,7 @@ TROUBLES: dict[str, Cause] = {
         "ten seconds after the last one",
     ),
     "lacks": Cause(
-        "the firmware is older than the table's file, or the file promises too much",
+        "the firmware is older than the table's file, or the file lists kinds that it can't send",
         "update the firmware, or take the kind out of the device's reads",
         "when the device says hello with it",
     ),
@@ -324,7 +324,7 @@ class Health:
         for source in dict.fromkeys(source for _, source in due):
             codes = [code for code, of in due if of == source]
             told += self.over(
-                now_us, *codes, seen=f"{source} is well again" if source else "well again", source=source
+                now_us, *codes, seen=f"{source} works again" if source else "well again", source=source
             )
         return told
 

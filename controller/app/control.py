@@ -57,7 +57,7 @@ BACKLOG = 256
 """Connections that may wait to be looked at: one more is told to come again by the system itself."""
 TURN_S = 0.5
 _TOO_MANY_A_SECOND = (
-    "this user connects more often than anybody needs; ask over one connection, or come again"
+    "this user opens connections too fast; send all requests over one connection, or try again later"
 )
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
@@ -147,9 +147,7 @@ class Control:
         if isinstance(seat, ConnectionSlot):
             return seat
         processes = ", ".join(map(str, seat))
-        says = (
-            f"all of its {PLACES} places open to this user are taken; stop one of the processes {processes}"
-        )
+        says = f"all {PLACES} connections open to this user are in use; stop one of the processes {processes}"
         self._turn_away(connection, says)
         return None
 
@@ -257,7 +255,7 @@ class Control:
 
     def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live
-        asking = self._requests.admitted(request, peer, "read the past")
+        asking = self._requests.admitted(request, peer, "read past records")
         if isinstance(asking, bytes):
             connection.sendall(asking)
         elif live is None:

@@ -348,12 +348,12 @@ class Daemon:
             try:
                 folder.mkdir(exist_ok=True, mode=0o750)
             except OSError as error:
-                raise fault_of_os(error, folder, "a folder that can be written") from error
+                raise fault_of_os(error, folder, "a writable folder") from error
         if self.options.shadow:
             try:
                 self.options.shadow_mark.touch()
             except OSError as error:
-                expected = "a folder that can be written"
+                expected = "a writable folder"
                 raise fault_of_os(error, self.options.shadow_mark, expected) from error
 
     def _key(self) -> Key:
@@ -363,7 +363,7 @@ class Daemon:
             try:
                 new_key(path)
             except OSError as error:
-                raise fault_of_os(error, path, "a folder that can be written") from error
+                raise fault_of_os(error, path, "a writable folder") from error
         return key_of_service(self._environ, path)
 
     def _check_identity(self, live: RunningTable) -> None:

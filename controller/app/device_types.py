@@ -105,7 +105,7 @@ def _port_mistakes(port: str) -> Iterator[Wrong]:
 
 def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wrong]:
     if settings.key and settings.key_file:
-        yield Wrong(("key_file",), "a key beside it", "key or key_file", "keep the file, delete the key")
+        yield Wrong(("key_file",), "a key next to it", "key or key_file", "keep the file, delete the key")
     elif settings.key_file and here:
         try:
             key_in(folder / settings.key_file)

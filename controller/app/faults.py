@@ -90,8 +90,8 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "reading_not_its_own": FaultKind(
-        "a device said what it is not there for; that was ignored",
-        "another program or board in its place, a script with a fault, or a kind that its `reads` lacks",
+        "a device reported something that it is not set up for; the report was ignored",
+        "another program or board in its place, a faulty script, or a kind missing from its `reads`",
         "look at what is connected there; if it is right, add the kind to its `reads` in the table's file",
         "when the device starts again",
         locks=False,
@@ -111,8 +111,8 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console sends the same input again and again, as no person does",
-        "a button that sticks or bounces, or something that lies on it",
+        "a console sends the same input again and again, faster than a person can",
+        "a button that sticks or bounces, or something lying on it",
         "free the button or unplug the console; until then use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
     ),
@@ -162,10 +162,10 @@ _OWN: Mapping[str, FaultKind] = {
         _APPROVED,
     ),
     "release_unverified": FaultKind(
-        "the program is not, file by file, a release that a trusted key signed",
-        "a file was changed, added or taken away, or a release was installed that nobody signed",
+        "the program's files are not those of a release signed by a trusted key",
+        "a file was changed, added or removed, or an unsigned release was installed",
         "`tablectl release verify` names the files; install a signed release again (docs/installing.md)",
-        "when the controller starts on one",
+        "when the controller starts from a signed release",
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",

@@ -323,7 +323,7 @@ def _said(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     except OverflowError:
         return False  # Its commands are not answered: it is asked again at the next refresh.
     except ValueError as error:
-        log(ERROR, f"{verb} {dict(fields)} can't be said to a board: {error}")
+        log(ERROR, f"{verb} {dict(fields)} can't be sent to a board: {error}")
     return True
 
 

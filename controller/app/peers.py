@@ -27,7 +27,7 @@ MAY: Mapping[str, frozenset[Role]] = {
     "see the table": frozenset({"staff", "technician", "screen"}),
     "speak for a screen": frozenset({"screen"}),
     "timing": frozenset({"technician"}),
-    "read the past": frozenset({"technician"}),
+    "read past records": frozenset({"technician"}),
     "lock": frozenset({"staff", "technician"}),
     "unlock": frozenset({"staff"}),
     "rule": frozenset({"staff"}),

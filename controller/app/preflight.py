@@ -23,7 +23,7 @@ _UNSTORED = frozenset({"bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpt
     {"proc", "pstore", "securityfs", "sysfs", "tracefs"}
 )
 """File systems of the kernel's own, which keep no files."""
-_FOLDER = "a folder that is there and can be written"
+_FOLDER = "an existing, writable folder"
 
 
 def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
@@ -96,7 +96,7 @@ def _why_not(folder: Path) -> str | None:
     if not folder.exists():
         return f"no folder {folder}"
     if not folder.is_dir():
-        return f"{folder}, which is no folder"
+        return f"{folder}, which is not a folder"
     if (kind := _kept_by_kernel(folder)) is not None:
         return f"{folder}, a file system ({kind}) that keeps no files"
     read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
@@ -121,15 +121,15 @@ def _shadow(options: Options) -> Iterator[Mistake]:
     if options.shadow and begun and not marked:
         yield Mistake(
             file=f"--journal {options.journal}",
-            found="the journal of a table that plays",
-            expected="one of the shadow's own, or none yet",
+            found="the journal of a table in play",
+            expected="the shadow's own journal, or none yet",
             hint="give the shadow another --journal",
         )
     if marked and not options.shadow:
         yield Mistake(
             file=f"--journal {options.journal}",
             found="a shadow's journal, whose calls must not be settled",
-            expected="a table's own, or none yet",
+            expected="a table's own journal, or none yet",
             hint="start it with --shadow, or give the table another --journal",
         )
 
@@ -164,9 +164,9 @@ def _head(options: Options) -> Iterator[Mistake]:
     if rows:
         yield Mistake(
             file=f"--journal {options.journal}",
-            found=f"a journal of {rows} rows and no {place.head.name} beside it",
-            expected="--head FILE with the head file that it was written with",
-            hint=f"where that is lost, give --head {place.head} and then tablectl approve journal",
+            found=f"a journal of {rows} rows and no {place.head.name} next to it",
+            expected="--head FILE with the head file that belongs to it",
+            hint=f"if that is lost, give --head {place.head} and then tablectl approve journal",
         )
 
 

@@ -91,7 +91,7 @@ def place_of(folder: Path | None = None) -> ProgramPlace:
         if (packages / "controller").is_dir():
             return ProgramPlace(packages, folder)
     raise ReleaseFault(
-        f"{folder}: found no program, expected a checkout, or a release's folder as"
+        f"{folder}: found no program, expected a checkout, or a release's folder such as"
         " /opt/table-controller/current"
     )
 
@@ -141,7 +141,9 @@ def verify(place: ProgramPlace, trusted: Collection[str]) -> FileList:
         raise ReleaseFault(f"{file}: found the signature of key {told.key[:16]}, expected that of {names}")
     differences = "; ".join(_differences(told.files, dict(_digests(place))))
     if differences:
-        raise ReleaseFault(f"{place.home}: found files that are not release {told.release}'s: {differences}")
+        raise ReleaseFault(
+            f"{place.home}: found files that differ from release {told.release}: {differences}"
+        )
     return told
 
 

@@ -77,8 +77,8 @@ def _closed(request: Enter, view: View) -> str | None:
         return None
     word = next((word for word in ("spin", "deal") if getattr(view.first, word) > 1), "roll")
     return (
-        f"{word} {named} is no longer under review: somebody ruled on it, or play went on; check what"
-        " stands, and call it back if it is wrong"
+        f"{word} {named} is no longer under review: somebody ruled on it, or play went on; check"
+        " the result, and correct it if it is wrong"
     )
 
 

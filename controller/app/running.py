@@ -90,7 +90,7 @@ class SelfTest:
         says = (
             "the session's first row is on the disk"
             if ok
-            else str(fault or "the disk has not taken a row yet")
+            else str(fault or "no row has reached the disk yet")
         )
         return Check(name="journal", ok=ok, says=says)
 
@@ -218,7 +218,7 @@ class RunningTable:
         resumed = self._resume(game_of(settings.rules.game))
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
-        faults.began(Fault(WAITS, "self-test", "it looks at journal, devices and switches now"))
+        faults.began(Fault(WAITS, "self-test", "checking the journal, devices and switches"))
         for fault in self._lasting_faults():
             if fault.code != TEST_FAILED:
                 faults.began(fault, "before the restart")

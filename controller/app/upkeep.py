@@ -112,7 +112,7 @@ class Verifier:
                 self._tell(found)
                 return
             if not self._stop.is_set():
-                self._faults.began(Fault("verifier_ended", "verifier", "no word at its end"))
+                self._faults.began(Fault("verifier_ended", "verifier", "ended without a result"))
                 self._stop.wait(AGAIN_S)
 
     def _found(self) -> Found | None:
@@ -187,7 +187,7 @@ class Retention:
         except JournalFault as fault:
             log(ERROR, f"{fault}; old contents are dropped in an hour instead")
             return
-        log(INFO, f"{self._journal.place.journal}: dropping what is kept no longer")
+        log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 
 
 def _before_us(wall: WallTime, days: int | None) -> int:

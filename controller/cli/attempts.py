@@ -24,7 +24,7 @@ from controller.technician.drawing import Exhibit
 _ID = re.compile(r".+/\d+/\d+")
 WHICH = (
     "an outcome's id or number in the journal, or a recorded log, with #n for its nth throw, spin or deal"
-    " as `tablectl replay` numbers them; the last one where nothing says which"
+    " as `tablectl replay` numbers them; default: the last one"
 )
 
 

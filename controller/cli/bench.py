@@ -161,8 +161,8 @@ class _Job:
     def _unwritable(self, error: OSError) -> str:
         again = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: {error.strerror}; this screen may not write it: at the table's machine"
-            f" `{again}` does"
+            f"{error.filename}: {error.strerror}; this screen may not write it; run"
+            f" `{again}` at the table's machine"
         )
 
 

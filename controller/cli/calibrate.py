@@ -201,7 +201,7 @@ def walls(given: Given) -> Calibrated:
 
 
 def _heard(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
-    quiet = Listen(name, wall, f"quiet_{wall}", "hands off the table: the room is listened to")
+    quiet = Listen(name, wall, f"quiet_{wall}", "hands off the table: listening to the room")
     guide.perform(quiet, name)
     peaks: list[float] = []
     for number in range(count):

@@ -133,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
     beside_argument(live)
-    live.add_argument("--once", action="store_true", help="end with the source or the connection")
+    live.add_argument("--once", action="store_true", help="stop when the source or the connection ends")
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
     camera_evidence.add_arguments(ways)

@@ -107,7 +107,7 @@ def _board(arguments: argparse.Namespace) -> int:
     try:
         arguments.pdf.write_bytes(page())
     except OSError as error:
-        raise CameraInputError(f"{arguments.pdf}: found it not to be written ({error.strerror})") from error
+        raise CameraInputError(f"{arguments.pdf}: found it not writable ({error.strerror})") from error
     print(
         f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
     )
@@ -185,7 +185,7 @@ def _flat(at: Laid, picture: Array, square_mm: float) -> Sighting:
     if view is None:
         raise CalibrationError(
             f"{at.path}: found fewer than {MIN_CORNERS} corners of the board, expected them for {at.corner};"
-            " turn the lamp so that it does not shine, and see that all of the board is in the picture"
+            " turn the lamp so that it causes no glare, and see that all of the board is in the picture"
         )
     return view
 
@@ -203,7 +203,7 @@ def _write(path: Path, rig: RigFile) -> str:
     except EditError as error:
         raise CameraInputError(f"{path}: {error}") from error
     except OSError as error:
-        raise CameraInputError(f"{path}: found it not to be written ({error.strerror})") from error
+        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
 
 
 def _check(path: Path) -> None:
@@ -232,7 +232,7 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
     try:
         path.write_bytes(data.tobytes())
     except OSError as error:
-        raise CameraInputError(f"{path}: found it not to be written ({error.strerror})") from error
+        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
 
 
 def _in_words(found: Calibration, corners: int) -> str:
@@ -240,21 +240,21 @@ def _in_words(found: Calibration, corners: int) -> str:
     if found.lens is not None and found.lens_fit_px is not None:
         across, down = found.lens.focal_px
         lines.append(
-            f"lens: {across:.0f} x {down:.0f} px by {found.views} pictures, {found.lens_fit_px:.2f} px off"
+            f"lens: {across:.0f} x {down:.0f} px, {found.views} pictures, error {found.lens_fit_px:.2f} px"
         )
     elif found.lens is None:
-        lines.append("lens: not measured, a die's height over the felt will read as a way along it")
-    height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm over it"
+        lines.append("lens: not measured; a die's height above the felt is read as a distance along it")
+    height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm above it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
-        near = f", expected {APART_MM:g} mm or more: farther apart they know a die's height better"
+        near = f", expected {APART_MM:g} mm or more, which tells a die's height better"
         lines.append(
             f"the two cameras hang {found.apart_mm:.0f} mm apart{near if found.apart_mm < APART_MM else ''}"
         )
     lines.append(
         f"written: {found.rig}; the old one is {found.kept}"
         if found.written
-        else f"{found.rig} is as it was; --write changes it"
+        else f"{found.rig} is unchanged; --write changes it"
     )
     return "\n".join(lines)
 

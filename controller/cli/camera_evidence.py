@@ -44,7 +44,7 @@ def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
         return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
     except OSError as error:
         raise CameraInputError(
-            f"evidence: found that {folder.path} can't be written ({error.strerror}), expected a folder of"
+            f"evidence: found {folder.path} not writable ({error.strerror}), expected a folder of"
             " this user's own"
         ) from error
 
@@ -123,7 +123,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
     wall = _wall()
     if days is not None and not wall.synced:
-        say("the clock is not synchronized: nothing is deleted for its age")
+        say("the clock is not synchronized: nothing is deleted because of its age")
     _kept(folder)
     try:
         deleted = folder.prune(limits, wall.s, by=getpass.getuser(), aged=wall.synced)
@@ -177,7 +177,7 @@ def _hold(arguments: argparse.Namespace) -> int:
             request = {"sha256": one.sha256, "held": arguments.held, "who": arguments.who}
             ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
     except OutOfReachError as error:
-        say("not in the journal yet: say it again when the controller runs")
+        say("not in the journal yet: repeat the command when the controller is running")
         return out_of_reach(error)
     except RefusedError as error:
         say(f"not in the journal: {error}")
@@ -205,7 +205,7 @@ def _kept(folder: Folder) -> list[StoredFile]:
 
 def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: found that it can't be written ({error.strerror}); its own user or root may delete"
+        f"{folder.path}: found it not writable ({error.strerror}); its own user or root may delete"
     )
 
 

@@ -46,7 +46,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "live",
         help="see what the camera sees, with the tracks drawn on it",
         description="show what the camera sees and follows, in a browser on this machine or into a film;"
-        " `camera run` must not have the device",
+        " stop `camera run` first if it uses the device",
         allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
@@ -122,7 +122,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                 writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
                 opened.callback(writer.release)
                 if not writer.isOpened():
-                    raise CameraInputError(f"{path}: found that it can't be written, expected NAME.avi")
+                    raise CameraInputError(f"{path}: found it not writable, expected NAME.avi")
             writer.write(picture)
             frames += 1
     say(f"{path}: {frames} frames")
@@ -153,7 +153,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
         server = ThreadingHTTPServer((HOST, port), _handler(latest.after))
     except OSError as error:
         raise CameraInputError(
-            f"--port: found that {HOST}:{port} can't be had ({error.strerror}), expected a free one"
+            f"--port: found {HOST}:{port} not available ({error.strerror}), expected a free one"
         ) from error
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://{HOST}:{server.server_address[1]}", flush=True)

@@ -276,7 +276,7 @@ class Commentary:
             case PlayerEliminated():
                 self.aside(f"out: {seats_in_words(data.players)}", style="plain")
             case RollDeclined():
-                self.aside(f"seat {data.player} leaves out a roll")
+                self.aside(f"seat {data.player} skips a roll")
             case BonusPaid():
                 whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
                 self.aside(f"Bonus Pot: {dollars(data.amount)} {whom}, {_plain(data.cause)}")

@@ -99,7 +99,10 @@ class Evening:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         if len(str(self._folder)) > _LONGEST_PORT:
-            say(f"{self._folder}: a long path; a socket's may have 107 characters, so choose a shorter --dir")
+            say(
+                f"{self._folder}: found a path of {len(str(self._folder))} characters, expected at most"
+                f" {_LONGEST_PORT}, so that a port's fits into 107; choose a shorter --dir"
+            )
         self._claim = Claim(self._folder)
         self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
         clock: Clock = (
@@ -157,7 +160,7 @@ class Evening:
             f"The table's file with these ports is {name}.",
         ]
         if self._calls == "confirm":
-            told.append("It says calls: automatic, since no virtual person confirms what is proposed.")
+            told.append("It has `calls: automatic`, since no virtual person confirms what is proposed.")
         for sentence in told:
             screen.lines(screen.broken(sentence, 0))
         key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"

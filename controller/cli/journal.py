@@ -51,7 +51,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         help="the head file, which shows whether the end is there (default: next to the journal)",
     )
     head.add_argument(
-        "--no-head", action="store_true", help="there is none: verify the rows that there are, and no more"
+        "--no-head", action="store_true", help="there is no head file: verify only the rows that are there"
     )
     verify.add_argument(
         "--key",

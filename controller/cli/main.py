@@ -21,7 +21,7 @@ COMMANDS = {
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
-    "devices": "show how each device of the running table is, and what to do",
+    "devices": "show the state of each device of the running table, and what to do",
     "faults": "show what is wrong with the running table, and what to do",
     "test": "test a device of the running table, sensor by sensor, with a person at the table",
     "calibrate": "measure a camera, a wall sensor or a wheel, and write what was found into the table's file",
@@ -36,9 +36,9 @@ COMMANDS = {
     "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
-    "release": "sign the list of a release's files, and hold what is installed against it",
+    "release": "sign the list of a release's files, and check an installation against it",
     "completion": "print the shell's completion of commands, options and files",
-    "doctor": "check everything a support person would ask, and pack it for them",
+    "doctor": "check everything that support would ask about, and pack it for them",
     "firmware": "build what a board runs, put it on the board, verify it there",
     "udev": "print udev rules that give the serial ports plugged in now persistent names",
     "recall": "show one past outcome and the evidence behind it",
@@ -168,7 +168,10 @@ def _obey(chosen: str, words: list[str]) -> int:
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
-        say(f"{what}: found it closed to this user, expected read or write access; run as root or its owner")
+        say(
+            f"{what}: found it not accessible to this user, expected read or write access;"
+            " run as root or its owner"
+        )
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)

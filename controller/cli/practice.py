@@ -184,10 +184,10 @@ class Score:
         if standing.decided and not standing.unruled and _same(standing.result, right.result):
             return None
         if not standing.decided or standing.unruled:
-            what = f"the review was not ruled on; right was {_result(right.result)}"
+            what = f"the review was not ruled on; correct was {_result(right.result)}"
             return Missed(standing.number, what, self._remedy(right.result, turn.card), standing.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
-        what = f"{stands} stands; right was {_result(right.result)}"
+        what = f"{stands} stands; correct was {_result(right.result)}"
         return Missed(standing.number, what, self._remedy(right.result, turn.card), rule)
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:
@@ -347,8 +347,8 @@ class Practice:
                 traceback.print_exception(error, file=log)
             thread, what = threading.current_thread().name, str(error) or type(error).__name__
             self._screen.line()
-            say(f"practice: the {thread} broke off ({what}), so this practice ends here; {kept} says where")
-            say("start it again with the same command; if it breaks off again, report it with that file")
+            say(f"practice: the {thread} failed ({what}), so this practice ends here; {kept} has the details")
+            say("start it again with the same command; if it fails again, report it with that file")
 
     def _over(self) -> bool:
         return self._stopping.is_set()
@@ -374,7 +374,7 @@ class Practice:
         end_s = time.monotonic() + _READY_S
         while time.monotonic() < end_s and not self._stopping.wait(_POLL_S):
             if controller.poll() is not None:
-                say(f"{self._folder / 'controller.log'}: the controller ended; its last words are there")
+                say(f"{self._folder / 'controller.log'}: the controller exited; its last messages are there")
                 return False
             if self._status().get("lock") == "unlocked":
                 return True
@@ -405,7 +405,7 @@ class Practice:
 
     def _prompt(self) -> None:
         self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule where you must:")
-        self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` tells how it stands,")
+        self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows it so far,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
             try:

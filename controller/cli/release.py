@@ -1,4 +1,4 @@
-"""`tablectl release`: sign the list of a release's files, and hold what is installed against it."""
+"""`tablectl release`: sign the list of a release's files, and check an installation against it."""
 
 import argparse
 from pathlib import Path
@@ -30,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     signs.add_argument(
         "--key", type=Path, required=True, metavar="FILE", help="the release key (tablectl keys make release)"
     )
-    verifies = does.add_parser("verify", help="find every file that was changed, added or taken away")
+    verifies = does.add_parser("verify", help="find every file that was changed, added or removed")
     verifies.add_argument(
         "--key",
         type=Path,
         default=Path(TRUSTED_FILE),
         metavar="FILE",
-        help=f"the public release keys that are believed, a line each (default: {TRUSTED_FILE})",
+        help=f"the trusted public release keys, one a line (default: {TRUSTED_FILE})",
     )
     for one in (signs, verifies):
         one.add_argument(

@@ -234,7 +234,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's own")
     parser.add_argument(
-        "--calls", choices=("automatic", "confirm"), help="who calls, instead of the log's word"
+        "--calls", choices=("automatic", "confirm"), help="who makes the calls, instead of what the log says"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object an outcome")
@@ -246,14 +246,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="LOG is a raw capture of this device: lines of `milliseconds TAB line`",
     )
     parser.add_argument(
-        "--wheel", type=int, choices=WHEELS, help="with --device ss2: the wheel's pockets (38 if not said)"
+        "--wheel", type=int, choices=WHEELS, help="with --device ss2: the wheel's pockets (default: 38)"
     )
-    parser.add_argument("--lenient", action="store_true", help="skip and count lines that are no readings")
+    parser.add_argument("--lenient", action="store_true", help="skip and count lines that are not readings")
     parser.add_argument(
         "--workers",
         type=whole(1, MAX_WORKERS),
         metavar="N",
-        help="with several logs: replay as many at a time (as there are cores)",
+        help="with several logs: how many are replayed at a time (default: one per core)",
     )
 
 
@@ -272,7 +272,7 @@ def run(arguments: argparse.Namespace) -> int:
             for remark in told.remarks:
                 say(remark)
             if not told.count:
-                say(f"{told.log}: no outcome came of it")
+                say(f"{told.log}: it gave no outcome")
             outcomes += told.outcomes
     except (LogError, SettingsError, SetupError) as error:
         say(error)

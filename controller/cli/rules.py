@@ -58,13 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the pay table's exact edges with the document's; exit 1 on unaccepted findings",
     )
     verify.set_defaults(of_rules=_check)
-    accept = what.add_parser("accept", help="take findings of `check` as they are, by name and with a reason")
+    accept = what.add_parser("accept", help="accept findings of `check`, by name and with a reason")
     accept.set_defaults(of_rules=_accept)
     for subparser in (show, verify, accept):
         subparser.add_argument("name", metavar="NAME", help="the rule set")
     accept.add_argument("findings", nargs="+", metavar="FINDING", help="as `check` names it, or a pattern")
     accept.add_argument("--who", required=True, metavar="PERSON", help="who accepts it")
-    accept.add_argument("--reason", required=True, metavar="WHY", help="why it is taken as it is")
+    accept.add_argument("--reason", required=True, metavar="WHY", help="why it is accepted")
     for subparser in (show, explain, verify, accept):
         subparser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -165,7 +165,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if rows:
             print(f"\n{heading}", *aligned(rows), sep="\n")
     if not open_ones:
-        print("\nno findings" if not stands else "\nno finding that is not accepted")
+        print("\nno findings" if not stands else "\nall findings are accepted")
     return FAILED if open_ones else OK
 
 
@@ -192,7 +192,7 @@ def _word(wager: str) -> str:
 
 
 def _taken(accepted: AcceptedFinding) -> str:
-    return f"{accepted.text}; taken as it is by {accepted.who} on {accepted.on}: {accepted.reason}"
+    return f"{accepted.text}; accepted by {accepted.who} on {accepted.on}: {accepted.reason}"
 
 
 def _accept(arguments: argparse.Namespace) -> int:

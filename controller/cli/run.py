@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-time",
         action="store_true",
-        help="let time run as the readings' arrivals say (simulated evenings)",
+        help="take the time from the readings' arrivals (for simulated evenings)",
     )
     parser.add_argument(
         "--unlock",
@@ -88,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="watch a table that is run by hand: publish nothing, light no lamp, keep a journal of its own;"
         " tablectl shadow compares its calls with what the dealers entered",
     )
-    parser.add_argument("--screen-group", metavar="GROUP", help="the unix group of who serves screens")
+    parser.add_argument(
+        "--screen-group", metavar="GROUP", help="the unix group of the process behind the screens"
+    )
     parser.add_argument(
         "--sign-in-key", type=Path, metavar="FILE", help="the sign-in process's public key (tablectl sign_in)"
     )

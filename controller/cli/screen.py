@@ -91,7 +91,7 @@ class Screen:
         room = max(self.height - 2, 1)
         shown = list(lines[:room])
         if len(lines) > room:
-            shown[-1] = self.styled(f"... {len(lines) - room + 1} more lines: make the window higher", "dim")
+            shown[-1] = self.styled(f"... {len(lines) - room + 1} more lines: make the window taller", "dim")
         text = "".join(f"{self._shown(line)}{_CLEAR_LINE}\n" for line in shown)
         print(f"{_HOME}{text}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 

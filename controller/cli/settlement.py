@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     key = does.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
     key.add_argument("--rotate", action="store_true", help="make a new key, signed by the one there is")
-    does.add_parser("prove", help="check every movement, balance, seal and replay; 1 where one is wrong")
+    does.add_parser("prove", help="check every movement, balance, seal and replay; exit 1 if one is wrong")
     enrol = does.add_parser("enrol", help="pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
     enrol.add_argument("--rules", required=True, metavar="NAME", help="its rule set")
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first",
         type=whole(1, ROWS),
         metavar="SEQ",
-        help="its next outcome (default: 1, or where it is)",
+        help="the number of its next outcome (default: 1, or where it stands)",
     )
     enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
     rounds = does.add_parser("rounds", help="how long before the close of bets the last wager came")
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--role", choices=("staff", "player", "reader"), required=True)
     make.add_argument("--player", help="the player whose account a player's token is for")
     of_tokens.add_parser("list", help="list all tokens")
-    of_tokens.add_parser("revoke", help="let a token open nothing any more").add_argument("name")
+    of_tokens.add_parser("revoke", help="revoke a token").add_argument("name")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -250,7 +250,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
         )
         if broker_host not in LOCAL_HOSTS and not tls:
             raise ValueError(
-                f"--broker {broker_host}: found no --broker-tls, expected it beyond this machine"
+                f"--broker {broker_host}: found no --broker-tls, expected it for a broker on another machine"
             )
         if tls:
             from controller.publish.mqtt_link import tls_context

@@ -144,9 +144,7 @@ class OutputError(Exception):
     """Standard output can't be written; `reader_gone` if it was a pipe without a reader."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
-        super().__init__(
-            f"found that standard output can't be written ({reason}), expected a place with room"
-        )
+        super().__init__(f"found standard output not writable ({reason}), expected a place with room")
         self.reader_gone = reader_gone
 
 
@@ -353,7 +351,7 @@ def unwritable(path: Path, error: OSError) -> str:
     if not path.parent.is_dir():
         return f"{path}: found {path.parent} to be no folder, expected one; name another"
     why = error.strerror or str(error)
-    return f"{path}: found that it can't be written ({why}), expected a file that can; name another"
+    return f"{path}: found it not writable ({why}), expected a writable file; name another"
 
 
 def _umask() -> int:

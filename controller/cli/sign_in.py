@@ -51,7 +51,7 @@ def add_sign_in_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=IDLE_MIN,
         metavar="MIN",
-        help=f"minutes without a word until a person is signed out (default: {IDLE_MIN})",
+        help=f"minutes without an entry until a person is signed out (default: {IDLE_MIN})",
     )
 
 
@@ -126,7 +126,7 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="with add: give somebody who is there these roles and a new PIN",
+        help="with add: give an existing person these roles and a new PIN",
     )
     parser.add_argument(
         "--people",
@@ -174,7 +174,7 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"{file.parent}: found no such folder, {wanted}")
         return BAD_INPUT
     except OSError as error:
-        say(f"{file}: found it out of reach ({error.strerror}), expected the register; run as root")
+        say(f"{file}: found it not accessible ({error.strerror}), expected the register; run as root")
         return BAD_INPUT
     return OK
 
@@ -193,7 +193,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     card = _typed("card") if arguments.card else None
     write_register(file, register.having(name, roles, pin, card))
     by = "PIN or card" if card else "PIN"
-    print(f"{name} may sign in by {by} as {', '.join(roles)}{', no longer as before' if there else ''}")
+    print(f"{name} may sign in by {by} as {', '.join(roles)}{', replacing what was there' if there else ''}")
 
 
 def _typed(what: str) -> str:

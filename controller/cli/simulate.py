@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"speed relative to real time, up to {_FASTEST:g}; only for a program that follows DIR/clock",
     )
     parser.add_argument(
-        "--faults", type=_seed, metavar="SEED", help="have faults of this seed now and then (default: none)"
+        "--faults", type=_seed, metavar="SEED", help="cause faults at random, from this seed (default: none)"
     )
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"

@@ -131,7 +131,7 @@ class GuidedTest:
     def _perform(self, act: Act) -> None:
         ending = self._guide.perform(act, self._name)
         if ending == "skipped":
-            self._take(SensorFinding(sensor=act.sensor, status="skipped", says="as you said"))
+            self._take(SensorFinding(sensor=act.sensor, status="skipped", says="skipped on request"))
             return
         for finding in act.findings():
             self._take(finding)
@@ -196,7 +196,7 @@ class GuidedTest:
         if seen.startswith("n"):
             return SensorFinding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
         return SensorFinding(
-            sensor=lamp, status="skipped", says="switched on and off; no answer whether it was seen"
+            sensor=lamp, status="skipped", says="switched on and off; no answer on whether it was seen"
         )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from controller.cli.shell import FAILED, OK, printable, say
 
 EXAMPLES = (
-    "tablectl udev                            # look, and give each name the device's own",
+    "tablectl udev                            # look, and replace each name by the device's own",
     "tablectl udev > 61-table-names.rules     # then into /etc/udev/rules.d, and udevadm control --reload",
 )
 _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")

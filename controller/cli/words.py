@@ -348,7 +348,7 @@ def _(data: PlayerEliminated) -> str:
 
 @describe.register
 def _(data: RollDeclined) -> str:
-    return f"game {data.game}, seat {data.player} leaves out a roll{_by(data.by, data.who)}"
+    return f"game {data.game}, seat {data.player} skips a roll{_by(data.by, data.who)}"
 
 
 @describe.register

@@ -204,7 +204,7 @@ class Console:
             return PlainTextResponse(str(error), 503)
         svg = told.get("svg")
         if not isinstance(svg, str):
-            return PlainTextResponse(str(told.get("says", "nothing can be drawn of it")), 404)
+            return PlainTextResponse(str(told.get("says", "there is nothing to draw")), 404)
         return Response(svg, media_type="image/svg+xml")
 
     async def _photograph(self, request: Request) -> Response:

@@ -148,7 +148,7 @@ class Now:
     floor: Floor | None = None
     board: Board | None = None
     counts: dict[str, int] | None = None
-    why: str = "the controller was not asked yet"
+    why: str = "the controller has not been asked yet"
     filmed: tuple[DiePicture, ...] = ()
     """What a camera kept of the throw under review."""
 
@@ -261,4 +261,4 @@ class Feed:
         except LinkError as error:
             return Now(why=str(error))
         except msgspec.ValidationError as error:
-            return Now(why=f"the controller speaks another release's language ({error}); restart the console")
+            return Now(why=f"the controller is of another release ({error}); restart the console")

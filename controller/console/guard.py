@@ -80,7 +80,7 @@ class Guard:
             await _plain(answer, 413, str(error))
             return
         except TimeoutError:
-            await _plain(answer, 408, f"the request did not come whole in {BODY_S:g} s")
+            await _plain(answer, 408, f"the request was not complete within {BODY_S:g} s")
             return
         await self._app(scope, _again(body, receive), answer)
 

@@ -323,7 +323,7 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
             chosen=owed[:1], suited=False,
         )  # fmt: skip
     if "decline" in may:
-        yield Form("decline", "Leaves out a roll", ("seat",), "", seats=seated)
+        yield Form("decline", "Skips a roll", ("seat",), "", seats=seated)
     if "leave" in may:
         yield Form("leave", "Leaves the table", ("seat",), "", confirm="Leaves the table?", seats=seated)
 

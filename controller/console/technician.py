@@ -188,7 +188,7 @@ class Technician:
             except LinkError as error:
                 return PlainTextResponse(str(error), 503)
             except msgspec.ValidationError as error:
-                says = f"the controller speaks another release's language ({error}); restart the console"
+                says = f"the controller is of another release ({error}); restart the console"
                 return PlainTextResponse(says, 503)
 
         return guarded
@@ -222,7 +222,7 @@ class Technician:
         except LinkError as error:
             return None, str(error)
         except msgspec.ValidationError as error:
-            return None, f"the controller speaks another release's language ({error}); restart the console"
+            return None, f"the controller is of another release ({error}); restart the console"
 
     async def _devices_panels(self) -> dict[str, str]:
         equipment, why = await self._equipment()
@@ -254,7 +254,9 @@ class Technician:
 
     async def _sensors_events(self, request: Request, session: Session) -> Response:
         if self._sensing >= SENSORS_AT_ONCE:
-            return PlainTextResponse("other screens show the sensors already", 503, {"retry-after": "5"})
+            return PlainTextResponse(
+                "too many screens show the sensors; close one of them", 503, {"retry-after": "5"}
+            )
         charts, changed, over = Charts(), asyncio.Event(), asyncio.Event()
         token = await self._sessions.token(session)
 
@@ -268,7 +270,7 @@ class Technician:
                     await changed.wait()
             await asyncio.sleep(DRAWN_S)
             if over.is_set():
-                raise LinkError("the controller does not tell what its sensors see any more")
+                raise LinkError("the controller no longer sends what its sensors see")
 
         async def stands() -> bool:
             return await self._still_technician(request, session)
@@ -354,7 +356,7 @@ class Technician:
         work = self._at_work(session)
         await self._sessions.token(session)  # who works at the table is not idle
         if answered.answer not in work.answers:
-            raise Refusal(409, "not_now", "that is not asked for any more")
+            raise Refusal(409, "not_now", "that is no longer asked")
         work.answer(answered.answer)
         return json_answer({"ok": True})
 

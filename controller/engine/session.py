@@ -33,7 +33,7 @@ IN_THEIR_TIME = frozenset({"test_mode"})
 TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however many readings a throw at a locked table sends."""
 
-CLOCK_OFF = "its readings come with times that can't be right, and don't count; look at its clock"
+CLOCK_OFF = "the times of its readings can't be right, so they don't count; check its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
 Heard = Callable[[Input, InputRefused | None, str], None]

@@ -128,5 +128,5 @@ def read(sha256: str, data: bytes) -> Pictures:
             entries = {info.filename: archive.read(info) for info in infos}
         about = _decode(entries.pop(ABOUT))
     except (zipfile.BadZipFile, LookupError, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise UnsoundError(f"no file of a dice camera's ({error})") from error
+        raise UnsoundError(f"not a file of a dice camera ({error})") from error
     return Pictures(sha256, about, {name: jpeg for name, jpeg in entries.items() if _NAME.fullmatch(name)})

@@ -217,7 +217,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise JournalFault("journal_key_unreadable", path, "no regular file", "a key file")
+            raise JournalFault("journal_key_unreadable", path, "not a regular file", "a key file")
         if mode & forbidden:
             found = f"mode {stat.S_IMODE(mode):04o}, which lets others at the key"
             raise JournalFault("journal_key_exposed", path, found, expected)

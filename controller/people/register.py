@@ -310,6 +310,4 @@ class ScreensFile:
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:
-            self._tells(
-                f"{self._file}: found it closed to writing ({error}); a restart forgets known screens"
-            )
+            self._tells(f"{self._file}: found it not writable ({error}); a restart forgets known screens")

@@ -198,7 +198,7 @@ class SignInSessions:
             self._must_be_free(of)
         self._keeps(self._tries)
         left = TRIES - tries.wrong
-        raise SignInRefused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")
+        raise SignInRefused("wrong", f"that is wrong; {left} {'try' if left == 1 else 'tries'} left")
 
 
 MAX_LINE = 4096

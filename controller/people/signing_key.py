@@ -130,7 +130,7 @@ def _read(file: Path) -> Ed25519PrivateKey:
     mode = stat.S_IMODE(file.stat().st_mode)
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
-            f"{file}: found mode {mode:04o}, expected 0600: who has it signs words in anybody's name. chmod"
+            f"{file}: found mode {mode:04o}, expected 0600: whoever has it can sign in anybody's name. chmod"
             f" 600; if others could have read it: tablectl keys rotate console {file} --reason WORDS"
         )
     text = file.read_bytes()
@@ -141,8 +141,8 @@ def _read(file: Path) -> Ed25519PrivateKey:
     found = _key_in(text)
     if found is None:
         raise ValueError(
-            f"{file}: found {len(text)} bytes that are no key, expected the sign-in process's; move it away,"
-            f" then: tablectl keys replace console {file} --reason WORDS"
+            f"{file}: found {len(text)} bytes that are not a key, expected the sign-in process's;"
+            f" move it away, then: tablectl keys replace console {file} --reason WORDS"
         )
     return found
 

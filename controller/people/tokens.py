@@ -66,7 +66,7 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
     except (ValueError, InvalidSignature, msgspec.MsgspecError) as error:
         raise TokenError("bad_token", "the sign-in process did not sign this; sign in again") from error
     if not claims.until_us - LIFE_US <= now_us < claims.until_us:
-        raise TokenError("signed_out", "this sign-in has run out; sign in again")
+        raise TokenError("signed_out", "this sign-in has expired; sign in again")
     return claims
 
 

@@ -393,7 +393,7 @@ class MqttSink:
     def _send(self, link: MqttLink, message: Outgoing) -> None:
         mid = link.publish(message)
         if mid is None:
-            self._refuse(message.topic, "the connection does not take it")
+            self._refuse(message.topic, "the connection did not accept it")
         else:
             self._unconfirmed[mid] = (message, self._now_us())
 

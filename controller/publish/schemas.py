@@ -126,15 +126,15 @@ def asyncapi() -> Json:
         "info": {
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
-            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All but the word that bets"
-            " are open, and what asks for it, is sent with QoS 1; an outcome is sent until the settlement"
-            " engine itself acknowledges it.",
+            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All is sent with QoS 1,"
+            " except the statement that bets are open and the requests for it; an outcome is sent again until"
+            " the settlement engine itself acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
             "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
             "players": _channel(every.players, "What players' displays may show.", players),
-            "status": _channel(every.status, "How a table stands: retained, and the table's will.", status),
+            "status": _channel(every.status, "A table's status: retained, and the table's will.", status),
             "board": _channel(
                 every.board,
                 "What a display needs when it starts in mid-game: retained.",
@@ -142,7 +142,7 @@ def asyncapi() -> Json:
             ),
             "open": _channel(
                 every.open,
-                "The word that bets are open, at least twice a second while they are: not retained, QoS 0.",
+                "That bets are open, stated at least twice a second while they are: not retained, QoS 0.",
                 {"open": _plain_message("open", OpenWord)},
             ),
             "answer": _channel(every.answer, "What the settlement engine answers.", answers),
@@ -155,10 +155,10 @@ def _operations() -> Iterator[tuple[str, Json]]:
     for name, action, summary in (
         ("outcome", "send", "The table publishes an outcome; it repeats what is not acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
-        ("status", "send", "The table publishes how it stands, whenever that changes."),
+        ("status", "send", "The table publishes its status, whenever that changes."),
         ("board", "send", "The table publishes its board, whenever that changes."),
-        ("open", "send", "The table says that bets are open, and answers who asks."),
-        ("answer", "receive", "The table hears that an outcome has had its effect, or is to come again."),
+        ("open", "send", "The table states that bets are open, and answers requests for it."),
+        ("answer", "receive", "The table receives acknowledgements, and requests to send outcomes again."),
     ):
         operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
         operation["bindings"] = {

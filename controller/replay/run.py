@@ -159,7 +159,7 @@ def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | 
         if found is None:
             return Difference(number, "outcome", "none, the log is over", _words(wanted))
         if wanted is None:
-            return Difference(number, "outcome", _words(found), "none of its type any more")
+            return Difference(number, "outcome", _words(found), "no further outcome of its type")
         for key, found_value, wanted_value in _differences("", found, wanted):
             return Difference(number, f"key `{key}`", found_value, wanted_value)
     return None

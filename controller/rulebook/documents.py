@@ -8,27 +8,27 @@ C34-DEF-3|17|Each Come or Don't Come bet has a point of its own: the box number 
   made.
 C34-PASS-1|23|Pass is bet on its line, just before a come-out roll.
 C34-PASS-2|24-25|Pass wins at once on a come-out 7 or 11.
-C34-PASS-3|26|Pass wins where the point comes again before a 7.
+C34-PASS-3|26|Pass wins if the point is thrown again before a 7.
 C34-PASS-4|27-28|Pass loses at once on a come-out 2, 3 or 12.
-C34-PASS-5|30|Pass loses where a 7 comes before the point.
+C34-PASS-5|30|Pass loses if a 7 is thrown before the point.
 C34-DP-1|31|Don't Pass is bet on its line, just before a come-out roll.
 C34-DP-2|33|Don't Pass wins at once on a come-out 2 or 3.
-C34-DP-3|34|Don't Pass wins where a 7 comes before the point.
+C34-DP-3|34|Don't Pass wins if a 7 is thrown before the point.
 C34-DP-4|36|Don't Pass loses at once on a come-out 7 or 11.
-C34-DP-5|37|Don't Pass loses where the point comes again before a 7.
-C34-DP-6|38|A come-out 12 decides no Don't Pass: the stake goes back.
+C34-DP-5|37|Don't Pass loses if the point is thrown again before a 7.
+C34-DP-6|38|A come-out 12 does not decide Don't Pass: the stake goes back.
 C34-COME-1|39|Come is bet after the come-out roll; see !34-1 for when exactly.
 C34-COME-2|41|Come wins on a 7 or 11 with the next roll.
-C34-COME-3|42|Come wins where its own point comes again before a 7.
+C34-COME-3|42|Come wins if its own point is thrown again before a 7.
 C34-COME-4|45|Come loses on a 2, 3 or 12 with the next roll.
-C34-COME-5|46|Come loses where a 7 comes before its own point.
+C34-COME-5|46|Come loses if a 7 is thrown before its own point.
 C34-DC-1|47|Don't Come is bet when Come is.
 C34-DC-2,3,4,5,6|48-54|Don't Come is decided as Don't Pass is, from the roll after it was made: 2 and 3
   win, 7 and 11 lose, 12 is void, then 7 or its point.
-C34-PLACE-1|55|A place bet on a box number wins where that comes before a 7, whenever it was made.
-C34-PLACE-2|55|Place bets rest on come-out rolls unless the player calls them on and the dealer marks that
+C34-PLACE-1|55|A place bet on a box number wins if that is thrown before a 7, whenever it was made.
+C34-PLACE-2|55|Place bets are off on come-out rolls unless the player calls them on and the dealer marks that
   with a button.
-C34-HARD-4,6,8,10|56-62|A hard way wins where its pair comes before a 7 and before the same total thrown
+C34-HARD-4,6,8,10|56-62|A hard way wins if its pair is thrown before a 7 and before the same total thrown
   otherwise.
 C34-FIELD-1|63|The field is decided by one roll: 2, 3, 4, 9, 10, 11 and 12 win.
 C34-A7-1|64|Any Seven wins on a 7 with the next roll.
@@ -44,15 +44,15 @@ C34-C2-1|106|Craps 2 is priced in the pay table and described nowhere (!34-5).
 C34-C3-1|107|Craps 3 is priced in the pay table and described nowhere (!34-5).
 C34-C12-1|108|Craps 12 is priced in the pay table and described nowhere (!34-5).
 C34-MK-1a|77|Bets should lie before the dice are thrown.
-C34-MK-1b|77|A bet made while the dice roll stands only where a dealer and a boxperson both confirm it
+C34-MK-1b|77|A bet made while the dice roll stands only if a dealer and a boxperson both confirm it
   aloud.
 C34-MK-2a|78|Bets are chips on the layout.
-C34-MK-2b|78|A spoken bet with cash is taken where the dealer confirms it and the cash becomes chips at
+C34-MK-2b|78|A spoken bet with cash is taken if the dealer confirms it and the cash is changed into chips at
   once.
 C34-MK-3a|79|A bet may be taken down or lowered before the roll that decides it.
 C34-MK-3b|79|A Pass bet with a point, and a Come bet with its own, stay until they are decided.
 C34-MK-4|81|A lowered Don't bet is neither raised nor replaced before what it stood for is decided.
-C34-MK-5a|82|Place bets, come odds and hard ways rest on come-out rolls unless they are called on.
+C34-MK-5a|82|Place bets, come odds and hard ways are off on come-out rolls unless they are called on.
 C34-MK-5b|82|All other bets always work.
 C34-PAY-1,2,3,4|89-92|Pass, Don't Pass, Come and Don't Come pay even money.
 C34-PAY-5,10|93, 98|Place on 4 and 10 pays 7 to 4.
@@ -82,10 +82,10 @@ C34-DICE-4|126|The shooter bets on Pass or Don't Pass before throwing.
 C34-DICE-5|126|Both dice leave the hand together, towards the end that is farthest from the shooter.
 C34-INV-1a|130|A die that leaves the table makes the throw void by itself.
 C34-INV-1b|130|A die that rests on the other makes the throw void by itself.
-C34-INV-2i|132|No Roll where the dice do not leave the hand at one time.
-C34-INV-2ii|133|No Roll where a die hits no end of the table.
-C34-INV-2iii|135|No Roll where a die rests on the bank's chips before the boxperson.
-C34-INV-2iv|136|No Roll where a die rests in the cup or on a rail.
+C34-INV-2i|132|No Roll if the dice do not leave the hand at the same time.
+C34-INV-2ii|133|No Roll if a die hits neither end of the table.
+C34-INV-2iii|135|No Roll if a die rests on the bank's chips before the boxperson.
+C34-INV-2iv|136|No Roll if a die rests in the cup or on a rail.
 C34-INV-2v|137|No Roll for cheating, or for a device or technique that fixes the throw.
 C34-INV-2vi|138|No Roll for whatever else the boxperson finds improper.
 C34-INV-3|139|Touching chips that are not the bank's makes no throw void.
@@ -103,7 +103,7 @@ C34-CONT-1ii|152|The boxperson may have the dice passed for delay, for repeated 
   breaking the rules.
 C34-CONT-2a|153|A shooter who made the point and bets on no line again has the dice offered on, while Come
   bets are up.
-C34-CONT-2b|153|Where nobody takes them the old shooter throws without a line bet, only to decide those
+C34-CONT-2b|153|If nobody takes them, the old shooter throws without a line bet, only to decide those
   bets: a run-out.
 C34-CONT-2c|153|In a run-out the marker lies off on the Don't Pass line before that shooter.
 C34-CONT-3|154|A new shooter is offered the full set, on to the left.
@@ -114,7 +114,7 @@ C34-CONT-4|155|Whoever accepts first is the new shooter and takes two dice.
 CRAPS_V1 = """\
 CV1-OBJ-1|9|Two dice, players against the house, by pay tables that hang at the table.
 CV1-LIM-1|13|One to ten dollars a bet; what a player has on one spot counts as one bet.
-CV1-LIM-2|33|No bet on a roll above what the state allows.
+CV1-LIM-2|33|No bet on a roll may exceed what the state allows.
 CV1-LIM-3|17|The house chooses its bets by the pay table that it posts, and pays by that.
 CV1-SHOOT-1|19|The shooter has a bet on Pass or Don't Pass.
 CV1-SHOOT-2|21, 25|The dice pass clockwise.
@@ -122,7 +122,7 @@ CV1-SHOOT-3|21|The dice are thrown to the far back wall, and as a rule both must
 CV1-SHOOT-4|21|A supervisor may warn a few times first, and lets it pass where one die hit.
 CV1-INV-1|21|Both dice go in one throw, from one hand.
 CV1-INV-2|21|One die alone is no roll.
-CV1-INV-3|21|What a dealer or supervisor declares no roll is none, and is thrown again.
+CV1-INV-3|21|What a dealer or supervisor declares a no roll does not count, and is thrown again.
 CV1-RND-1|21|A round is its come-out rolls and then the throws for the point.
 CV1-RND-2|23|A come-out 2, 3 or 12 is craps: Pass loses, Don't Pass wins on 2 and 3 and ties on 12.
 CV1-RND-3|23|A come-out 7 or 11 is a natural: Pass wins, Don't Pass loses.
@@ -145,7 +145,7 @@ CV1-DP-2,3,4,5|53-60|Don't Pass wins on 2 and 3, loses on 7 and 11, pushes on 12
   before the point; even money.
 CV1-DP-6|62|With a point the Don't Pass bet may come down, and never go up again; its odds may do both (31).
 CV1-DP-7|62|The shooter does not lower a Don't Pass.
-CV1-DP-8|62|Don't Pass is off only where it is taken down.
+CV1-DP-8|62|Don't Pass is off only if it is taken down.
 CV1-DP-9|62|Nobody lays odds behind a Don't Pass that was taken down.
 CV1-DP-10|62|A remark on lay bets that this rule set does not offer (!V1-5).
 CV1-PO-1|66, 158|Odds behind Pass win with the point: 2 to 1, 3 to 2, 6 to 5.
@@ -163,7 +163,7 @@ CV1-COME-4|74|A Come bet always works and stays until it is decided.
 CV1-COME-5|74|Come odds may be off, lowered or taken down before they lose.
 CV1-COME-6|76|Come odds that are off go back when their flat bet is decided.
 CV1-COME-7|78|Come pays even money and its odds the true odds.
-CV1-COME-8|80|Come odds rest on a come-out roll, and go back where a 7 takes the flat bet.
+CV1-COME-8|80|Come odds are off on a come-out roll, and go back where a 7 takes the flat bet.
 CV1-COME-9|82|A Come bet that is hit on the come-out is paid, and its odds go back.
 CV1-COME-10|82|Called on, come odds are decided with their flat bet.
 CV1-DC-1|86|One Don't Come bet a player and roll, with a point on.
@@ -177,8 +177,8 @@ CV1-DC-8|88|A Don't Come that was taken down gets no odds; a new one waits for a
 CV1-DC-9|88|Its odds may be off, lowered or taken down.
 CV1-DC-10|90|Its odds work on the come-out too, unless the player says otherwise.
 CV1-PLACE-1|94|A place bet is made by telling the dealer number and amount.
-CV1-PLACE-2|94|A place bet wins whenever its number comes before a 7, and stays up.
-CV1-PLACE-3|94|Place bets rest on the come-out unless called on, and may come down before they lose.
+CV1-PLACE-2|94|A place bet wins whenever its number is thrown before a 7, and stays up.
+CV1-PLACE-3|94|Place bets are off on the come-out unless called on, and may come down before they lose.
 CV1-PLACE-4|96|Place pays 9 to 5 on 4 and 10, 7 to 5 on 5 and 9, 7 to 6 on 6 and 8.
 CV1-PLACE-5|96|Advice on stakes that are paid exactly (!V1-1).
 CV1-PL-1|98|Place to lose wins on the 7: 4 to 5 on 6 and 8, 5 to 8 on 5 and 9, 5 to 11 on 4 and 10.
@@ -238,7 +238,7 @@ R-SPIN-2|58|The ball makes four full turns of the track or more.
 R-SPIN-3|59|No More Bets is called while the ball still circles and slows.
 R-SPIN-4|60|The dealer calls the number of the ball at rest, and marks it.
 R-SPIN-5|61|Losers are collected, then winners are paid.
-R-IRR-1|65|No Spin where ball and wheel turn the same way; the ball is stopped if it can be.
+R-IRR-1|65|No Spin if ball and wheel turn the same way; the ball is stopped if possible.
 R-IRR-2|66|No Spin for fewer than four turns.
 R-IRR-3|67|No Spin for a foreign object in the wheel, from the launch until the ball rests.
 R-IRR-4|68|A bet after No More Bets goes back at once, and the spin stands.
@@ -252,9 +252,9 @@ T-RANK-2|23|Aces are high, but for 3-2-A.
 T-ANTE-1|29|The ante plays against the dealer, who plays with a queen high or better.
 T-ANTE-2|29, 78|A player who has looked folds, or bets the ante once more as the play.
 T-RES-1|33-40|A fold loses the ante.
-T-RES-2|34, 42-43|Where the dealer does not play, the ante wins even money and the play goes back.
-T-RES-3|35, 45-46|Where the player is higher, ante and play both win even money.
-T-RES-4|36, 48-49|Where the dealer is higher, both lose (!T-3 for equal hands).
+T-RES-2|34, 42-43|If the dealer does not play, the ante wins even money and the play goes back.
+T-RES-3|35, 45-46|If the player's hand is higher, ante and play both win even money.
+T-RES-4|36, 48-49|If the dealer's hand is higher, both lose (!T-3 for equal hands).
 T-AB-1|51, 111-116|The ante bonus: straight 1, three of a kind 3, straight flush 4, mini royal 5 to 1,
   whatever the dealer has.
 T-PP-1|55-57|Pair Plus wins on a pair or better, whatever the dealer has.
@@ -341,7 +341,7 @@ GAPS = """\
 !34-22|116-120|Odds are limited by the flat bet unless a setting says otherwise.
 !34-23|-|A place or hard way bet is decided by a win, and the stake goes back.
 !34-24|-|Typing errors in the document.
-!34-25|67-73|Horn, C and E, Horn High and Whirl are refused where their units do not fit.
+!34-25|67-73|Horn, C and E, Horn High and Whirl are refused if their units do not fit.
 !34-26|82|Odds that are off go back when their bet is decided.
 !34-27|117, 120|Lay odds are measured by what was first bet, however it is lowered.
 !V1-1|94-96|Examples above the table's own limit: the limit holds.
@@ -366,8 +366,8 @@ GAPS = """\
 !V1-20|118|Three-Way is Any Craps.
 !V1-21|124|Horn is made in fours.
 !V1-22|120-126|A bet of one roll is decided by a win, and the stake goes back.
-!V1-23|173-174|Hard ways rest on the come-out unless called on.
-!V1-24|94, 98|Place to lose rests on the come-out unless called on.
+!V1-23|173-174|Hard ways are off on the come-out unless called on.
+!V1-24|94, 98|Place to lose is off on the come-out unless called on.
 !V1-25|21|Dice off the table, stacked or cocked are a No Roll, as in the other document.
 !V1-26|21|No hit is a No Roll after the warnings; one die's hit stands with a warning.
 !V1-27|33|Limits are per bet and roll.
@@ -405,7 +405,7 @@ GAPS = """\
 !T-15|73|Two positions of a player are two hands.
 !T-16|81|The order of reconciling changes no amount.
 !T-17|120, 138|Six suited cards are paid as that alone.
-!H-1|25-38|Where nobody matches the same player throws again.
+!H-1|25-38|If nobody matches, the same player throws again.
 !H-2|46|A player who is the only one to match has won.
 !H-3|50|Equals roll once each.
 !H-4|40-44|Most matching cards first, among equals the button, then clockwise.

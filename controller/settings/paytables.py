@@ -136,7 +136,7 @@ def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
         part.write_bytes(msgspec.json.format(msgspec.json.encode(accepted), indent=2) + b"\n")
         os.replace(part, path)
     except OSError as error:
-        expected = "a folder that can be written"
+        expected = "a writable folder"
         hint = "set TABLE_CONFIG to a configuration of your own, or run it as its owner"
         raise SettingsError(
             [Mistake(file=shown_path(path), found=str(error.strerror), expected=expected, hint=hint)]

@@ -77,7 +77,7 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
         ) from fault
     except OSError as error:
         found = error.strerror or str(error)
-        raise SettlementFault("key_unusable", str(path), found, "a folder that can be written") from error
+        raise SettlementFault("key_unusable", str(path), found, "a writable folder") from error
 
 
 def rotate(path: Path) -> EngineKey:
@@ -99,7 +99,7 @@ def rotate(path: Path) -> EngineKey:
         raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault
     except OSError as error:
         found = error.strerror or str(error)
-        raise SettlementFault("key_unusable", str(path), found, "a folder that can be written") from error
+        raise SettlementFault("key_unusable", str(path), found, "a writable folder") from error
 
 
 def _rotate(path: Path) -> EngineKey:

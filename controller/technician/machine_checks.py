@@ -95,7 +95,7 @@ def python() -> Finding:
     says = f"Python {sys.version.split()[0]}"
     if PYTHONS[0] <= found <= PYTHONS[1]:
         return Finding("ok", "python", says)
-    return Finding("warning", "python", f"{says}, expected 3.11 to 3.13", "install a release that was tested")
+    return Finding("warning", "python", f"{says}, expected 3.11 to 3.13", "install a tested release")
 
 
 def extras(wanted: Collection[str]) -> Iterator[Finding]:
@@ -309,7 +309,7 @@ def release(key: Path) -> Finding:
     """Return whether the program is, file by file, a release that a key trusted on this machine signed."""
     about = "release"
     if not os.path.lexists(key):
-        says = f"no release key at {key}: the program's files are held against no list"
+        says = f"no release key at {key}: the program's files are not checked against a signed list"
         return Finding("unchecked", about, says, f"put the maker's public release key into {key}")
     try:
         told = verify(place_of(), trusted_keys(key))
@@ -369,7 +369,7 @@ def _files(folder: Path) -> Iterator[Finding]:
         says = f"{folder / PUBLIC_FILE}: not there yet; the controller accepts no screens without it"
         yield Finding("fault", "sign-in files", says, _START_SIGN_IN)
     elif not wrong:
-        yield Finding("ok", "sign-in files", f"{folder}: register and key are closed, the public key is open")
+        yield Finding("ok", "sign-in files", f"{folder}: register and key are private, the public key is not")
     if not (folder / REGISTER_FILE).exists():
         says = f"{folder / REGISTER_FILE}: nobody can sign in yet"
         yield Finding("warning", "people", says, "tablectl people add NAME --role boxperson")
@@ -399,7 +399,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
         says = f"{path}: found mode {mode:04o}, open to everybody; expected 0660"
         return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
     if not os.access(path, os.W_OK):
-        return Finding("unchecked", about, f"{path}: is there, and closed to this user; run as root")
+        return Finding("unchecked", about, f"{path} is there, but not accessible to this user; run as root")
     with socket.socket(socket.AF_UNIX) as knock:
         knock.settimeout(PATIENCE_S)
         try:
@@ -407,7 +407,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
         except OSError as error:
             says = f"{path}: no answer ({error.strerror or error})"
             return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
-    return Finding("ok", about, f"{path}: takes connections")
+    return Finding("ok", about, f"{path}: accepts connections")
 
 
 def _port(starts: str, *, active: bool) -> Finding:
@@ -419,7 +419,7 @@ def _port(starts: str, *, active: bool) -> Finding:
         )
     try:
         with socket.create_connection((host, port), PATIENCE_S):
-            return Finding("ok", about, f"{host}:{port}: takes connections")
+            return Finding("ok", about, f"{host}:{port}: accepts connections")
     except OSError as error:
         says = f"{host}:{port}: no answer ({error.strerror or error})"
         return Finding(
@@ -462,7 +462,7 @@ def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
     try:
         files = folder.kept()
     except OSError as error:
-        says = f"{folder.path}: found that it can't be read ({error.strerror}); its group and root may"
+        says = f"{folder.path}: found it not readable ({error.strerror}); its group and root may read it"
         yield Finding("unchecked", ABOUT, says)
         return
     taken_mb = sum(one.size for one in files) / MB

@@ -98,7 +98,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
         return Finding("fault", about, f"{port}: found no such port, expected the device there", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the group dialout"
-        return Finding("unchecked", about, f"{port}: is there, and closed to this user", remedy)
+        return Finding("unchecked", about, f"{port} is there, but not accessible to this user", remedy)
     return Finding("ok", about, f"{port}: is there")
 
 
@@ -109,7 +109,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         return Finding("fault", about, f"found no /dev/gpiochip*, expected the chip {label}", remedy)
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
         remedy = "run as root, or add this user to the group gpio"
-        return Finding("unchecked", about, "the GPIO chips are closed to this user", remedy)
+        return Finding("unchecked", about, "the GPIO chips are not accessible to this user", remedy)
     try:
         from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the extra hardware
         from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - as above
@@ -143,7 +143,7 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
             suppress(TimeoutError),
             socket.create_connection((publish.mqtt.host, publish.mqtt.port), PATIENCE_S),
         ):
-            yield Finding("ok", "broker", f"{where}: takes connections")
+            yield Finding("ok", "broker", f"{where}: accepts connections")
             return
         yield Finding("fault", "broker", f"{where}: no answer", "check the network and the broker")
     except OSError as error:

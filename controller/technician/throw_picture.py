@@ -256,7 +256,7 @@ def story_lines(seen: ThrowSeen) -> Iterator[str]:
         if not told.worse:
             yield f"best: {told.words}"
         elif told.stands:
-            yield f"stands too, {told.worse:.0f} worse: {told.words}"
+            yield f"also possible, {told.worse:.0f} worse: {told.words}"
         else:
             yield f"ruled out, {told.worse:.0f} worse: {told.words}"
 

@@ -188,7 +188,7 @@ def _measured(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
     if not told:
         raise UnfitError(
             "found no index pulse of the rotor, expected it to turn: the ball runs against it,"
-            " which tells its way"
+            " which gives the ball's direction"
         )
     return found
 
@@ -254,7 +254,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
     worst = max(abs(turned_by(angle, middle)) for angle in found)
     if worst > pocket_deg / 2:
         raise UnfitError(
-            f"found a read {worst:.1f} deg beside the others, expected all within half a pocket"
+            f"found a read {worst:.1f} deg off the others, expected all within half a pocket"
             f" ({pocket_deg / 2:.1f}): did the ball stay in its pocket?"
         )
     return middle, _spread_deg(found, middle), len(found)

@@ -282,7 +282,7 @@ class JevoisCamera:
         """Bytes were thrown away because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
-        seen = f"{lost} bytes thrown away, the table was busy"
+        seen = f"{lost} bytes discarded: the table was busy"
         self._tell(now_us, [Trouble("sentences_lost", seen, False, now_us)])
         return self._taken()
 

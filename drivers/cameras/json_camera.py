@@ -210,7 +210,7 @@ class JsonCamera:
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle that bytes were thrown away on their way here."""
-        seen = f"{lost} bytes thrown away, the table was busy"
+        seen = f"{lost} bytes discarded: the table was busy"
         return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:

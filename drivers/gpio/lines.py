@@ -60,7 +60,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     ),
     "silent": Cause(
         "the thread that reads the lines hangs",
-        "the lines are reopened by themselves; if that does not help, restart the service",
+        "the lines are reopened automatically; if that does not help, restart the service",
         "when the levels are reported again",
     ),
     "lost_edges": Cause(
@@ -81,7 +81,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     "stuck": Cause(
         "something lies in the beam or holds the button, or the wire is cut or shorted",
         "look at the sensor; clean it; measure the wire",
-        "when the input lets go",
+        "when the input is released",
     ),
     "direction_unclear": Cause(
         "one of the two index sensors is dead or dirty, or the rotor turned over under them",
@@ -280,7 +280,7 @@ class GpioDevice(ABC):
     def over(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a trouble of one input."""
         dev = self._devices[name]
-        changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} is well again")
+        changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} works again")
         return self._told(now_us, dev, changes)
 
     @property
@@ -331,7 +331,7 @@ class GpioDevice(ABC):
                 case EdgeMissed():
                     self.broken(name)
                     is_now = "active" if event.active else "inactive"
-                    seen = f"is {is_now}, and no edge told how it came to be"
+                    seen = f"is {is_now}, and no edge explains it"
                     told += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, passes=True)
                 case Hidden():
                     self.broken(name)

@@ -183,9 +183,7 @@ class NodeDevice:
         if seen.kind in _HEALTH:
             fixed = {}  # a word on the device itself has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
-            return self._refused(
-                now_us, f"{seen.kind} of channel {seen.channel} says other than {dict(fixed)}"
-            )
+            return self._refused(now_us, f"{seen.kind} of channel {seen.channel} contradicts {dict(fixed)}")
         try:
             reading = reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)
         except ReadingError as error:

@@ -122,7 +122,7 @@ class TableEnd:
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
         """Handle that bytes of this node were thrown away before they came here."""
         return self.health.lost(
-            now_us, now_us, "sentences_lost", f"{lost_bytes} bytes thrown away, the table was busy"
+            now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:

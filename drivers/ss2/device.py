@@ -185,7 +185,7 @@ class Ss2Wheel:
         """Bytes were thrown away because the table was busy: frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
-        seen = f"{lost} bytes thrown away, the table was busy"
+        seen = f"{lost} bytes discarded: the table was busy"
         self._fault(now_us, Fault("sentences_lost", seen))
         return self._taken()
 

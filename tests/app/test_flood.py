@@ -103,7 +103,7 @@ class At:
         (b'{"do":"input","name":"no_roll","by":"boxperson"}\n', "rule"),
         (b'{"do":"approve","what":"identity"}\n', "approve"),
         (b'{"do":"settled","id":"craps/1/1","chain":"00"}\n', "settle"),
-        (b'{"do":"rows"}\n', "read the past"),
+        (b'{"do":"rows"}\n', "read past records"),
     ],
 )
 def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:

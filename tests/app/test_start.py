@@ -109,7 +109,7 @@ WRONG = {
     "readings of a folder": (["--readings", "{0}/elsewhere"], ["--readings {0}/elsewhere: found a folder"]),
     "a journal without its head": (
         [],
-        ["no journal.head beside it, expected --head FILE", "approve journal"],
+        ["no journal.head next to it, expected --head FILE", "approve journal"],
     ),
     "a key that is not there": (["--key", "{0}/nokey"], ["{0}/nokey: found no readable file"]),
     "no such table": (["--head", "{0}/no/head"], ["found no folder {0}/no"]),

@@ -131,7 +131,7 @@ def test_a_page_longer_than_the_window_says_how_much_is_missing(
 ) -> None:
     troubled(table)
     terminal = Terminal(("status", "-f", "--socket", SOCKET), 80, 10)
-    text = terminal.until(lambda text: "more lines: make the window higher" in text)
+    text = terminal.until(lambda text: "more lines: make the window taller" in text)
     terminal.end()
     assert text.count("\n") < 10
 

@@ -145,7 +145,7 @@ def test_what_is_closed_to_this_user_is_bad_input(
     monkeypatch.setattr("controller.cli.journal.journal_file", closed)
     assert cli.main(["journal", "verify"]) == 2
     assert capsys.readouterr().err.startswith(
-        "tablectl: /var/lib/table/journal.db: found it closed to this user"
+        "tablectl: /var/lib/table/journal.db: found it not accessible to this user"
     )
 
 

@@ -72,7 +72,7 @@ class TestPrinting:
         assert main(["replay", str(empty), "--json"]) == 0
         told = capsys.readouterr()
         assert told.out == ""
-        assert f"{empty}: no outcome came of it" in told.err
+        assert f"{empty}: it gave no outcome" in told.err
         nothing = write(tmp_path / "nothing.jsonl")
         assert main(["replay", str(empty), "--check", str(nothing)]) == 0
         assert f"{nothing}: found no outcome in it, so nothing was compared" in capsys.readouterr().err

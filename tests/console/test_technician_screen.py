@@ -72,7 +72,7 @@ def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign
     is_accessible(tom.page)
     tom.touch("Skip this step")
     expect(tom.page.locator("h2").first).to_have_text("Test of wall-left: ended")
-    tom.reads("skipped", "wall impact: as you said")
+    tom.reads("skipped", "wall impact: skipped on request")
     tom.touch("Test wall-left")
     expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the left wall")
     screens.play([WallImpact(t=0, dev="wall-left", wall="left", pos_mm=500.0, peak=475.0)])

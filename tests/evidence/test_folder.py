@@ -61,7 +61,7 @@ def test_a_file_under_its_own_digest_that_no_camera_wrote_is_not_believed(
 ) -> None:
     closed = Closed(hashlib.sha256(data).hexdigest(), data)
     folder.keep(closed, NOW_S)
-    with pytest.raises(MissingError, match="no file of a dice camera's"):
+    with pytest.raises(MissingError, match="not a file of a dice camera"):
         folder.pictures(closed.sha256)
 
 

@@ -92,7 +92,7 @@ def test_the_first_difference_is_named(expected: list[Json], says: str) -> None:
 def test_one_outcome_too_many_of_a_type_expected_is_a_difference() -> None:
     difference = compare([NATURAL, OPENED, NATURAL], [{"type": "roll.called"}])
     assert "outcome 2, outcome: found {" in str(difference)
-    assert str(difference).endswith("expected none of its type any more")
+    assert str(difference).endswith("expected no further outcome of its type")
 
 
 class TestReadingExpectedOutcomes:

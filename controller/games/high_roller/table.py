@@ -31,7 +31,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "no_match": "nobody has a card of the total; the same player throws again",
         "survivors": "two or more players have a card of the total",
         "roll": "a roll that leaves others to come",
-        "decline": "a player leaves out a roll that is his",
+        "decline": "a player skips a roll that is his",
         "tie": "the last roll leaves two or more players equal at the top",
         "win": "one player alone matched, or rolled the highest",
         "abandon": "the game is void and all stakes go back",
