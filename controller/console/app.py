@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from controller.console.feed import ROUNDS, Feed, Filmed
+from controller.console.feed import ROUNDS, Feed, Filmed, Stream, Streams
 from controller.console.guard import (
     COOKIE,
     LOOPBACK,
@@ -33,7 +33,6 @@ from controller.console.guard import (
 from controller.console.link import Link, LinkError
 from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
-from controller.console.streams import Stream, Streams
 from controller.console.technician import Bench, Panels, Technician
 from controller.evidence.folder import FOLDER, MissingError
 

@@ -2,12 +2,14 @@
 
 With it go the pictures that a camera kept of the throw under review. The controller names the files for an
 attempt that waits for a person, and for no other; they are read here, each verified.
+
+Streams are limited in number, and nobody's streams keep another person out.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -262,3 +264,45 @@ class Feed:
             return Now(why=str(error))
         except msgspec.ValidationError as error:
             return Now(why=f"the controller is of another release ({error}); restart the console")
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """One stream: its owner, what ends its connection, and whether it still has its place."""
+
+    owner: str
+    end: Callable[[], None]
+    stands: bool = True
+
+
+class Streams:
+    """The streams of one kind of screen. When all places are taken, a new one replaces an older one.
+
+    That is the oldest stream of the owner who has the most, so a stranger who opens many ends his own.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Allow at most this many at once."""
+        self._most = most
+        self._fed: list[Stream] = []
+
+    @contextmanager
+    def of(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
+        """Count a stream of this owner while the context lasts; `end` closes its connection."""
+        if len(self._fed) >= self._most:
+            counts = Counter(one.owner for one in self._fed)
+            oldest = max(self._fed, key=lambda one: counts[one.owner])
+            self._fed.remove(oldest)
+            oldest.stands = False
+            oldest.end()
+        stream = Stream(owner, end)
+        self._fed.append(stream)
+        try:
+            yield stream
+        finally:
+            if stream.stands:
+                self._fed.remove(stream)
+
+    def __len__(self) -> int:
+        """Return the number of open streams."""
+        return len(self._fed)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from controller.console.app import MAX_DISPLAY_STREAMS
+from controller.console.feed import Stream, Streams
 from controller.console.serving import LIMITS
-from controller.console.streams import Stream, Streams
 from tests.app.rig import PATIENCE_S
 from tests.console.rig import PEOPLE, Screens
 from tests.console.test_tls import HOST, make_certificate
