@@ -67,7 +67,7 @@ class NoiseCounter:
     def __init__(self) -> None:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)
 
-    def hear(self, lines: int, now_us: int) -> bool:
+    def count(self, lines: int, now_us: int) -> bool:
         """Count damaged lines; return whether there are too many."""
         self._at_us.extend([now_us] * min(lines, NOISY_LINES))
         return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - NOISY_WITHIN_US

@@ -236,9 +236,9 @@ class Health:
         self._standing: dict[tuple[str, str], _ActiveTrouble] = {}
 
     def __contains__(self, code: str) -> bool:
-        return self.stands(code)
+        return self.is_active(code)
 
-    def stands(self, code: str, source: str = "") -> bool:
+    def is_active(self, code: str, source: str = "") -> bool:
         """Return whether this trouble is active."""
         return (code, source) in self._standing
 

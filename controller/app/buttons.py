@@ -45,7 +45,7 @@ class Buttons:
             found = f"{said.name} sent {count} times without a pause"
             self._faults.began(Fault("button_stuck", said.dev, found), duty)
 
-    def look(self, now_us: int) -> None:
+    def expire(self, now_us: int) -> None:
         """Clear what has been silent for a while."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:

@@ -174,7 +174,7 @@ class Control:
     def _converse(self, seat: ConnectionSlot) -> None:
         connection = seat.connection
         now_us = self._daemon.monotonic.now_us
-        hearing = Hearing(now_us(), MAX_LINE)
+        hearing = LineReader(now_us(), MAX_LINE)
         bucket = Bucket(A_CONNECTION, now_us())
         while True:
             left_s = hearing.left_s(now_us())
@@ -186,13 +186,13 @@ class Control:
                 return
             if not block:
                 return
-            self._seats.heard(seat, now_us(), busy=True)
+            self._seats.note_line(seat, now_us(), busy=True)
             if not self._in_time(seat, bucket, len(block) / LINE_BYTES):
                 return
-            for line in hearing.hear(block, now_us()):
+            for line in hearing.feed(block, now_us()):
                 if not self._in_time(seat, bucket) or not self._answer(seat, bucket, line):
                     return
-            self._seats.heard(seat, now_us(), busy=False)
+            self._seats.note_line(seat, now_us(), busy=False)
 
     def _answer(self, seat: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
         """Answer a line (None: one that was too long); False if the conversation is over."""
@@ -335,7 +335,7 @@ LINE_S = 5.0
 """The longest time from a line's first byte to its end."""
 
 
-class Hearing:
+class LineReader:
     """One client's requests: bytes and the time go in, whole lines come out, however the bytes are cut."""
 
     def __init__(self, now_us: int, limit: int) -> None:
@@ -350,7 +350,7 @@ class Hearing:
         """Return the time left until the client is dropped; None if there is no limit now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
-    def hear(self, block: bytes, now_us: int) -> list[bytes | None]:
+    def feed(self, block: bytes, now_us: int) -> list[bytes | None]:
         """Return each line that these bytes complete; None for one that was too long."""
         lines = [None if dropped else line for line, dropped in self._lines.feed(block)]
         if block.endswith(b"\n"):

@@ -12,7 +12,7 @@ import msgspec
 
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.hardware import Devices
-from controller.app.hub import Discretion, Hub, Lamps
+from controller.app.hub import Hub, Lamps, ReadingFilter
 from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
 from controller.app.view import View
@@ -91,7 +91,7 @@ class Core:
         self._inlet = inlet
         self._faults = faults
         self._hub = hub
-        self._discretion = Discretion(hub, setup.ruleset)
+        self._discretion = ReadingFilter(hub, setup.ruleset)
         self._failed = failed
         self._note_betting = betting
         self._awaiting = awaiting
@@ -185,7 +185,7 @@ class Core:
         elif refused is None and isinstance(entered, Input) and entered.name == "play_asked":
             self._play_asked(entered.what or "", entered.t)
         allowed = () if refused is None or self._halted else self._allowed()
-        self._answers.heard(entered, refused, allowed, answer)
+        self._answers.record(entered, refused, allowed, answer)
 
     def _keep_confirmation(self, entered: Input) -> None:
         """Journal who confirmed a late wager: it stands only where this row is in time (C34-MK-1b)."""
@@ -234,7 +234,7 @@ class Core:
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
         self.lamps.mark_test(testing=self._testing)
-        self.devices.look(self._now_us)
+        self.devices.expire(self._now_us)
         self._note_faults()
         self._keep_locked()
         if self._awaited is not None:
@@ -310,10 +310,10 @@ class Core:
         self._readings += 1
         self._last_reading_us = now_us
         self.devices.saw(reading)
-        self._discretion.tell(reading, betting=self._betting, testing=self._testing)
+        self._discretion.publish(reading, betting=self._betting, testing=self._testing)
         if self._halted:
             self._heard(reading, HALTED)
-            self._answers.tell(None)
+            self._answers.answer(None)
             return
         if isinstance(reading, Input):
             self._last_word_us = now_us
@@ -325,7 +325,7 @@ class Core:
                 self._void_pending(reading, min(now_us, reading.t))
                 if reading.what != "game":
                     self._heard(reading, None, answer)
-                    self._answers.tell(self._ticket)
+                    self._answers.answer(self._ticket)
                     return
         elif self._lapses_at(reading):
             self._void_pending(None, min(now_us, reading.t))
@@ -340,10 +340,10 @@ class Core:
         self._ticket = None
         for effect in effects:
             if isinstance(effect, Late) and not isinstance(effect.reading, Input):
-                self.devices.came_late(effect.reading, effect.behind_us, self._now_us)
+                self.devices.note_late(effect.reading, effect.behind_us, self._now_us)
         self._carry_out(effects)
         self._answers.too_late(effects)
-        self._answers.tell(self._ticket)
+        self._answers.answer(self._ticket)
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         session = self._segment.session
@@ -361,7 +361,7 @@ class Core:
                 case Lamp():
                     self.lamps.light(effect.name, effect.shows)
                 case Proposed():
-                    self._hub.tell("outcomes", b'{"proposed":%s}\n' % _encode(effect))
+                    self._hub.publish("outcomes", b'{"proposed":%s}\n' % _encode(effect))
                 case Outcome():
                     self._follow(effect)
                 case _:
@@ -374,7 +374,7 @@ class Core:
         if awaited != self._awaited:
             self._awaited = awaited
             self.lamps.light("review", "off" if awaited is None else "on")
-            self._hub.tell("outcomes", awaited_line(awaited))
+            self._hub.publish("outcomes", awaited_line(awaited))
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
@@ -389,7 +389,7 @@ class Core:
         before, self._may = self._may, () if self._halted else self._allowed()
         acted_before, self._acted = self._acted, self._segment.session.acted
         if self._may_be_others or self._may != before or self._acted != acted_before:
-            self._hub.tell("table", NUDGE)
+            self._hub.publish("table", NUDGE)
         self._may_us, self._may_be_others = self._now_us, False
 
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:

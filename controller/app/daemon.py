@@ -213,12 +213,12 @@ class Daemon:
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
-        self._notifier.tell(READY, f"STATUS={self.headline()}")
-        self.look_after()
+        self._notifier.notify(READY, f"STATUS={self.headline()}")
+        self.run_duties()
         while not self._stop.wait(TURN_S):
-            self.look_after()
+            self.run_duties()
 
-    def look_after(self) -> None:
+    def run_duties(self) -> None:
         """Do one turn of the daemon's own duties."""
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:
@@ -239,8 +239,8 @@ class Daemon:
             since_s = (now_us - self._input_ended_us) / 1e6
             if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._at_rest):
                 self.stop()
-        if self._watchdog.look(now_us):
-            self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
+        if self._watchdog.check(now_us):
+            self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
 
     def input_ended(self) -> None:
         """Handle the end of standard input: what is under way is decided, then the daemon ends."""
@@ -257,7 +257,7 @@ class Daemon:
 
     def close(self) -> int:
         """Stop sources, core, recorder and journal, in this order; return the exit code."""
-        self._notifier.tell(STOPPING)
+        self._notifier.notify(STOPPING)
         for source in self.sources:
             if self._begun or source is self.hardware:
                 source.stop(STOP_S)
@@ -341,7 +341,7 @@ class Daemon:
         if now_us >= self._alive_at_us:
             self._alive_at_us = now_us + round(ALIVE_S * 1e6)
             says = f"STATUS=verifying the journal: row {rows} of {of}"
-            self._notifier.tell(EXTEND_START, WATCHDOG, says)
+            self._notifier.notify(EXTEND_START, WATCHDOG, says)
 
     def _make_folders(self) -> None:
         for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):
@@ -457,7 +457,7 @@ class Daemon:
         line = {
             "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
         }
-        self.hub.tell("faults", _encode(line) + b"\n")
+        self.hub.publish("faults", _encode(line) + b"\n")
         if self.live is None and self.hardware is not None:
             present = self.faults.present
             self.hardware.show("lock", "locked")

@@ -434,7 +434,7 @@ class Devices:
         else:
             self._faults.over("switch_open", duty)
 
-    def came_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
+    def note_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
         """Record a reading that came too late to count."""
         count, _ = self._late.get(reading.dev, (0, 0))
         self._late[reading.dev] = count + 1, now_us
@@ -442,9 +442,9 @@ class Devices:
             found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms after it could still count"
             self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
-    def look(self, now_us: int) -> None:
+    def expire(self, now_us: int) -> None:
         """Clear what has not recurred for a while."""
-        self._buttons.look(now_us)
+        self._buttons.expire(now_us)
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_HOLDS_US:
                 del self._late[dev]

@@ -83,7 +83,7 @@ class Hub:
         """Return whether anybody listens to a topic; if nobody does, the line need not be made."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
-    def tell(self, topic: Channel, line: bytes) -> None:
+    def publish(self, topic: Channel, line: bytes) -> None:
         """Pass a line on; it returns at once."""
         for watcher in self._watchers:
             if topic in watcher.topics:
@@ -97,7 +97,7 @@ HELD_BACK = 512
 _encode = msgspec.json.Encoder().encode
 
 
-class Discretion:
+class ReadingFilter:
     """Tells the hub of readings, each to those who may know it and when they may."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
@@ -106,14 +106,14 @@ class Discretion:
         self._face_down = game_of(rules.game).dealt_face_down
         self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
 
-    def tell(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
+    def publish(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
         """Publish a reading to watchers; `betting`: bets can be placed now; `testing`: nothing counts."""
         if not self._hub.wants("readings"):
             self._waiting.clear()
             return
         if testing and isinstance(reading, (*TIMING, Card)):
             # No bet rests on it, and a technician at the table has it in hand.
-            self._hub.tell("timing", _line(reading, b""))
+            self._hub.publish("timing", _line(reading, b""))
             return
         if isinstance(reading, TIMING):
             self._waiting.append(_line(reading, b',"delayed":true' if betting else b""))
@@ -121,14 +121,14 @@ class Discretion:
                 self.bets_closed()
             return
         if self._face_down and names_card(reading):
-            self._hub.tell("readings", _line(_without_face(reading), b',"masked":true'))
+            self._hub.publish("readings", _line(_without_face(reading), b',"masked":true'))
         else:
-            self._hub.tell("readings", _line(reading, b""))
+            self._hub.publish("readings", _line(reading, b""))
 
     def bets_closed(self) -> None:
         """Release the readings that were held until the bets closed."""
         while self._waiting:
-            self._hub.tell("timing", self._waiting.popleft())
+            self._hub.publish("timing", self._waiting.popleft())
 
 
 def _line(reading: AnyReading, mark: bytes) -> bytes:
@@ -157,7 +157,7 @@ class Lamps:
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)
-            self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
+            self._hub.publish("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
         """Set the lamp `test` to whether a test runs and what it asks for."""

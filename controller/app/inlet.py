@@ -227,7 +227,7 @@ class Answers:
         taken = self._inlet.post(entered, stamped=False, placed=placed, spare=ROOM_FOR_READINGS)
         return asked if taken else None
 
-    def heard(
+    def record(
         self,
         entered: Reading,
         refused: InputRefused | None,
@@ -245,9 +245,9 @@ class Answers:
         if self._waiting:
             for effect in effects:
                 if isinstance(effect, Late):
-                    self.heard(effect.reading, _LATE)
+                    self.record(effect.reading, _LATE)
 
-    def tell(self, ticket: Ticket | None) -> None:
+    def answer(self, ticket: Ticket | None) -> None:
         """Answer everyone whose input was decided, once this ticket is durable."""
         decided, self._decided = self._decided, []
         for asked in decided:

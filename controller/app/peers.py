@@ -193,7 +193,7 @@ class ConnectionSlots:
             if not seat.taken:
                 self._seats.remove(seat)
 
-    def heard(self, seat: ConnectionSlot, now_us: int, *, busy: bool) -> None:
+    def note_line(self, seat: ConnectionSlot, now_us: int, *, busy: bool) -> None:
         """Note that a client has sent a line, and whether it now waits for the controller."""
         with self._lock:
             seat.since_us, seat.busy = now_us, busy

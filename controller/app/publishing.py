@@ -215,7 +215,7 @@ class Publishing:
         if self._sink is not None:
             session = str(journal.recovered.session)
             self._announcer = Announcer(self._settings.table, session, table_now_us)
-            self._announcer.say = partial(self._sink.say, key=key)
+            self._announcer.say = partial(self._sink.send_open_word, key=key)
             self._late = LateDesk(self._settings.table, session, table_now_us)
             self._late.say = self._announcer.say
             self._pump = Pump(
@@ -229,7 +229,7 @@ class Publishing:
                 now_us=self._now_us,
                 chance=self._chance,
                 status=self._status,
-                ask=self._announcer.ask,
+                ask=self._announcer.note_question,
                 ask_late=ask_late,
                 ask_play=ask_play,
                 line_bet=line_bet,
@@ -270,7 +270,7 @@ class Publishing:
     def note_play_asked(self, nonce: str, heard_us: int) -> None:
         """Answer a question for Play as soon as that can be; called in the core's thread."""
         if self._announcer is not None:
-            self._announcer.ask(nonce, heard_us)
+            self._announcer.note_question(nonce, heard_us)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Note what waits for a person now, in the core's thread; the board shows it."""
@@ -299,7 +299,7 @@ class Publishing:
         """Accept a question of the in-process engine; return False if nobody can answer it."""
         if self._announcer is None:
             return False
-        self._announcer.ask(nonce)
+        self._announcer.note_question(nonce)
         return True
 
     def note_durable(self, outcomes: Sequence[Row]) -> None:

@@ -353,7 +353,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     """Return how much of the past may be told while an attempt is open; read `last_n` before `view`."""
-    hidden = view.hides_seen(game) or (game_of(game).dealt_face_down and view.attempt_open)
+    hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else Until(last_n, view.now_us)
 
 

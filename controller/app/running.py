@@ -264,7 +264,7 @@ class RunningTable:
     def drop_old(self, now_us: int) -> None:
         """Drop old contents once all of the journal is verified; for the main thread."""
         if self.sound:
-            self._retention.look(now_us)
+            self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
         """Stop in order: core, recorder, pump, journal; False if something did not reach the disk."""
@@ -302,7 +302,7 @@ class RunningTable:
         if [(check.name, check.ok) for check in checks] != [(check.name, check.ok) for check in self._tested]:
             event = {"passed": passed(checks), "checks": checks}
             self.core.note("self_test.done", event)
-            self._hub.tell("faults", b'{"self_test":%s}\n' % _encode(event))
+            self._hub.publish("faults", b'{"self_test":%s}\n' % _encode(event))
         self._tested = checks
         if passed(checks):
             self._faults.over(WAITS)
@@ -378,7 +378,7 @@ class RunningTable:
             return False
         entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=asked.wager)
         self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)
-        self._hub.tell("outcomes", b'{"late_wager":%s}\n' % _encode(words))
+        self._hub.publish("outcomes", b'{"late_wager":%s}\n' % _encode(words))
         return True
 
     def _ask_play(self, asked: PlayQuery) -> bool:
@@ -407,7 +407,7 @@ class RunningTable:
             if row.name == "bets.opened":
                 self.bets_opened = Until(row.n, outcome_of(row.body).t)
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
-            self._hub.tell("outcomes", line)
+            self._hub.publish("outcomes", line)
             if self._hardware is not None:
                 self._hardware.note_durable(outcome_of(row.body))
 

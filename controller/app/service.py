@@ -57,7 +57,7 @@ class Notifier:
         usec = environ.get("WATCHDOG_USEC", "")
         self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
 
-    def tell(self, *words: str) -> None:
+    def notify(self, *words: str) -> None:
         """Send these messages; a systemd that does not listen is not a fault of the table."""
         if not self._address:
             return
@@ -97,7 +97,7 @@ class Watchdog:
         """Monitor this thread as well; `turns` rises while it makes progress."""
         self._watched[name] = turns
 
-    def look(self, now_us: int) -> bool:
+    def check(self, now_us: int) -> bool:
         """Return whether every thread has made progress since the last True; report those that are stuck."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():

@@ -56,7 +56,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
         return {**told, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
     # A table on its data's own time plays what is recorded: there is no ball to time.
-    hidden = view.hides_seen(live.setup.ruleset.game) and not daemon.options.data_time
+    hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **told,
         "lock": "locked" if view.halted else view.state.lock,

@@ -166,7 +166,7 @@ class Retention:
         self._wall = wall
         self._due_us = 0
 
-    def look(self, now_us: int) -> None:
+    def drop_expired(self, now_us: int) -> None:
         """Drop what is too old by now, once an hour of monotonic time `now_us`.
 
         A clock that is not synchronized drops nothing: one that is ahead would take what must stay.

@@ -44,7 +44,7 @@ class View(NamedTuple):
         plays = self.state.table == "open" and self.state.lock == "unlocked" and not self.testing
         return plays and not self.bets_closed
 
-    def hides_seen(self, game: str) -> bool:
+    def must_hide_readings(self, game: str) -> bool:
         """Return whether what the sensors see now would reveal the result to those who bet (R-SPIN-3)."""
         return self.betting and game_of(game).hides_results
 

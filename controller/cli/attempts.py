@@ -28,7 +28,7 @@ WHICH = (
 )
 
 
-class Asked(NamedTuple):
+class Which(NamedTuple):
     """What a person asked about: a log (None: the journal), and which attempt of it (None: the last)."""
 
     log: str | None
@@ -54,21 +54,21 @@ def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
 
 
-def asked(text: str | None) -> Asked:
-    """Read what a person asked about; what is a file is a log."""
+def parse_which(text: str | None) -> Which:
+    """Parse which attempt a person asked about; the name of a file is a log."""
     if text is None:
-        return Asked(None)
+        return Which(None)
     if Path(text).exists():
-        return Asked(text)
+        return Which(text)
     log, mark, number = text.rpartition("#")
     if mark and number.isascii() and number.isdigit():
-        return Asked(log, int(number)) if log else Asked(None, int(number))
+        return Which(log, int(number)) if log else Which(None, int(number))
     if text.isascii() and text.isdigit():
-        return Asked(None, int(text))
-    return Asked(None, id=text) if _ID.fullmatch(text) else Asked(text)
+        return Which(None, int(text))
+    return Which(None, id=text) if _ID.fullmatch(text) else Which(text)
 
 
-def from_log(which: Asked, rules: str | None) -> Exhibit:
+def from_log(which: Which, rules: str | None) -> Exhibit:
     """Replay a log and keep one attempt of it.
 
     Raises:
@@ -83,7 +83,7 @@ def from_log(which: Asked, rules: str | None) -> Exhibit:
         return exhibit if began_us is None else exhibit._replace(wall_us=began_us + exhibit.last.t)
 
 
-def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit:
+def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit:
     """Keep one attempt of many; raises LogError if it is not among them."""
     found: Exhibit | None = None
     closed: Outcome | None = None
@@ -142,7 +142,7 @@ def add_pictures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extract", type=Path, metavar="DIR", help="write its pictures into this folder")
 
 
-def filmed(readings: Iterable[Reading], folder: Folder) -> Iterator[Filmed]:
+def pictures_of(readings: Iterable[Reading], folder: Folder) -> Iterator[Filmed]:
     """Yield what the readings name, in their order."""
     for reading in readings:
         if not isinstance(reading, DieRest | DieLost) or reading.pictures is None:
@@ -168,7 +168,7 @@ def line_of(one: Filmed, folder: Folder) -> str:
     )
 
 
-def told_of(one: Filmed) -> dict[str, object]:
+def as_json(one: Filmed) -> dict[str, object]:
     """Return the same as JSON values."""
     names = () if one.pictures is None else tuple(sorted(one.pictures.entries))
     return {
@@ -180,7 +180,7 @@ def told_of(one: Filmed) -> dict[str, object]:
     }
 
 
-def extracted(found: Iterable[Filmed], into: Path) -> bool:
+def extract(found: Iterable[Filmed], into: Path) -> bool:
     """Write all pictures into a folder and say how many; False if they can't be written, which is said."""
     written = 0
     path = into

@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from controller.app.clock import system_wall
 from controller.cli import doctor as command
-from controller.cli.calibrate import AskedError, guided
+from controller.cli.calibrate import RequestError, guided
 from controller.cli.guide import Ending, Guide, TestLink
 from controller.cli.link import OutOfReachError, RefusedError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
@@ -46,7 +46,7 @@ class _PageGuide(Guide):
         self.stream = io.StringIO()
         self._job = job
 
-    def tell(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a line."""
         self._job.say(PageLine("plain", text))
 
@@ -56,7 +56,7 @@ class _PageGuide(Guide):
         if finding.next_step:
             self._job.say(PageLine("next", finding.next_step))
 
-    def asks(self, what: str) -> None:
+    def request(self, what: str) -> None:
         """Ask for an act."""
         self._job.ask(what, _STEP)
 
@@ -132,7 +132,7 @@ class _Job:
                 if self._stopped:
                     return
                 self._work(_PageGuide(link, self))
-        except (RefusedError, OutOfReachError, ChoiceError, AskedError, UnfitError, EditError) as error:
+        except (RefusedError, OutOfReachError, ChoiceError, RequestError, UnfitError, EditError) as error:
             self.say(PageLine("plain", "Stopped." if self._stopped else f"It ended: {error}"))
         except SettingsError as error:
             self.say(PageLine("fail", f"the table's file: {error}"))

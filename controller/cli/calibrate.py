@@ -48,7 +48,7 @@ ROUGH_MM = 400.0
 """A die seen so far from where it was to be laid lies elsewhere, however rough the calibration."""
 
 
-class AskedError(ValueError):
+class RequestError(ValueError):
     """Usage that makes no sense for this table; the message says what was found and what was expected."""
 
 
@@ -67,16 +67,16 @@ class Given(NamedTuple):
         return name
 
     def device(self) -> DeclaredDevice:
-        """Return the device; raises AskedError if there is none of this name."""
+        """Return the device; raises RequestError if there is none of this name."""
         devices = self.settings.devices
         if self.name not in devices:
-            raise AskedError(f"found no device {self.name!r}, expected one of {', '.join(devices)}")
+            raise RequestError(f"found no device {self.name!r}, expected one of {', '.join(devices)}")
         return devices[self.name]
 
     def felt(self) -> DiceTable:
-        """Return the dice table; raises AskedError if there is none."""
+        """Return the dice table; raises RequestError if there is none."""
         if self.settings.dice_table is None:
-            raise AskedError("found no dice_table in the table's file, expected one")
+            raise RequestError("found no dice_table in the table's file, expected one")
         return self.settings.dice_table
 
 
@@ -98,7 +98,7 @@ class _Hears:
 
 
 def camera(given: Given) -> Calibrated:
-    """Calibrate a camera; raises AskedError or UnfitError."""
+    """Calibrate a camera; raises RequestError or UnfitError."""
     device, table = given.device(), given.felt()
     plane = _plane(given.name, device)
     places = _places(given.arguments, table)
@@ -121,7 +121,7 @@ def _plane(name: str, device: DeclaredDevice) -> Homography | None:
     """Return the calibration in force, which maps readings back to the camera's image."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
-        raise AskedError(
+        raise RequestError(
             f"{name}: found a device of type {device.type or 'none'}, expected a jevois or a json-camera:"
             " any other camera reports millimetres itself and is calibrated in its own program"
         )
@@ -143,9 +143,9 @@ def _places(arguments: argparse.Namespace, table: DiceTable) -> dict[str, Point]
     places: dict[str, Point] = {}
     for name in arguments.points.split(","):
         if name not in known | own:
-            raise AskedError(f"--points: found {name!r}, expected one of {', '.join(known | own)}")
+            raise RequestError(f"--points: found {name!r}, expected one of {', '.join(known | own)}")
         if name in places:
-            raise AskedError(f"--points: found {name!r} twice, expected each once")
+            raise RequestError(f"--points: found {name!r} twice, expected each once")
         places[name] = (known | own)[name]
     return places | own
 
@@ -155,7 +155,7 @@ def _point(text: str) -> tuple[str, Point]:
     try:
         x, y = (float(part) for part in place.split(","))
     except ValueError:
-        raise AskedError(f"--point: found {text!r}, expected such as spot=1200,300") from None
+        raise RequestError(f"--point: found {text!r}, expected such as spot=1200,300") from None
     return name, (x, y)
 
 
@@ -165,12 +165,12 @@ def _laid(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> 
         act = LayAt(name, place_name, place)
         ending = guide.perform(act, name)
         if ending == "skipped" or len(act.rests) != 1:
-            guide.tell(f"  {place_name}: left out; {act.findings()[0].says}")
+            guide.show(f"  {place_name}: left out; {act.findings()[0].says}")
             continue
         rest = next(iter(act.rests.values()))
         off = max(abs(rest.x - place[0]), abs(rest.y - place[1]))
         if rough and off > ROUGH_MM:
-            guide.tell(f"  {place_name}: left out; seen {off:.0f} mm away, so the die lies elsewhere")
+            guide.show(f"  {place_name}: left out; seen {off:.0f} mm away, so the die lies elsewhere")
             continue
         told[place_name] = (rest.x, rest.y)
     return told
@@ -180,10 +180,10 @@ def _laid(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> 
 
 
 def walls(given: Given) -> Calibrated:
-    """Calibrate a wall sensor; raises AskedError or UnfitError."""
+    """Calibrate a wall sensor; raises RequestError or UnfitError."""
     device, table = given.device(), given.felt()
     if device.wall is None:
-        raise AskedError(f"{given.name}: found no wall, expected a device that reads wall_impact at a wall")
+        raise RequestError(f"{given.name}: found no wall, expected a device that reads wall_impact at a wall")
     at, before = _threshold(given.name, given.settings)
     throw = given.settings.rules.throw
     errors = SensorErrors() if throw is None else throw.sensors
@@ -223,7 +223,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
                 return ("devices", speaker, "channels", number, "least_peak"), channel.least_peak
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
-    raise AskedError(
+    raise RequestError(
         f"{name}: found no sensor node that speaks for it, expected one: others compare by themselves"
     )
 
@@ -232,13 +232,14 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
 
 
 def wheel(given: Given) -> Calibrated:
-    """Calibrate a wheel; raises AskedError or UnfitError."""
+    """Calibrate a wheel; raises RequestError or UnfitError."""
     device, wheel_ = given.device(), given.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
-        raise AskedError(f"{given.name}: found no ball_beam in its reads, expected a wheel's own sensors")
+        raise RequestError(f"{given.name}: found no ball_beam in its reads, expected a wheel's own sensors")
     number = given.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
-        raise AskedError(f"--pocket: found {number!r}, expected one of {', '.join(wheel_.pockets_clockwise)}")
+        known = ", ".join(wheel_.pockets_clockwise)
+        raise RequestError(f"--pocket: found {number!r}, expected one of {known}")
     if given.guide is None:
         own = [reading for reading in given.recorded if reading.dev == given.name]
         return calibrate_wheel(own, wheel_, number=number)
@@ -285,7 +286,7 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     diff = "".join(
         difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names, n=2)
     )
-    tell = _tell if guide is None else guide.tell
+    tell = _tell if guide is None else guide.show
     if not arguments.json:
         for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
             tell(printable(line))
@@ -404,7 +405,7 @@ def run(arguments: argparse.Namespace) -> int:
         return FAILED
     except OutOfReachError as error:
         return out_of_reach(error)
-    except (AskedError, SettingsError, LogError) as error:
+    except (RequestError, SettingsError, LogError) as error:
         say(error)
         return BAD_INPUT
     except OSError as error:
@@ -426,14 +427,14 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
     way = _WAYS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise AskedError("--log: found no --table, expected the table's file that is to be changed")
+            raise RequestError("--log: found no --table, expected the table's file that is to be changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
         given = Given(arguments, load_table(str(path), kinds=Kinds()), None, readings)
         return offer(path, way(given), arguments, None)
     if arguments.table is not None:
-        raise AskedError("--table: found no --log with it; the running table is calibrated in its own file")
+        raise RequestError("--table: found no --log with it; the running table is calibrated in its own file")
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 
@@ -442,17 +443,17 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
     """Calibrate with a technician at the table.
 
     Raises:
-        AskedError, UnfitError: nothing can be calibrated so.
+        RequestError, UnfitError: nothing can be calibrated so.
         EditError, SettingsError, OSError: the file can't be changed so.
         RefusedError, OutOfReachError: the controller let the test go on no longer.
     """
     begun = guide.link.begun
     path = Path(str(begun["file"]))
     if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
-        raise AskedError(
+        raise RequestError(
             f"{path}: found it changed since the controller started, expected the file that it runs on:"
             " restart the controller first"
         )
-    guide.tell(f"{begun['table']} is in test mode: nothing counts until this command ends.")
+    guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")
     given = Given(arguments, load_table(str(path), kinds=Kinds()), guide, ())
     return offer(path, _WAYS[arguments.what](given), arguments, guide)

@@ -82,7 +82,7 @@ class Commentary:
         self._bought: CardsBought | None = None
         self._cards: list[int] = []
 
-    def tell(self, outcome: Outcome) -> None:
+    def write(self, outcome: Outcome) -> None:
         """Write an outcome's lines; one that decides and changes nothing has none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
@@ -114,7 +114,7 @@ class Commentary:
         self._screen.line(first.replace(shown, styled, 1) if shown else first)
         self._screen.lines(others)
 
-    def aside(self, *sentences: str, style: Style = "dim") -> None:
+    def write_detail(self, *sentences: str, style: Style = "dim") -> None:
         """Write what stands behind a call, or happens between two."""
         lead = " " * (len(self._stamp()) + _TEXT)
         for sentence in sentences:
@@ -133,25 +133,25 @@ class Commentary:
         """Write each reason with its rule."""
         for reason in reasons:
             rule = f" ({reason.rule})" if reason.rule else ""
-            self.aside(f"{reason.seen}{rule}")
+            self.write_detail(f"{reason.seen}{rule}")
 
     def _roll(self, data: RollCalled | RollNoRoll | RollReview | RollCorrected) -> None:
         match data:
             case RollCalled():
                 self._called(data)
-                self.aside(*(notice.seen for notice in data.notices))
+                self.write_detail(*(notice.seen for notice in data.notices))
                 if data.grade == "person":
-                    self.aside(f"set by the {_whom(data.by, data.who)}")
+                    self.write_detail(f"set by the {_whom(data.by, data.who)}")
             case RollNoRoll():
                 self._void("No Roll", data.roll, data.reasons, data.notices)
             case RollReview():
                 self._review(data.roll, data.reasons)
             case RollCorrected(dice=None):
                 self.call(data.roll, "", "Corrected: No Roll", _REVIEW_STYLE)
-                self.aside(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_whom(data.by, data.who)}")
             case _:
                 self._called(data)
-                self.aside(f"corrected by the {_whom(data.by, data.who)}", style=_REVIEW_STYLE)
+                self.write_detail(f"corrected by the {_whom(data.by, data.who)}", style=_REVIEW_STYLE)
 
     def _called(self, roll: RollCalled | RollCorrected) -> None:
         words = call_in_words(roll)
@@ -166,7 +166,7 @@ class Commentary:
             return
         self.call(roll.roll, self.dice(roll.dice), words, style)
         if puck:
-            self.aside(puck)
+            self.write_detail(puck)
 
     def _spin(self, data: SpinCalled | SpinNoSpin | SpinReview | SpinCorrected) -> None:
         match data:
@@ -174,9 +174,9 @@ class Commentary:
                 style: Style = "bold" if data.colour == "black" else data.colour
                 shown = f"{data.number:>2} {data.colour}"
                 self.call(data.spin, shown, ", ".join(self._run_of(data)), shown_style=style)
-                self.aside(*(notice.seen for notice in data.notices))
+                self.write_detail(*(notice.seen for notice in data.notices))
                 if data.grade == "person":
-                    self.aside(f"set by the {_whom(data.by, data.who)}")
+                    self.write_detail(f"set by the {_whom(data.by, data.who)}")
             case SpinNoSpin():
                 self._void("No Spin", data.spin, data.reasons, data.notices)
             case SpinReview():
@@ -184,7 +184,7 @@ class Commentary:
             case _:
                 words = f"{data.number} {data.colour}" if data.number else "No Spin"
                 self.call(data.spin, "", f"Corrected: {words}", _REVIEW_STYLE)
-                self.aside(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_whom(data.by, data.who)}")
 
     def _run_of(self, spin: SpinCalled) -> Iterable[str]:
         if spin.revolutions is not None:
@@ -200,7 +200,7 @@ class Commentary:
                 self._review(data.deal, data.reasons)
             case DealCorrected(dealer=None):
                 self.call(data.deal, "", "Corrected: misdeal, all bets go back", _REVIEW_STYLE)
-                self.aside(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_whom(data.by, data.who)}")
             case _:
                 self._hands(data)
 
@@ -213,7 +213,7 @@ class Commentary:
             _REVIEW_STYLE if corrected else "bold",
         )
         if corrected:
-            self.aside(f"corrected by the {_whom(deal.by, deal.who)}", style=_REVIEW_STYLE)
+            self.write_detail(f"corrected by the {_whom(deal.by, deal.who)}", style=_REVIEW_STYLE)
         hands = deal.hands or {}
         for result in deal.results:
             style: Style = "green" if result.result in ("win", "dealer_does_not_play") else "plain"
@@ -235,10 +235,10 @@ class Commentary:
             case GameStarted():
                 self.call(None, "", game_in_words(data), "bold")
                 for seat, cards in data.cards.items():
-                    self.aside(f"seat {seat} holds {' '.join(map(str, sorted(cards)))}", style="plain")
+                    self.write_detail(f"seat {seat} holds {' '.join(map(str, sorted(cards)))}", style="plain")
             case GameWon():
                 self.call(None, "", won_in_words(data), "green")
-                self.aside(*pot_in_words(data))
+                self.write_detail(*pot_in_words(data))
             case _:
                 self._void(f"Game {data.game} is void, all stakes go back", None, data.reasons, ())
 
@@ -247,7 +247,7 @@ class Commentary:
         if card.replaces is not None or bought is None or bought.player != card.player:
             self._end_purchase()
             instead = "" if card.replaces is None else f" instead of {card.replaces}"
-            self.aside(f"seat {card.player} gets {card.card}{instead}", style="plain")
+            self.write_detail(f"seat {card.player} gets {card.card}{instead}", style="plain")
             return
         self._cards.append(card.card)
         if len(self._cards) >= bought.count:
@@ -272,14 +272,14 @@ class Commentary:
                 self._bets(outcome, data)
             case ShooterChanged():
                 seat = "the next shooter" if data.shooter is None else f"seat {data.shooter}"
-                self.aside(f"the dice go to {seat}")
+                self.write_detail(f"the dice go to {seat}")
             case PlayerEliminated():
-                self.aside(f"out: {seats_in_words(data.players)}", style="plain")
+                self.write_detail(f"out: {seats_in_words(data.players)}", style="plain")
             case RollDeclined():
-                self.aside(f"seat {data.player} skips a roll")
+                self.write_detail(f"seat {data.player} skips a roll")
             case BonusPaid():
                 whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
-                self.aside(f"Bonus Pot: {dollars(data.amount)} {whom}, {_plain(data.cause)}")
+                self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {_plain(data.cause)}")
             case Happening() if data.cause not in _NEEDLESS:
                 self.event(_happening(outcome.type, data), _HAPPENING.get(outcome.type, "plain"))
             case Happening():
@@ -295,7 +295,7 @@ class Commentary:
         elif self._live and data.cause != "result":
             self.event(f"Bets are open ({_plain(data.cause)})")
         if self._live:
-            self.aside(*(notice.seen for notice in data.notices))
+            self.write_detail(*(notice.seen for notice in data.notices))
 
     def _review(self, attempt: int, reasons: Sequence[Reason]) -> None:
         self.call(attempt, "", "Review: a person rules", _REVIEW_STYLE)
@@ -307,7 +307,7 @@ class Commentary:
         causes = ", ".join(dict.fromkeys(_plain(reason.code) for reason in reasons))
         self.call(attempt, "", f"{word}: {causes}", _VOID_STYLE)
         self.reasons(reasons)
-        self.aside(*(notice.seen for notice in notices))
+        self.write_detail(*(notice.seen for notice in notices))
 
 
 def _happening(type_: str, data: Happening) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.attempts import WHICH, Asked, add_attempt_options, asked
+from controller.cli.attempts import WHICH, Which, add_attempt_options, parse_which
 from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
 from controller.cli.replay import ruleset_of, stamp_of_log
 from controller.cli.shell import (
@@ -59,7 +59,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     rules: str | None = arguments.rules
     try:
-        which = recorded(asked(arguments.which), arguments)
+        which = recorded(parse_which(arguments.which), arguments)
         if which is None:
             return FAILED
         assert which.log is not None
@@ -90,7 +90,7 @@ def same_file(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
+def recorded(which: Which, arguments: argparse.Namespace) -> Which | None:
     """Resolve the requested attempt to a recording; return None, with a message, if there is none.
 
     Raises LogError if its recording is missing, OutOfReachError if no controller answers.
@@ -250,7 +250,7 @@ def _piece(socket: str, first: int, last: int) -> Piece:
     while True:
         try:
             with ToldJournal(socket) as reader:
-                log = str(recording_of(reader, Asked(None, first)).log)
+                log = str(recording_of(reader, Which(None, first)).log)
             return cut_attempts(log, first, last, lambda log: ruleset_of(log, None))
         except (JournalFault, LogError) as error:
             if time.monotonic() >= until_s:

@@ -148,7 +148,7 @@ class _Show:
         for outcome in _outcomes(header, rules, feed):
             told.append(outcome)
             self._await(outcome)
-            self._commentary.tell(outcome)
+            self._commentary.write(outcome)
         self._readings += len(feed)
         self._screen.line()
         return told

@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.attempts import (
-    Asked,
     Filmed,
+    Which,
     add_pictures,
     add_which,
-    asked,
-    extracted,
-    filmed,
+    as_json,
+    extract,
     from_log,
     line_of,
+    parse_which,
+    pictures_of,
     stamp_of,
-    told_of,
     when,
 )
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
         return BAD_INPUT
     try:
-        exhibit = find(asked(arguments.which), arguments)
+        exhibit = find(parse_which(arguments.which), arguments)
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
@@ -86,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     if picture is not None and not _drawn(exhibit, seen, picture):
         return BAD_INPUT
     folder = Folder(arguments.evidence)
-    found = [] if exhibit.judged is None else list(filmed(exhibit.judged.readings, folder))
-    if arguments.extract is not None and not extracted(found, arguments.extract):
+    found = [] if exhibit.judged is None else list(pictures_of(exhibit.judged.readings, folder))
+    if arguments.extract is not None and not extract(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
         print(msgspec.json.encode(_told(exhibit, found)).decode())
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
+def find(which: Which, arguments: argparse.Namespace) -> Exhibit | None:
     """Find the attempt; None, with a message, if the journal does not have it.
 
     Raises LogError, SettingsError or SetupError where the log or the rules can't be used, OutOfReachError
@@ -186,7 +186,7 @@ def _told(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
         "asked": dict(_asked(exhibit)),
         "decided_at_us": None if judged is None else judged.basis.decided_at_us,
         "readings": () if judged is None else judged.readings,
-        "pictures": [told_of(one) for one in found],
+        "pictures": [as_json(one) for one in found],
     }
 
 

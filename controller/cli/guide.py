@@ -94,7 +94,7 @@ class TestLink:
         """Set a lamp or the buzzer until the test ends."""
         self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
-    def tell_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
+    def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
         """Report the test's result to the table, which keeps it until the test is repeated successfully.
 
         Return once it is noted: whoever hangs up before that may have said it to nobody. Raises
@@ -162,7 +162,7 @@ class Guide:
         self.typed = sys.stdin is not None and sys.stdin.isatty()
         self._screen = Screen(self.stream)
 
-    def tell(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Write a sentence for the technician, at once."""
         self._screen.lines(self._screen.entry(Entry("", text)))
 
@@ -174,7 +174,7 @@ class Guide:
         if finding.next_step:
             self._screen.lines(self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")))
 
-    def asks(self, what: str) -> None:
+    def request(self, what: str) -> None:
         """Ask the technician for an act."""
         hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
         self._screen.lines(self._screen.entry(Entry("  > ", f"{what}{hint}")))
@@ -187,7 +187,7 @@ class Guide:
 
     def perform(self, act: Act, dev: str) -> Ending:
         """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
-        self.asks(act.ask)
+        self.request(act.ask)
         self.link.fresh()
         self.link.ask(act.word)
         began_s = heard_s = time.monotonic()
@@ -215,7 +215,7 @@ class Guide:
             _, typed = self.link.wait(POLL_S, typed=True)
             if typed is not None:
                 return typed.strip()
-        self.tell("")
+        self.show("")
         return ""
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.attempts import add_pictures, extracted, filmed, line_of, told_of
+from controller.cli.attempts import add_pictures, as_json, extract, line_of, pictures_of
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
@@ -248,11 +248,11 @@ def run_recall(arguments: argparse.Namespace) -> int:
     except UNREADABLE as error:
         return unreadable(error)
     folder = Folder(arguments.evidence)
-    found = [] if recalled.evidence is None else list(filmed(recalled.evidence.readings, folder))
-    if arguments.extract is not None and not extracted(found, arguments.extract):
+    found = [] if recalled.evidence is None else list(pictures_of(recalled.evidence.readings, folder))
+    if arguments.extract is not None and not extract(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
-        pictures = [told_of(one) for one in found]
+        pictures = [as_json(one) for one in found]
         print(msgspec.json.encode({**_told(recalled), "pictures": pictures}).decode())
     else:
         _show_recalled(recalled)

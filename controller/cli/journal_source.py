@@ -13,7 +13,7 @@ import msgspec
 
 from controller.app.options import JOURNAL, JOURNAL_FILE, RECORDINGS
 from controller.app.recording import ENDING
-from controller.cli.attempts import Asked
+from controller.cli.attempts import Which
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
@@ -160,7 +160,7 @@ def journal_file(path: Path) -> Path:
 _decode_after = msgspec.json.Decoder(After).decode
 
 
-def from_journal(reader: Rows, which: Asked) -> Exhibit:
+def from_journal(reader: Rows, which: Which) -> Exhibit:
     """Find one attempt in a journal, with its evidence.
 
     Raises:
@@ -183,7 +183,7 @@ def from_journal(reader: Rows, which: Asked) -> Exhibit:
     return Exhibit(identity.setup, found.number, told, closed, judged, found.rows[-1].wall.us)
 
 
-def recording_of(reader: Kept, which: Asked) -> Asked:
+def recording_of(reader: Kept, which: Which) -> Which:
     """Find the recording that holds the readings of an attempt in a journal.
 
     Raises:
@@ -198,14 +198,14 @@ def recording_of(reader: Kept, which: Asked) -> Asked:
         said = f"row {found.rows[0].n}, which names no recording"
         raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
     if isinstance(reader, ToldJournal):
-        return Asked(str(reader.recording(recording.name)), found.number)
+        return Which(str(reader.recording(recording.name)), found.number)
     path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
     if not path.exists():
         advice = "name the log itself with LOG#n, wherever it was copied to"
         raise LogError(
             str(path), "no such recording: it was deleted to make room, or moved", "it there", advice
         )
-    return Asked(str(path), found.number)
+    return Which(str(path), found.number)
 
 
 def _recording_behind(reader: Rows, row: Row) -> Recording | None:

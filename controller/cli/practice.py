@@ -394,7 +394,7 @@ class Practice:
                 if "outcome" in line:
                     self.score.add(outcome_of(line["outcome"]))
                 if "ok" not in line:
-                    watcher.tell(line)
+                    watcher.write(line)
 
     def _read(self) -> None:
         if isinstance(sys.stdin, io.TextIOWrapper):
@@ -416,9 +416,9 @@ class Practice:
                 continue
             if typed is None or typed in ("end", "quit", "exit"):
                 return
-            self.obey(typed)
+            self.execute(typed)
 
-    def obey(self, typed: str) -> None:
+    def execute(self, typed: str) -> None:
         """Obey a typed line: go on, tell the score, or enter an input."""
         if typed in ("", "throw", "spin", "deal", "next"):
             self._go_on()

@@ -205,7 +205,7 @@ def _wheel(pockets: int) -> Wheel:
     """Describe the wheel; where triple and quadruple zero lie is not known, and does not matter here."""
     name = "european" if pockets == min(WHEELS) else "american"
     more_zeros = ("000", "0000")[: max(0, pockets - 38)]
-    return Wheel.at_its_word(name, (*STANDARD_POCKETS[name], *more_zeros))
+    return Wheel.trusted(name, (*STANDARD_POCKETS[name], *more_zeros))
 
 
 EXAMPLES = (

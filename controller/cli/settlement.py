@@ -284,7 +284,7 @@ def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
 
     stop = Event()
     on_stop(stop.set)
-    tell = Notifier(os.environ).tell
+    tell = Notifier(os.environ).notify
     with startup_frozen():
         serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell, key=key)
 

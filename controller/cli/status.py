@@ -18,7 +18,7 @@ EVERY_S = 1.0
 """How often a page is redrawn: as often as its figures change."""
 
 
-class NothingSeenError(Exception):
+class NoStatusError(Exception):
     """No such device at this table; the message lists those that there are."""
 
 
@@ -49,7 +49,7 @@ def look(
         found = seen()
     except OutOfReachError as error:
         return out_of_reach(error)
-    except NothingSeenError as error:
+    except NoStatusError as error:
         say(error)
         return FAILED
     if not arguments.follow:
@@ -69,7 +69,7 @@ def _follow(
         try:
             found = seen()
             lines = [] if arguments.json else found.shown(screen)
-        except (OutOfReachError, NothingSeenError) as error:
+        except (OutOfReachError, NoStatusError) as error:
             found, lines = Look(FAILED, (), lambda _: []), screen.entry(Entry("", str(error), "red"))
         if arguments.json:
             _print(arguments, screen, found)
@@ -299,7 +299,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
         devices = cast("dict[str, Device]", _status(arguments.socket).get("devices", {}))
         if name is not None and name not in devices:
             expected = ", ".join(devices) or "none"
-            raise NothingSeenError(f"found no device {name!r}, expected one of {expected}")
+            raise NoStatusError(f"found no device {name!r}, expected one of {expected}")
         chosen = devices if name is None else {name: devices[name]}
         well = all(device["up"] and not troubles_of(device) for device in chosen.values())
         return Look(

@@ -95,7 +95,7 @@ class GuidedTest:
     def run(self) -> int:
         """Ask, look, and tell."""
         began = _now()
-        self._guide.tell(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
+        self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
         self._take(self._health())
         for act in self._acts:
             self._perform(act)
@@ -103,7 +103,7 @@ class GuidedTest:
         failed = [finding for finding in self._findings if finding.status == "fail"]
         wrong = {finding.sensor: f"{finding.says}; {finding.next_step}" for finding in failed}
         well = {f.sensor for f in self._findings if f.status == "pass"} - set(wrong)
-        self._guide.link.tell_result(self._name, sorted(well), wrong)
+        self._guide.link.show_result(self._name, sorted(well), wrong)
         report = {
             "table": self._begun["table"],
             "file": self._begun["file"],
@@ -122,10 +122,10 @@ class GuidedTest:
         else:
             words = f"{len(failed)} failed" if failed else "passed"
             skipped = sum(finding.status == "skipped" for finding in self._findings)
-            self._guide.tell(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
+            self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
                 again = f"it stands as a fault until `tablectl test {self._name}` passes"
-                self._guide.tell(f"{again}; tablectl faults shows it")
+                self._guide.show(f"{again}; tablectl faults shows it")
         return FAILED if failed else OK
 
     def _perform(self, act: Act) -> None:

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             elif watcher is None:
                 print(msgspec.json.encode(line).decode(), flush=True)
             else:
-                watcher.tell(line)
+                watcher.write(line)
         return _ended(arguments.socket)
     except OutOfReachError as error:
         return out_of_reach(error)
@@ -103,7 +103,7 @@ class Watcher:
         told = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
         self._screen.lines(self._screen.entry(Entry("", told, "dim")))
 
-    def tell(self, line: Json) -> None:
+    def write(self, line: Json) -> None:
         """Write one line of the stream; a line of an unknown kind is printed as it is."""
         outcome = outcome_of(line["outcome"]) if "outcome" in line else None
         if self._is_refused_again(outcome):
@@ -111,7 +111,7 @@ class Watcher:
         match line:
             case {"outcome": _} if outcome is not None:
                 if not self._told_already(outcome):
-                    self._commentary.tell(outcome)
+                    self._commentary.write(outcome)
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
@@ -136,7 +136,7 @@ class Watcher:
             self._again += 1
             return True
         if self._again:
-            self._commentary.aside(
+            self._commentary.write_detail(
                 "the same again" if self._again == 1 else f"the same {self._again} more times"
             )
         self._refused = refused if isinstance(refused, Happening) else None
@@ -153,8 +153,8 @@ class Watcher:
         self._commentary.call(awaited.number, "", words, "yellow")
         self._commentary.reasons(awaited.reasons)
         if awaited.seen:
-            self._commentary.aside(f"seen so far: {awaited.seen}")
-        self._commentary.aside(f"say {may}", style="yellow")
+            self._commentary.write_detail(f"seen so far: {awaited.seen}")
+        self._commentary.write_detail(f"say {may}", style="yellow")
 
     def _told_already(self, outcome: Outcome) -> bool:
         """Return whether a review was already shown as what waits for a person."""

@@ -271,7 +271,7 @@ class Console:
             return PlainTextResponse("sign in first", 401)
 
         async def stands() -> bool:
-            return self._session(request) is session and await self.sessions.stands(session)
+            return self._session(request) is session and await self.sessions.is_valid(session)
 
         async def panels() -> dict[str, str]:
             return self.pages.panels(self.feed.now, session)

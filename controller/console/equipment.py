@@ -249,7 +249,7 @@ class Charts:
     ball: Speeds = field(default_factory=Speeds)
     rotor: Speeds = field(default_factory=Speeds)
 
-    def hear(self, line: object, *, late: bool) -> None:
+    def add(self, line: object, *, late: bool) -> None:
         """Add a reading to the charts; ignore one of a release that this console does not know."""
         try:
             reading = _line_of({"reading": line}).reading

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.console.link import Json, Link, LinkError
-from controller.console.metrics import type_told
+from controller.console.metrics import type_of_line
 from controller.console.seen import Board, Floor, read_board, read_floor
 from controller.evidence.container import Pictures, taken_us
 from controller.evidence.folder import Folder, MissingError
@@ -208,7 +208,7 @@ class Feed:
                 async with aclosing(self._lines()) as lines:
                     async for line in lines:
                         self._dirty.set()
-                        if (type_ := type_told(line)) is not None:
+                        if (type_ := type_of_line(line)) is not None:
                             self.told[type_] += 1
             except LinkError:
                 self._dirty.set()

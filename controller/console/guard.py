@@ -266,7 +266,7 @@ class Sessions:
             raise SignedOutError(str(told.get("says")))
         return str(told["token"])
 
-    async def stands(self, session: Session) -> bool:
+    async def is_valid(self, session: Session) -> bool:
         """Return whether the sign-in process still knows it; raises LinkError."""
         told = await self._desk.ask(do="session", session=session.secret)
         if not told.get("ok"):

@@ -19,7 +19,7 @@ from controller.console.link import Json
 from controller.console.seen import Fault
 from controller.model.conversion import converter_of
 
-__all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_told"]
+__all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_of_line"]
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +212,7 @@ def _counter(
     return family
 
 
-def type_told(line: Json) -> str | None:
+def type_of_line(line: Json) -> str | None:
     """Return the type of the outcome that a watched line tells; None if it tells none."""
     outcome = line.get("outcome")
     type_ = outcome.get("type") if isinstance(outcome, dict) else None

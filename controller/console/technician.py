@@ -204,7 +204,7 @@ class Technician:
 
     async def _still_technician(self, request: Request, session: Session) -> bool:
         same = self._session_of(request) is session and session.role == "technician"
-        return same and await self._sessions.stands(session)
+        return same and await self._sessions.is_valid(session)
 
     def _streamed(
         self, request: Request, session: Session, panels: Panels, wait: Callable[[], Awaitable[None]]
@@ -296,7 +296,7 @@ class Technician:
             async with aclosing(lines) as told:
                 async for line in told:
                     if "reading" in line:
-                        charts.hear(line["reading"], late=line.get("delayed") is True)
+                        charts.add(line["reading"], late=line.get("delayed") is True)
                         changed.set()
         except LinkError:
             return
@@ -346,7 +346,7 @@ class Technician:
             await asyncio.sleep(AGAIN_S)
             left = asyncio.get_running_loop().time() - self._looked_s > LEFT_S
             with suppress(LinkError):
-                if left or not await self._sessions.stands(session):
+                if left or not await self._sessions.is_valid(session):
                     work.stop()
                     return
 

@@ -105,7 +105,7 @@ def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
 
 
-def seen(reasons: Sequence[Reason], rule: str, said: str) -> str:
+def measured(reasons: Sequence[Reason], rule: str, said: str) -> str:
     """Return what was measured for the reasons that `causes` says so under this rule."""
     ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == said]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
@@ -116,7 +116,7 @@ def stage(name: str) -> str:
     return _STAGES.get(name, name.replace("_", " ").capitalize())
 
 
-def asked(attempt: str, result_may_be_ruled: bool) -> str:
+def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
     """Say what a review asks for: its result, where it may still have one, or the word that voids it."""
     void = _VOIDS[attempt]
     return f": {_RESULT_ASKED[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"

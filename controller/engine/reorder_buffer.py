@@ -276,7 +276,7 @@ class ReorderBuffer:
             return (waiting.pop(0)[2],)
         return self._take(bisect_left(waiting, limit, key=_key))
 
-    def rest(self) -> Sequence[AnyReading]:
+    def flush(self) -> Sequence[AnyReading]:
         """Return every reading that still waits, in order; the watermark then stands behind the last."""
         while self._doubted is not None:
             self._settle_doubt(max(self._now, self._doubted.now))

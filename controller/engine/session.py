@@ -186,12 +186,12 @@ class Session:
         """
         if cut:
             self._game.stop_judging()
-            for ready in self._order.rest():
+            for ready in self._order.flush():
                 self._take(ready)
             self._report_losses()
             self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
             return self._handed_out()
-        for ready in self._order.rest():
+        for ready in self._order.flush():
             self._fire_timers(ready.t)
             self._take(ready)
         self._report_losses()
@@ -466,4 +466,4 @@ class Session:
             raise InputRefused("attempt_open")
         self._mode.set_test_mode(on)
         if not on:
-            self._health.tell_untold(entered.t)
+            self._health.publish_pending(entered.t)

@@ -158,7 +158,7 @@ class Attempts(Generic[Value, V]):
         """Send the attempt under way to review if it would count."""
         self._objection = objection
 
-    def came_late(self, seen: str) -> None:
+    def note_late(self, seen: str) -> None:
         """Send the attempt to review, if it is not called: a reading that may decide it came too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:

@@ -88,7 +88,7 @@ class Health:
         yield from ((gone.t, back.t, gone.dev) for gone, back in self._returns)
         yield from ((self._gone.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
-    def tell_untold(self, t: int) -> None:
+    def publish_pending(self, t: int) -> None:
         """Publish what changed while nothing was told and holds still, as of t."""
         for reading in self._untold.values():
             self._tell(reading, t)

@@ -55,7 +55,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     drop_rev_per_s: Annotated[float, Meta(ge=0.05, le=10)]
 
     @classmethod
-    def at_its_word(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
+    def trusted(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
         """Describe a wheel whose own word is trusted: its numbers count, the rest is there and not used."""
         return cls(
             pockets=pockets,

@@ -95,7 +95,7 @@ class Announcer:
         self._until_us = 0
         self.say: Callable[[OpenWord], None] = _to_nobody
 
-    def ask(self, nonce: str, heard_us: int | None = None) -> None:
+    def note_question(self, nonce: str, heard_us: int | None = None) -> None:
         """Note a question and the moment at which it was heard; asked again, it keeps its first moment.
 
         It was heard now, unless `heard_us` tells when.

@@ -123,12 +123,12 @@ class EmbeddedSink:
             self._just_acknowledged.clear()
         self._news.set()
 
-    def say(self, word: OpenWord, key: Signer) -> None:
+    def send_open_word(self, word: OpenWord, key: Signer) -> None:
         """Pass the word on as it is: nothing is between this table and its engine."""
         del key
         self._consumer.hear(word)
 
-    def tell(self, status: TableStatus) -> None:
+    def send_status(self, status: TableStatus) -> None:
         """Do nothing: an engine in this process lives and dies with the table."""
 
     def show(self, board: bytes) -> None:

@@ -62,7 +62,7 @@ class Pin:
         if self._key is None and key is not None:
             self._key = PublicKey(key)
 
-    def look(self, payload: bytes, answer: Answer) -> Found:
+    def accepts(self, payload: bytes, answer: Answer) -> Found:
         """Return whether these bytes, read as this answer, are the engine's own."""
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
@@ -188,7 +188,7 @@ class Namesake:
             session = read_status(payload).session
             self._session = session if session is not None else self._session
 
-    def look(self, payload: bytes, now_us: int, *, retained: bool) -> None:
+    def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
         """Look at a status: one that was kept at the first connection may be of this table's last run."""
         if payload in self._told or (retained and self._connections < 2):
             return

@@ -154,13 +154,13 @@ class MqttSink:
         self._offered.extend(messages)
         self._ring()
 
-    def say(self, word: OpenWord, key: Signer) -> None:
+    def send_open_word(self, word: OpenWord, key: Signer) -> None:
         """Publish the word at once, or never: it is worth nothing later."""
         if self.ready:
             self._words.append((word, key))
             self._ring()
 
-    def tell(self, status: TableStatus) -> None:
+    def send_status(self, status: TableStatus) -> None:
         """Publish how the table stands, now and at every connection."""
         self._status, self._status_is_new = status, True
         self._ring()
@@ -322,7 +322,7 @@ class MqttSink:
             case Published():
                 self._confirm(happened)
             case Received(topic=self._topics.status, payload=payload, retained=retained):
-                self._namesake.look(payload, self._now_us(), retained=retained)
+                self._namesake.check(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
                 self._hear(payload)
             case ConnectionLost():
@@ -433,7 +433,7 @@ class MqttSink:
             self._unreadable_us = self._now_us()
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
-        found = self._pin.look(payload, answer) if self._is_ours(answer) else "forged"
+        found = self._pin.accepts(payload, answer) if self._is_ours(answer) else "forged"
         if found == "believed":
             self._alarm.over("answer_unsigned")
             self._post(self._proven(payload, answer))

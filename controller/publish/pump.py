@@ -248,11 +248,11 @@ class Pump:
             case LineBet() | PairPlus() | PlayLies() if report.session != self._session:
                 pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
             case LineBet():
-                self._line_bets.hear((report.seat, report.has), (report.sequence, report.step))
+                self._line_bets.put((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
-                self._without_pair_plus.hear(report.without, (report.sequence, report.step))
+                self._without_pair_plus.put(report.without, (report.sequence, report.step))
             case PlayLies():
-                self._play_lies.hear((report.round, report.seats), (report.sequence, report.step))
+                self._play_lies.put((report.round, report.seats), (report.sequence, report.step))
             case Meeting():
                 self._meet(report)
             case Ready():
@@ -290,7 +290,7 @@ class Pump:
             return  # The outcome stays in the window: it is sent and acknowledged again.
         if waits:
             self._window.acknowledged(ack.id, now_us)
-            self._patience.heard(now_us)
+            self._patience.note_acknowledgement(now_us)
 
     def _may_doubt(self, now_us: int) -> bool:
         """Whether another that fits nothing may go to the journal: a flood must leave space for play."""
@@ -521,4 +521,4 @@ class Pump:
         )
         if status != self._told_status:
             self._told_status = status
-            self._sink.tell(status)
+            self._sink.send_status(status)

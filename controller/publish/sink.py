@@ -45,10 +45,10 @@ class Sink(Protocol):
     def offer(self, messages: Sequence[Message]) -> None:
         """Queue messages in order. That they arrived is only ever known from an acknowledgement."""
 
-    def say(self, word: OpenWord, key: Signer) -> None:
+    def send_open_word(self, word: OpenWord, key: Signer) -> None:
         """Make the table's word known, signed with its key; a word that can't go out now is lost."""
 
-    def tell(self, status: TableStatus) -> None:
+    def send_status(self, status: TableStatus) -> None:
         """Make known how the table stands."""
 
     def show(self, board: bytes) -> None:
@@ -165,7 +165,7 @@ class Patience:
         self._heard_us: int | None = None
         self._behind = False
 
-    def heard(self, now_us: int) -> None:
+    def note_acknowledgement(self, now_us: int) -> None:
         """Note an acknowledgement."""
         self._heard_us = now_us
 
@@ -198,7 +198,7 @@ class Newest(Generic[Word]):
         self._told: Word | None = None
         self._due_us = 0
 
-    def hear(self, word: Word, at: tuple[int, int]) -> None:
+    def put(self, word: Word, at: tuple[int, int]) -> None:
         """Keep a word with the outcome and the step of the engine's book at which it held."""
         if at >= self._at:
             self._heard, self._at = word, at

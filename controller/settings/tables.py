@@ -382,7 +382,7 @@ def _wheel(section: WheelSection) -> Wheel:
     beams, reader = section.beams_deg, section.pocket_reader_deg
     index, drop = section.rotor_index_deg, section.drop_rev_per_s
     if beams is None or reader is None or index is None or drop is None:
-        return Wheel.at_its_word(section.pockets, order)
+        return Wheel.trusted(section.pockets, order)
     return Wheel(
         pockets=section.pockets,
         pockets_clockwise=order,

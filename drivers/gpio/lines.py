@@ -352,7 +352,7 @@ class GpioDevice(ABC):
 
     def _stuck_at(self, name: str) -> int | None:
         line, stuck_us = self.lines[name], self._stuck_us.get(name, 0)
-        if not stuck_us or not line.stable or self._health[self._devices[name]].stands("stuck", name):
+        if not stuck_us or not line.stable or self._health[self._devices[name]].is_active("stuck", name):
             return None
         return line.since_us + stuck_us
 

@@ -170,7 +170,7 @@ class TableEnd:
             if heard is not None:
                 self._line_bytes = len(line) + 1
                 told += self._hear(heard, now_us)
-        if wire.counters.flawed != flawed and self._noise.hear(wire.counters.flawed - flawed, now_us):
+        if wire.counters.flawed != flawed and self._noise.count(wire.counters.flawed - flawed, now_us):
             told += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
         return told
 

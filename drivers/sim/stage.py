@@ -364,7 +364,7 @@ class Stage:
             if end == self._pipe:
                 self._take_orders(now_us)
             elif data := self._sockets[ends[end]].pty.read():
-                self._table.hear(ends[end], now_us, data)
+                self._table.receive(ends[end], now_us, data)
 
     # --- orders ---
 

@@ -239,7 +239,7 @@ class VirtualTable:
         self._timers_set += 1
         heappush(self._timers, (at_us, self._timers_set, do))
 
-    def hear(self, name: str, now_us: int, data: bytes) -> None:
+    def receive(self, name: str, now_us: int, data: bytes) -> None:
         """Handle bytes from the table for a device."""
         cable = self.cables[name]
         if cable.port is not None:

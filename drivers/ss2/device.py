@@ -261,7 +261,7 @@ class Ss2Wheel:
             case DiscardedLine():
                 self._last_line = message.text
             case Reply():
-                answer = self._requests.hear(now_us, message)
+                answer = self._requests.handle_reply(now_us, message)
                 if answer is not None:
                     self._answered(now_us, answer)
             case SelfTestCode():
@@ -334,7 +334,7 @@ class Ss2Wheel:
                 says = f"the void game was not acknowledged ({answer.outcome}); the wheel may play on"
                 self._fault(now_us, Fault("void_refused", says))
             return
-        self._approval.hear(answer)
+        self._approval.handle_answer(answer)
         if self._approval.verified:
             self._check_at_us = None
             self._end(now_us, "unchecked", "configuration")

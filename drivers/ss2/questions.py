@@ -72,7 +72,7 @@ class Requests:
         self._output.clear()
         return output
 
-    def hear(self, now_us: int, reply: Reply) -> StatusAnswer | None:
+    def handle_reply(self, now_us: int, reply: Reply) -> StatusAnswer | None:
         """Handle a reply; None if nothing was asked that it answers."""
         asked = self._asked
         if asked is None or reply.letter not in asked.letters:
@@ -148,7 +148,7 @@ class ApprovedSettings:
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
-    def hear(self, answer: StatusAnswer) -> None:
+    def handle_answer(self, answer: StatusAnswer) -> None:
         """Handle an answer to one of the questions; one without a value leaves it unread."""
         wanted = self._wanted.get(answer.name)
         values = _values(answer)

@@ -46,7 +46,7 @@ class DoorBox:
         return readings_of(self._health.closed(now_us, code, seen), [self.name], now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        changes = self._health.lost(now_us, now_us, "sentences_lost", f"{lost} bytes thrown away")
+        changes = self._health.lost(now_us, now_us, "sentences_lost", f"{lost} bytes discarded")
         return readings_of(changes, [self.name], now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:

@@ -26,9 +26,9 @@ class TestAnswers:
         first, second = answers.enter(LOCK), answers.enter(LOCK)
         assert first is not None
         assert second is not None
-        answers.heard(taken(inlet), None)
-        answers.heard(taken(inlet), InputRefused("already_locked"), ("unlock",))
-        answers.tell(None)
+        answers.record(taken(inlet), None)
+        answers.record(taken(inlet), InputRefused("already_locked"), ("unlock",))
+        answers.answer(None)
         assert (first.wait(0), first.refused) == (True, None)
         assert second.wait(0)
         assert second.says.startswith("the table is already locked")
@@ -39,9 +39,9 @@ class TestAnswers:
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
-        answers.heard(taken(inlet), None)
+        answers.record(taken(inlet), None)
         assert not asked.wait(0)
-        answers.tell(ticket)
+        answers.answer(ticket)
         assert not asked.wait(0)
         ticket.done(())
         assert asked.wait(0)
@@ -58,7 +58,7 @@ class TestAnswers:
         asked = answers.enter(LOCK)
         assert asked is not None
         answers.too_late([Late(reading=taken(inlet), behind_us=1)])
-        answers.tell(None)
+        answers.answer(None)
         assert asked.wait(0)
         assert asked.refused is not None
         assert asked.refused.code == "late"
@@ -68,8 +68,8 @@ class TestAnswers:
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
-        answers.heard(msgspec.structs.replace(taken(inlet)), None)
-        answers.tell(None)
+        answers.record(msgspec.structs.replace(taken(inlet)), None)
+        answers.answer(None)
         assert not asked.wait(0)
 
 

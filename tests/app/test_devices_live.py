@@ -180,7 +180,7 @@ def test_a_void_spin_is_acknowledged_to_the_wheel_that_plays_it(
 ) -> None:
     one = evening("roulette-ss2", mix={"valid": 1.0})
     told: list[bytes] = []
-    hear = one.virtual.hear
+    hear = one.virtual.receive
 
     def note(name: str, now_us: int, data: bytes) -> None:
         told.append(data if name == "wheel" else b"")

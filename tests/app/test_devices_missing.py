@@ -106,7 +106,7 @@ def test_late_readings_are_told_with_the_newest_figures(house: HouseMaker) -> No
     daemon = house().open()
     devices = live_of(daemon).core.devices
     for count in range(8):
-        devices.came_late(DieAt(t=0, dev="cam", die=1, x=0.0, y=0.0), 1_000 * (count + 1), count)
+        devices.note_late(DieAt(t=0, dev="cam", die=1, x=0.0, y=0.0), 1_000 * (count + 1), count)
     (fault,) = [fault for fault in daemon.faults.present if fault.code == "readings_late"]
     assert fault.found == "8 readings, the last 8 ms after it could still count"
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from controller.app.hub import HELD_BACK, TIMING, Discretion, Hub, Watcher
+from controller.app.hub import HELD_BACK, TIMING, Hub, ReadingFilter, Watcher
 from controller.app.peers import Peer, Role
 from controller.model.readings import BallBeam, Card, DieAt, Input, RotorIndex
 from controller.settings.rulesets import load_ruleset
@@ -17,17 +17,17 @@ def heard(watcher: Watcher) -> list[dict[str, object]]:
     return [msgspec.json.decode(line) for line in watcher.take(0)]
 
 
-def house(rules: str) -> tuple[Discretion, Watcher, Watcher]:
+def house(rules: str) -> tuple[ReadingFilter, Watcher, Watcher]:
     """Give the discretion of a table, a dealer who watches readings, and a technician who does."""
     hub = Hub()
     dealer = hub.watch(frozenset({"readings"}))
     technician = hub.watch(frozenset({"readings", "timing"}))
-    return Discretion(hub, load_ruleset(rules)), dealer, technician
+    return ReadingFilter(hub, load_ruleset(rules)), dealer, technician
 
 
 def test_T_DEAL_3_a_card_dealt_face_down_is_told_to_nobody() -> None:
     discretion, dealer, technician = house("three-card-poker-12-014")
-    discretion.tell(CARD, betting=False)
+    discretion.publish(CARD, betting=False)
     seen = [{"reading": {"kind": "card", "t": 1, "dev": "shoe", "to": 3}, "masked": True}]
     assert heard(dealer) == seen
     assert heard(technician) == seen
@@ -36,7 +36,7 @@ def test_T_DEAL_3_a_card_dealt_face_down_is_told_to_nobody() -> None:
 @pytest.mark.parametrize("entered", [says(1, "set_card", "dealer", card="Qh", what="Qd", seat=3)])
 def test_T_DEAL_3_a_card_that_a_person_enters_is_told_to_nobody(entered: Input) -> None:
     discretion, dealer, _ = house("three-card-poker-12-014")
-    discretion.tell(entered, betting=False)
+    discretion.publish(entered, betting=False)
     (told,) = heard(dealer)
     assert "Q" not in str(told)
     assert told["masked"] is True
@@ -44,7 +44,7 @@ def test_T_DEAL_3_a_card_that_a_person_enters_is_told_to_nobody(entered: Input) 
 
 def test_H_DEAL_1_a_card_pitched_face_up_is_told_as_it_is() -> None:
     discretion, dealer, _ = house("high-roller-12-005")
-    discretion.tell(CARD, betting=True)
+    discretion.publish(CARD, betting=True)
     assert heard(dealer) == [
         {"reading": {"kind": "card", "t": 1, "dev": "shoe", "rank": "Q", "suit": "h", "to": 3}}
     ]
@@ -52,26 +52,26 @@ def test_H_DEAL_1_a_card_pitched_face_up_is_told_as_it_is() -> None:
 
 def test_R_SPIN_3_ball_and_rotor_are_told_to_technicians_alone() -> None:
     discretion, dealer, technician = house("roulette")
-    discretion.tell(BEAM, betting=False)
+    discretion.publish(BEAM, betting=False)
     assert heard(dealer) == []
     assert heard(technician) == [{"reading": {"kind": "ball_beam", "t": 2, "dev": "wheel", "beam": 1}}]
 
 
 def test_R_SPIN_3_while_bets_are_open_they_wait_and_keep_their_order() -> None:
     discretion, _, technician = house("roulette")
-    discretion.tell(BEAM, betting=True)
-    discretion.tell(RotorIndex(t=3, dev="wheel", direction="cw"), betting=True)
+    discretion.publish(BEAM, betting=True)
+    discretion.publish(RotorIndex(t=3, dev="wheel", direction="cw"), betting=True)
     assert heard(technician) == []
     discretion.bets_closed()
     assert [told["delayed"] for told in heard(technician)] == [True, True]
-    discretion.tell(BEAM, betting=False)
+    discretion.publish(BEAM, betting=False)
     assert ["delayed" in told for told in heard(technician)] == [False]
 
 
 def test_in_test_mode_a_technician_hears_ball_and_card_at_once_and_nobody_else_does() -> None:
     discretion, dealer, technician = house("three-card-poker-12-014")
-    discretion.tell(CARD, betting=True, testing=True)
-    discretion.tell(BEAM, betting=True, testing=True)
+    discretion.publish(CARD, betting=True, testing=True)
+    discretion.publish(BEAM, betting=True, testing=True)
     assert heard(dealer) == []
     assert [told["reading"] for told in heard(technician)] == [
         {"kind": "card", "t": 1, "dev": "shoe", "rank": "Q", "suit": "h", "to": 3},
@@ -82,7 +82,7 @@ def test_in_test_mode_a_technician_hears_ball_and_card_at_once_and_nobody_else_d
 def test_R_SPIN_3_what_waits_is_bounded() -> None:
     discretion, _, technician = house("roulette")
     for _ in range(HELD_BACK + 5):
-        discretion.tell(BEAM, betting=True)
+        discretion.publish(BEAM, betting=True)
     discretion.bets_closed()
     assert len(heard(technician)) == HELD_BACK
 
@@ -97,7 +97,7 @@ def test_every_reading_of_ball_and_rotor_is_timing_and_no_die_is() -> None:
         "WheelStatus",
     }
     discretion, dealer, _ = house("craps-12-034")
-    discretion.tell(DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0), betting=True)
+    discretion.publish(DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0), betting=True)
     assert len(heard(dealer)) == 1
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.app.control import FIRST_S, LINE_S, Hearing
+from controller.app.control import FIRST_S, LINE_S, LineReader
 
 SECOND_US = 1_000_000
 LIMIT = 12
@@ -13,9 +13,9 @@ LIMIT = 12
 
 def heard(data: bytes, cuts: list[int]) -> list[bytes | None]:
     """Hear these bytes in pieces."""
-    hearing = Hearing(0, LIMIT)
+    hearing = LineReader(0, LIMIT)
     edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    return [line for first, end in pairwise(edges) for line in hearing.hear(data[first:end], 0)]
+    return [line for first, end in pairwise(edges) for line in hearing.feed(data[first:end], 0)]
 
 
 @settings(derandomize=True, max_examples=200)
@@ -32,21 +32,21 @@ def test_lines_are_the_same_in_any_pieces_and_none_is_made_of_an_unfinished_one(
 
 
 def test_a_client_that_says_nothing_has_its_time_and_one_that_has_asked_may_be_quiet() -> None:
-    hearing = Hearing(5, LIMIT)
+    hearing = LineReader(5, LIMIT)
     assert hearing.left_s(5) == FIRST_S
     assert hearing.left_s(5 + 61 * SECOND_US) == 0
     assert hearing.waits_for == "a first request"
-    assert hearing.hear(b"status\n", 6) == [b"status"]
+    assert hearing.feed(b"status\n", 6) == [b"status"]
     assert hearing.left_s(10**15) is None
 
 
 def test_a_line_that_was_begun_has_its_time_from_its_first_byte() -> None:
-    hearing = Hearing(0, LIMIT)
-    assert hearing.hear(b"sta", SECOND_US) == []
-    assert hearing.hear(b"t", 3 * SECOND_US) == []
+    hearing = LineReader(0, LIMIT)
+    assert hearing.feed(b"sta", SECOND_US) == []
+    assert hearing.feed(b"t", 3 * SECOND_US) == []
     assert hearing.left_s(3 * SECOND_US) == LINE_S - 2
     assert hearing.waits_for == "the end of a line"
-    assert hearing.hear(b"us\nfau", 4 * SECOND_US) == [b"status"]
+    assert hearing.feed(b"us\nfau", 4 * SECOND_US) == [b"status"]
     assert hearing.left_s(4 * SECOND_US) == LINE_S
-    assert hearing.hear(b"lts\n", 5 * SECOND_US) == [b"faults"]
+    assert hearing.feed(b"lts\n", 5 * SECOND_US) == [b"faults"]
     assert hearing.left_s(5 * SECOND_US) is None

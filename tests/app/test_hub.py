@@ -6,8 +6,8 @@ from controller.app.hub import Hub
 def test_a_watcher_hears_its_topics_only() -> None:
     hub = Hub()
     watcher = hub.watch(frozenset({"lamps"}))
-    hub.tell("lamps", b"lamp")
-    hub.tell("outcomes", b"outcome")
+    hub.publish("lamps", b"lamp")
+    hub.publish("outcomes", b"outcome")
     assert watcher.take(0) == [b"lamp"]
     assert hub.wants("lamps")
     hub.leave(watcher)
@@ -19,7 +19,7 @@ def test_a_slow_watcher_is_dropped_and_the_others_miss_nothing() -> None:
     slow, quick = hub.watch(frozenset({"outcomes"})), hub.watch(frozenset({"outcomes"}))
     heard: list[bytes] = []
     for number in range(5):
-        hub.tell("outcomes", b"%d" % number)
+        hub.publish("outcomes", b"%d" % number)
         heard += quick.take(0)
     assert heard == [b"0", b"1", b"2", b"3", b"4"]
     assert not quick.dropped

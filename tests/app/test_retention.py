@@ -52,7 +52,7 @@ def wall(days: float, *, synced: bool = True) -> WallTime:
 
 def test_evidence_goes_after_its_days_and_the_journal_is_sound(rig: Rig) -> None:
     with played(rig) as journal:
-        Retention(journal, KEPT_90, lambda: wall(91)).look(0)
+        Retention(journal, KEPT_90, lambda: wall(91)).drop_expired(0)
         until(lambda: kept(rig)[0] == 0, "the evidence is gone")
         told = len(rig.told)
         assert kept(rig) == (0, told, 1)
@@ -66,7 +66,7 @@ def test_evidence_goes_after_its_days_and_the_journal_is_sound(rig: Rig) -> None
 def test_outcomes_go_after_theirs(rig: Rig) -> None:
     settings = RetentionSettings(evidence_days=90, outcomes_days=365)
     with played(rig) as journal:
-        Retention(journal, settings, lambda: wall(366)).look(0)
+        Retention(journal, settings, lambda: wall(366)).drop_expired(0)
         until(lambda: kept(rig)[:2] == (0, 0), "evidence and outcomes are gone")
 
 
@@ -82,7 +82,7 @@ def test_outcomes_go_after_theirs(rig: Rig) -> None:
 def test_nothing_goes(rig: Rig, settings: RetentionSettings, now: WallTime) -> None:
     with played(rig) as journal:
         before = kept(rig)
-        Retention(journal, settings, lambda: now).look(0)
+        Retention(journal, settings, lambda: now).drop_expired(0)
         durable(journal.note("shift.ended", {}))
         assert kept(rig) == before
 
@@ -91,14 +91,14 @@ def test_it_is_looked_at_once_an_hour_and_noted_only_where_something_goes(rig: R
     with played(rig) as journal:
         days = [89.0]
         retention = Retention(journal, KEPT_90, lambda: wall(days[0]))
-        retention.look(0)
+        retention.drop_expired(0)
         days[0] = 91
-        retention.look(LOOK_EVERY_US - 1)
+        retention.drop_expired(LOOK_EVERY_US - 1)
         durable(journal.note("shift.ended", {}))
         assert kept(rig)[2] == 0
-        retention.look(LOOK_EVERY_US)
+        retention.drop_expired(LOOK_EVERY_US)
         until(lambda: kept(rig)[0] == 0, "the evidence is gone")
-        retention.look(2 * LOOK_EVERY_US)
+        retention.drop_expired(2 * LOOK_EVERY_US)
         durable(journal.note("shift.ended", {}))
         assert kept(rig)[2] == 1
 

@@ -81,7 +81,7 @@ def test_a_person_may_let_the_table_go_on_with_an_older_journal_and_no_number_co
     daemon = one.open()
     assert codes(one) == ["journal_restored"]
     daemon.accept_journal("root", "ann", "the newer card is lost")
-    daemon.look_after()
+    daemon.run_duties()
     assert codes(one) == []
     unlocked(daemon)
     daemon.close()
@@ -234,7 +234,7 @@ def test_a_person_who_unlocks_at_the_console_while_a_fault_holds_finds_it_locked
     daemon = one.open()
     unlocked(daemon)
     one.wall.us += 10 * 3_600_000_000
-    daemon.look_after()
+    daemon.run_duties()
     play(daemon, [says(10 * SECOND_US, "inspected", what="nothing")])
     play(daemon, [says(20 * SECOND_US, "unlock")])
     play(daemon, [Input(t=30 * SECOND_US, dev="console", name="inspected", by="dealer")])

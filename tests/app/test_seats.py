@@ -50,7 +50,7 @@ def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, bus
     for number in range(PLACES):
         seat = seats.admit(connection, peer(kind), number)
         if isinstance(seat, ConnectionSlot):
-            seats.heard(seat, number, busy=busy)
+            seats.note_line(seat, number, busy=busy)
 
 
 @pytest.mark.parametrize("newcomer", list(OWN))
@@ -120,7 +120,7 @@ def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
             uid = 0 if kind == "root" else UIDS[kind] * 10 + user
             seat = seats.admit(ours, peer(kind, uid=uid), now)
             if isinstance(seat, ConnectionSlot):
-                seats.heard(seat, now, busy=busy)
+                seats.note_line(seat, now, busy=busy)
                 inside.append(seat)
             inside = [one for one in inside if not one.taken]
             taken = Counter(one.kind for one in inside)

@@ -21,13 +21,13 @@ def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> Non
     watchdog = Watchdog(ActiveFaults())
     watchdog.watch("core", core)
     watchdog.watch("recorder", recorder)
-    assert watchdog.look(0)
-    assert not watchdog.look(SECOND_US)
+    assert watchdog.check(0)
+    assert not watchdog.check(SECOND_US)
     core.count += 1
-    assert not watchdog.look(2 * SECOND_US)
+    assert not watchdog.check(2 * SECOND_US)
     recorder.count += 1
-    assert watchdog.look(3 * SECOND_US)
-    assert not watchdog.look(4 * SECOND_US)
+    assert watchdog.check(3 * SECOND_US)
+    assert not watchdog.check(4 * SECOND_US)
 
 
 def test_a_thread_that_is_stuck_is_a_fault_until_it_turns_again() -> None:
@@ -38,9 +38,9 @@ def test_a_thread_that_is_stuck_is_a_fault_until_it_turns_again() -> None:
     watchdog.watch("recorder", recorder)
     for second in range(round(STUCK_S) + 2):
         recorder.count += 1
-        watchdog.look(second * SECOND_US)
+        watchdog.check(second * SECOND_US)
     assert [(fault.code, fault.where) for fault in board.locking] == [("thread_stopped", "core")]
     core.count += 1
     recorder.count += 1
-    watchdog.look(100 * SECOND_US)
+    watchdog.check(100 * SECOND_US)
     assert board.present == ()

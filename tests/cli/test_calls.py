@@ -44,7 +44,7 @@ def told(*facts: tuple[str, Data], environ: dict[str, str] | None = None) -> lis
     stream = io.StringIO()
     commentary = Commentary(Screen(stream, environ or {"LANG": "C.UTF-8"}))
     for number, (type_, data) in enumerate(facts, 1):
-        commentary.tell(Outcome(type=type_, t=number, id=f"t/1/{number}", seq=number, data=data))
+        commentary.write(Outcome(type=type_, t=number, id=f"t/1/{number}", seq=number, data=data))
     return stream.getvalue().splitlines()
 
 

@@ -196,7 +196,7 @@ def watched(*lines: Json, width: int | None = None) -> str:
     stream = io.StringIO()
     watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
     for line in lines:
-        watcher.tell(line)
+        watcher.write(line)
     return stream.getvalue()
 
 

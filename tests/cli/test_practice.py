@@ -247,7 +247,7 @@ def test_no_card_is_dealt_while_a_deal_is_open(open_: bool, monkeypatch: pytest.
     out = io.StringIO()
     practised = Practice(load_table("three-card"), Screen(out), threading.Event())
     monkeypatch.setattr(practice, "ask", lambda *_: {"status": {"attempt_open": open_}})
-    practised.obey("")
+    practised.execute("")
     assert practised.cue() is not open_
     assert ("the deal is still open" in out.getvalue()) is open_
 
@@ -331,15 +331,15 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
     monkeypatch.setattr(practice, "ask", lambda *_: {"ok": True, "says": "taken", "status": {"state": told}})
     for seed in range(20):
         practised = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)
-        practised.obey("")
+        practised.execute("")
         if practised.score.heard:
             break
     assert not practised.cue(), "nobody rolls while a player's word is heard"
     asked = practised.score.heard[0].asked
     assert f"You hear: {asked.says}." in out.getvalue()
     if enters:
-        practised.obey(f"{asked.name} {asked.seat}")
-    practised.obey("")
+        practised.execute(f"{asked.name} {asked.seat}")
+    practised.execute("")
     assert practised.cue(), "play goes on"
     missed = f"{asked.says}: say {asked.name} {asked.seat} ({asked.rule})"
     assert (missed in shown(practised.score)) is not enters
@@ -349,9 +349,9 @@ def test_enter_again_before_the_dice_lie_there_throws_no_second_time(monkeypatch
     out = io.StringIO()
     practised = Practice(load_table("craps"), Screen(out), threading.Event())
     monkeypatch.setattr(practice, "ask", lambda *_: {"status": {}})
-    practised.obey("")
+    practised.execute("")
     assert practised.cue()
-    practised.obey("")
+    practised.execute("")
     assert not practised.cue()
     assert "The shooter has the dice." in out.getvalue()
     assert "it is not over yet" in out.getvalue()

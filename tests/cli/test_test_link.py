@@ -45,7 +45,7 @@ def test_a_result_counts_once_it_is_noted_whatever_sensors_say_meanwhile(tmp_pat
         connection.sendall(line(READING) * 3 + line({"ok": True, "noted": "wall"}))
 
     with controller(tmp_path / "socket", notes) as path, TestLink(path, "ann") as link:
-        link.tell_result("wall", ["device"], {"wall_impact": "heard nothing"})
+        link.show_result("wall", ["device"], {"wall_impact": "heard nothing"})
 
 
 def test_a_result_that_is_refused_is_not_taken_for_noted(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_result_that_is_refused_is_not_taken_for_noted(tmp_path: Path) -> None
         TestLink(path, "ann") as link,
         pytest.raises(RefusedError, match="switched off"),
     ):
-        link.tell_result("wall", [], {"wall_impact": "heard nothing"})
+        link.show_result("wall", [], {"wall_impact": "heard nothing"})
 
 
 def test_a_controller_that_dies_with_the_result_is_told_of(tmp_path: Path) -> None:
@@ -66,4 +66,4 @@ def test_a_controller_that_dies_with_the_result_is_told_of(tmp_path: Path) -> No
         TestLink(path, "ann") as link,
         pytest.raises(OutOfReachError),
     ):
-        link.tell_result("wall", [], {"wall_impact": "heard nothing"})
+        link.show_result("wall", [], {"wall_impact": "heard nothing"})

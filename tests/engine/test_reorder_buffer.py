@@ -32,7 +32,7 @@ def test_readings_are_handed_on_in_time_order_once_nothing_earlier_can_come() ->
     assert list(order.ready()) == []
     order.put(knock(420_000))
     assert [r.t for r in order.ready()] == [260_000, 290_000]
-    assert [r.t for r in order.rest()] == [300_000, 420_000]
+    assert [r.t for r in order.flush()] == [300_000, 420_000]
 
 
 def test_a_reading_just_within_the_watermark_counts_and_one_beyond_is_late() -> None:
@@ -60,14 +60,14 @@ def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> 
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, 1_050_000, 1_060_000)] == [0, 0, 0, 0]
     assert [(r.t, ahead) for r, ahead in order.set_aside] == [(day, day - 1_000_000)]
-    assert [r.t for r in order.rest()] == [1_000_000, 1_050_000, 1_060_000]
+    assert [r.t for r in order.flush()] == [1_000_000, 1_050_000, 1_060_000]
 
 
 def test_a_table_that_stood_idle_for_hours_goes_on_when_a_second_reading_confirms_the_time() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, day + 5)] == [0, 0, 0]
-    assert [r.t for r in order.rest()] == [1_000_000, day, day + 5]
+    assert [r.t for r in order.flush()] == [1_000_000, day, day + 5]
 
 
 @given(st.permutations([1, 2, 3, 4]))
@@ -76,7 +76,7 @@ def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(plac
     order = ReorderBuffer(max_lateness_ms=0)
     for place in places:
         order.put(WallImpact(t=5, dev=f"w{place}", wall="left", pos_mm=1.0, peak=1.0))
-    assert [r.dev for r in order.rest()] == ["w1", "w2", "w3", "w4"]
+    assert [r.dev for r in order.flush()] == ["w1", "w2", "w3", "w4"]
 
 
 def test_a_late_reading_is_told_and_never_changes_what_was_told() -> None:
@@ -168,7 +168,7 @@ def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
         if order.put(named):
             told.append(named.dev)
         handed_on += order.ready()
-    handed_on += order.rest()
+    handed_on += order.flush()
     told += [reading.dev for reading, _ in order.set_aside]
     devs = [reading.dev for reading in handed_on]
     assert sorted(devs + told) == sorted(str(number) for number in range(len(claims)))
@@ -198,7 +198,7 @@ def test_readings_with_pauses_are_lined_up_at_once_as_they_are_one_by_one(
         for _, behind in together.put_all(block):
             at_once += _told(together, behind or 0)
         at_once += together.ready()
-    assert [*at_once, *together.rest()] == [*one_by_one, *single.rest()]
+    assert [*at_once, *together.flush()] == [*one_by_one, *single.flush()]
     assert together.set_aside == single.set_aside
 
 

@@ -49,7 +49,7 @@ def test_somebody_who_is_there_keeps_the_pin_until_a_new_one_is_asked_for(
     assert "found ann there already, as boxperson; --replace gives" in capsys.readouterr().err
     assert (tmp_path / REGISTER_FILE).read_bytes() == before
     assert add("0815", "--role", "dealer", "--replace") == 0
-    assert "ann may sign in by PIN as dealer, no longer as before" in capsys.readouterr().out
+    assert "ann may sign in by PIN as dealer, replacing what was there" in capsys.readouterr().out
     assert (tmp_path / REGISTER_FILE).read_bytes() != before
 
 

@@ -45,7 +45,7 @@ def test_what_is_no_key_is_named_with_what_to_do(found: bytes, tmp_path: Path) -
 @pytest.mark.parametrize("kind", ["release"])
 def test_the_key_of_another_kind_is_none_of_its(kind: keys.Kind, tmp_path: Path) -> None:
     keys.make(kind, tmp_path / KEY_FILE)
-    with pytest.raises(ValueError, match="that are no key"):
+    with pytest.raises(ValueError, match="that are not a key"):
         SigningKey(tmp_path)
 
 

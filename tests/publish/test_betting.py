@@ -64,14 +64,14 @@ def test_an_idle_turn_says_nothing(table: Table) -> None:
 
 
 def test_nothing_is_said_while_bets_are_closed(table: Table) -> None:
-    table.announcer.ask(N1)
+    table.announcer.note_question(N1)
     assert all(table.later(50_000, closed=True) == [] for _ in range(100))
 
 
 def test_a_question_is_answered_only_once_all_before_it_is_judged(table: Table) -> None:
     """A ball that dropped 100 ms ago may not be known yet."""
     table.turns()
-    table.announcer.ask(N1)
+    table.announcer.note_question(N1)
     heard_us = table.clock.now
     assert table.later(LATENESS_US - 1) == []
     (word,) = table.later(1)
@@ -81,7 +81,7 @@ def test_a_question_is_answered_only_once_all_before_it_is_judged(table: Table) 
 
 def test_a_question_that_the_close_overtook_is_never_answered(table: Table) -> None:
     table.turns()
-    table.announcer.ask(N1)
+    table.announcer.note_question(N1)
     table.later(50_000, closed=True)
     table.round = 2
     assert all(word.heard == {} for _ in range(20) for word in table.later(100_000))
@@ -89,11 +89,11 @@ def test_a_question_that_the_close_overtook_is_never_answered(table: Table) -> N
 
 def test_a_question_asked_again_keeps_its_first_moment_and_is_answered_once(table: Table) -> None:
     table.turns()
-    table.announcer.ask(N1)
+    table.announcer.note_question(N1)
     heard_us = table.clock.now
     table.clock.now += 1_000
-    table.announcer.ask(N1)
-    table.announcer.ask(N2)
+    table.announcer.note_question(N1)
+    table.announcer.note_question(N2)
     (word,) = table.later(LATENESS_US)
     assert word.heard == {N1: heard_us, N2: heard_us + 1_000}
     assert table.later(SAY_EVERY_US)[0].heard == {}
@@ -101,7 +101,7 @@ def test_a_question_asked_again_keeps_its_first_moment_and_is_answered_once(tabl
 
 def test_a_flood_of_questions_takes_no_more_room_than_it_may(table: Table) -> None:
     for number in range(10 * MAX_QUESTIONS):
-        table.announcer.ask(f"{number:032x}")
+        table.announcer.note_question(f"{number:032x}")
     (word,) = table.later(LATENESS_US)
     assert len(word.heard) == MAX_QUESTIONS
     assert f"{10 * MAX_QUESTIONS - 1:032x}" in word.heard
@@ -112,7 +112,7 @@ def test_where_readings_tell_the_time_a_question_is_heard_where_they_have_got_to
     words: list[OpenWord] = []
     announcer.say = words.append
     announcer.note(Betting("wagers", 1, 5, 900), 1_000)
-    announcer.ask(N1)
+    announcer.note_question(N1)
     announcer.note(Betting("wagers", 1, 5, 900), 1_000)
     assert words[-1].heard == {N1: 900}
 

@@ -35,26 +35,26 @@ def begun(session: int) -> tuple[Namesake, Heard]:
 
 def test_a_status_of_an_own_earlier_session_is_no_second_table() -> None:
     namesake, heard = begun(7)
-    namesake.look(status(6, "locked"), 30_000_000, retained=False)
-    namesake.look(status(None, "starting"), 31_000_000, retained=False)
+    namesake.check(status(6, "locked"), 30_000_000, retained=False)
+    namesake.check(status(None, "starting"), 31_000_000, retained=False)
     assert heard.codes == set()
 
 
 def test_a_status_that_nests_without_end_is_none_and_stops_nothing() -> None:
     namesake, heard = begun(7)
     for payload in (b'{"x":' + b"[" * 30_000, b"\xff" * 100, b'{"table":"craps"}' + b" " * 40_000, b""):
-        namesake.look(payload, EARLIER_US + 1, retained=False)
+        namesake.check(payload, EARLIER_US + 1, retained=False)
     assert heard.codes == set()
 
 
 def test_an_older_copy_that_goes_on_talking_is_a_second_table() -> None:
     namesake, heard = begun(7)
-    namesake.look(status(6, "locked"), EARLIER_US + 1, retained=False)
+    namesake.check(status(6, "locked"), EARLIER_US + 1, retained=False)
     assert heard.codes == {"identity_taken"}
 
 
 def test_a_status_of_this_or_a_later_session_that_we_did_not_tell_is_a_second_table() -> None:
     for session in (7, 8):
         namesake, heard = begun(7)
-        namesake.look(status(session, "another"), 1_000_000, retained=False)
+        namesake.check(status(session, "another"), 1_000_000, retained=False)
         assert heard.codes == {"identity_taken"}

@@ -76,10 +76,10 @@ class Air:
     def offer(self, messages: Sequence[Message]) -> None:
         self.there += messages
 
-    def say(self, word: OpenWord, key: Signer) -> None:
+    def send_open_word(self, word: OpenWord, key: Signer) -> None:
         raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
-    def tell(self, status: TableStatus) -> None:
+    def send_status(self, status: TableStatus) -> None:
         assert status.table == "t"
 
     def show(self, board: bytes) -> None:

@@ -45,10 +45,10 @@ class Slate:
     def offer(self, messages: Sequence[Message]) -> None:
         self.offered += messages
 
-    def say(self, word: OpenWord, key: Signer) -> None:
+    def send_open_word(self, word: OpenWord, key: Signer) -> None:
         raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
-    def tell(self, status: TableStatus) -> None:
+    def send_status(self, status: TableStatus) -> None:
         self.statuses.append(status)
 
     def show(self, board: bytes) -> None:
@@ -549,9 +549,9 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
 
 def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:
     newest: Newest[str] = Newest(7)
-    newest.hear("of last week", (6, 100))
+    newest.put("of last week", (6, 100))
     assert newest.due(10**9) is None
-    newest.hear("now", (7, 0))
+    newest.put("now", (7, 0))
     assert newest.due(10**9) == "now"
 
 

@@ -74,7 +74,7 @@ def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> N
     patience.silent(0, 1)
     assert not patience.silent(120 * SECOND_US, 1)
     assert patience.silent(121 * SECOND_US, 1)
-    patience.heard(122 * SECOND_US)
+    patience.note_acknowledgement(122 * SECOND_US)
     assert not patience.silent(122 * SECOND_US, 1)
 
 

@@ -42,7 +42,7 @@ def test_explain_says_what_a_rule_means_where_it_stands_and_what_is_set_by_it(
 ) -> None:
     assert main(["rules", "explain", "C34-INV-2ii"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("C34-INV-2ii: No Roll where a die hits no end of the table.")
+    assert said.startswith("C34-INV-2ii: No Roll if a die hits neither end of the table.")
     assert "Craps 12 034, line 133" in said
     assert "wall: end" in said
 

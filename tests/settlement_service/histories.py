@@ -253,7 +253,7 @@ class World(Happenings):
         waiting = _Waiting(what, self.now_us, f"{nonce:032x}", do)
         self._waiting[waiting.nonce] = waiting
         self.gate.expect(self.table.name, waiting.nonce)
-        self.send("ask", 20_000, lambda: self.announcer.ask(waiting.nonce))
+        self.send("ask", 20_000, lambda: self.announcer.note_question(waiting.nonce))
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:

@@ -58,7 +58,7 @@ class Line:
         self.reports: list[Report] = []
         self.said: list[str] = []
         self.sink = MqttSink(table.name, settings, Alarms(), now_us=now_us, chance=lambda: 0.0, pin=pin)
-        self.sink.tell(TableStatus(table=table.name, state="online", session=1, says_open=True))
+        self.sink.send_status(TableStatus(table=table.name, state="online", session=1, says_open=True))
         self.sink.report_to(self.reports.append)
         say, key = self.said.append, EngineKey(ENGINE_KEY)
         self.broker = (
@@ -257,6 +257,6 @@ def test_what_is_told_of_bets_is_told_to_the_session_that_the_table_is_in(
 
     line.sends(craps.takes_dice("3"))
     line.until(lambda: told()[-1:] == [(1, False)])
-    line.sink.tell(TableStatus(table=craps.name, state="online", session=2, says_open=True))
+    line.sink.send_status(TableStatus(table=craps.name, state="online", session=2, says_open=True))
     line.until(lambda: told()[-1:] == [(2, False)])
     line.close()

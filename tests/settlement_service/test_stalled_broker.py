@@ -41,10 +41,10 @@ class Live:
         self.sink = MqttSink(
             table.name, settings, self.alarms, now_us=now_us, chance=lambda: 0.0, pin=pinned()
         )
-        self.announcer.say = lambda word: self.sink.say(word, table.key)
+        self.announcer.say = lambda word: self.sink.send_open_word(word, table.key)
         self.reports: list[Report] = []
         self.sink.report_to(self._hear)
-        self.sink.tell(TableStatus(table=table.name, state="online", session=1, says_open=True))
+        self.sink.send_status(TableStatus(table=table.name, state="online", session=1, says_open=True))
         self.said: list[str] = []
         key = EngineKey(ENGINE_KEY)
         self.broker = Broker(self.engine, settings, "settlement", now_us, self.said.append, key=key)
@@ -57,7 +57,7 @@ class Live:
     def _hear(self, report: Report) -> None:
         self.reports.append(report)
         if nonce := getattr(report, "nonce", None):
-            self.announcer.ask(nonce)
+            self.announcer.note_question(nonce)
 
     def _run_table(self) -> None:
         while not self._stop.is_set():

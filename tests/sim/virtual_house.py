@@ -82,7 +82,7 @@ class Lead:
     def send(self, data: bytes) -> bool:
         cable = self._house.cable_at(self.name)
         if cable is not None and self.open_as == cable.plugged:
-            self._house.table.hear(cable.name, self._house.now_us, data)
+            self._house.table.receive(cable.name, self._house.now_us, data)
         return True
 
     def reopen(self) -> None:

@@ -101,14 +101,14 @@ class Launches:
         self.first_pulse_us = first.t
         return fresh
 
-    def take(self) -> SpinWatch | None:
+    def launched_by_person(self) -> SpinWatch | None:
         """Return the watch of what may be a launch: a person says that it is one."""
         candidate, self._candidate = self._candidate, None
         return candidate
 
-    def told_by(self, word: WheelStatus) -> SpinWatch:
+    def launched_by_wheel(self, word: WheelStatus) -> SpinWatch:
         """Return the watch of a spin that a smart wheel says has begun."""
-        watch = self.take()
+        watch = self.launched_by_person()
         if watch is None:
             self.first_pulse_us = word.t
             watch = self._new_watch(word.t)
@@ -150,7 +150,7 @@ class Launches:
         if self._ran_before(candidate):
             self._turn_away(candidate)
             return None
-        return self.take()
+        return self.launched_by_person()
 
     def _turn_away(self, candidate: SpinWatch) -> None:
         if not candidate.ball_runs:

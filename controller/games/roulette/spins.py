@@ -145,7 +145,7 @@ class Spins(WheelSpins):
         else:
             launched = self._launches.see(reading)
             if launched is None and told is not None and not self._launches.old_ball_runs:
-                launched = self._launches.told_by(told)
+                launched = self._launches.launched_by_wheel(told)
             if launched is not None:
                 self._begin(launched, reading)
         if isinstance(reading, RotorIndex):
@@ -188,7 +188,7 @@ class Spins(WheelSpins):
         if not attempts.open:
             return self._launches.turn_away_late(reading)
         if 0 < attempts.began_us - reading.t <= NO_BALL_US:
-            attempts.came_late(
+            attempts.note_late(
                 f"a beam of {reading.dev} was cut before the table played, and reported too late"
             )
         return False
@@ -196,7 +196,7 @@ class Spins(WheelSpins):
     def launch_seen(self, t: int) -> None:
         """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
         if self._launches.pending_at(t) and not self.attempts.open:
-            watch = self._launches.take()
+            watch = self._launches.launched_by_person()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 

@@ -25,7 +25,7 @@ from controller.rules.cards.deal import (
     Layout,
     fill,
     judge_deal,
-    lay_out,
+    layout_of,
     left_to_right,
     opens_shoe,
     position_of,
@@ -48,7 +48,7 @@ class CardGame(Results[Dealt], Protocol):
     def seats(self) -> Sequence[str]:
         """The positions that are dealt in; none where nobody has named them."""
 
-    def came_late(self, t: int) -> None:
+    def note_late(self, t: int) -> None:
         """A card left the shoe at t, and that was told too late."""
 
     def cards_out(self) -> None:
@@ -132,9 +132,9 @@ class Deals:
         if not self.attempts.open and not self.would_begin(reading):
             self._runs_on_from_us = max(self._runs_on_from_us or 0, reading.t)
             return
-        self._game.came_late(reading.t)
+        self._game.note_late(reading.t)
         self._late = f"a card from {reading.dev} was reported too late to be placed"
-        self.attempts.came_late(self._late)
+        self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
         """Return whether this card begins a deal: not one that is dealt, under review or just void."""
@@ -225,7 +225,7 @@ class Deals:
         acts = self._layout().acts if self.attempts.open else {}
         both = [position for position in positions if acts.get(position) == "fold"]
         if both:
-            self.attempts.came_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
+            self.attempts.note_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
 
     def forget_play(self) -> None:
         """Forget where Play was asked for and lies: it was in a round of bets that is over."""
@@ -249,7 +249,7 @@ class Deals:
         self._readings = [*self._health.down.values(), first]
         self._seats = tuple(self._game.seats)
         if self._late:
-            self.attempts.came_late(self._late)
+            self.attempts.note_late(self._late)
         self._follow(first)
 
     def _follow(self, reading: Reading) -> None:
@@ -310,7 +310,7 @@ class Deals:
     # --- the deal as it lies ---
 
     def _layout(self, readings: Sequence[Reading] | None = None) -> Layout:
-        return lay_out(self._readings if readings is None else readings, self._seats, self._rules.order)
+        return layout_of(self._readings if readings is None else readings, self._seats, self._rules.order)
 
     def _judge(
         self, t: int, readings: Sequence[Reading] | None = None, *, called: Reason | None = None

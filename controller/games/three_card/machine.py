@@ -28,7 +28,7 @@ from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice
 from controller.rules.cards.deal import DEALER, left_to_right, position_of
 from controller.rules.cards.hands import Card as Face
-from controller.rules.cards.hands import announcement, card, meet, strength
+from controller.rules.cards.hands import announcement, card, compare, strength
 
 THREE_CARD_TABLE = MachineTable(
     name="three_card",
@@ -285,7 +285,7 @@ class ThreeCard(PlaysAttempts):
         if self._bets_open:
             self._close_bets(t, "first_card")
 
-    def came_late(self, t: int) -> None:
+    def note_late(self, t: int) -> None:
         """Close the bets as of t, when a card left the shoe that was told late (T-DEAL-2).
 
         Where they are closed already they are closed again, as of then: what was bet in between goes back.
@@ -394,7 +394,7 @@ class ThreeCard(PlaysAttempts):
             seats = seats[::-1]
         standing = [seat for seat in seats if seat not in dealt.folds]
         hands = {seat: strength(_faces(dealt.hands[seat])) for seat in seats}
-        met = {seat: meet(hands[seat], dealer, self._rules.equal_hands) for seat in standing}
+        met = {seat: compare(hands[seat], dealer, self._rules.equal_hands) for seat in standing}
         return (
             *(SeatResult(seat=s, hand=str(hands[s]), result=met[s]) for s in standing),
             *(SeatResult(seat=s, hand=str(hands[s]), result="fold") for s in dealt.folds),

@@ -123,7 +123,7 @@ def left_to_right(seats: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(seats), key=lambda seat: (not seat.isdecimal(), len(seat), seat)))
 
 
-def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
+def layout_of(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
     """Lay out a deal from its cards and people's inputs (`set_card`, `play`, `fold`), in time order.
 
     `seats` are the positions that were named; where none were, those that the shoe deals to.
@@ -257,7 +257,7 @@ def judge_deal(
     `called`, a person's call, the deal is void for that cause and for any others already proven. A short
     hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
     """
-    layout = lay_out(readings, seats, rules.order)
+    layout = layout_of(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
     timed_out = decided_at_us - last_card_us >= rules.deal_timeout_s * 1_000_000
     troubles = list(_troubles(readings, sources))

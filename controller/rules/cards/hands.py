@@ -139,7 +139,7 @@ def row(hand: Strength) -> Row | None:
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 
-def meet(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
+def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
     """Hold a hand against the dealer's (T-RES-2..4); equal hands push, by setting lose (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"

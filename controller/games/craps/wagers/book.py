@@ -248,9 +248,9 @@ class CrapsBook(Book):
     def _new_shooter(self, player: str | None) -> list[AnswerLine]:
         lines: list[AnswerLine] = []
         ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
-        if self._dice.rolls and ending and not self._dice.goes_on_with(player):
+        if self._dice.rolls and ending and not self._dice.is_same_shooter(player):
             lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
-        self._dice.take(player)
+        self._dice.pass_to(player)
         return lines
 
     def _run_out(self, request: RunOut) -> list[AnswerLine]:
@@ -310,7 +310,7 @@ class DiceCourse:
             case Roll(dice=faces):
                 self.dice.move_point(self.dice.throw(sum(faces)))
             case NewShooter(player=player):
-                self.dice.take(player)
+                self.dice.pass_to(player)
             case RunOut(on=on):
                 self.dice.run_out = on
             case _:

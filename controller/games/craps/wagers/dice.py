@@ -49,19 +49,19 @@ class Dice:
         elif thrown.come_out and thrown.total in BOX_NUMBERS and not self.run_out:
             self.point = thrown.total
 
-    def goes_on_with(self, player: str | None) -> bool:
+    def is_same_shooter(self, player: str | None) -> bool:
         """Return whether this names the shooter of the hand under way, late or again."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
-    def take(self, player: str | None) -> None:
+    def pass_to(self, player: str | None) -> None:
         """Give the dice to a player, or to one who is not named yet (None); the point is kept.
 
         A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
         or twice does not start one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
-        if not self.goes_on_with(player):
+        if not self.is_same_shooter(player):
             self.new_hand(player)
         elif player != self.shooter:
             self.shooter, self.run_out = player, False

@@ -11,7 +11,7 @@ from controller.games.three_card.wagers.paytable import (
     side_row,
     strength,
 )
-from controller.rules.cards.hands import meet
+from controller.rules.cards.hands import compare
 from controller.settlement.book import Bonus, Decided
 from controller.settlement.paytable import BreakageLedger, Pays, payout
 
@@ -80,7 +80,7 @@ class Showdown:
     ) -> Iterator[Decided]:
         met = f"{held} against {dealer}"
         bonus = list(self._ante_bonus(ante, held))
-        match meet(held, dealer, self._equal):
+        match compare(held, dealer, self._equal):
             case "dealer_does_not_play":
                 why = f"T-RES-2: dealer doesn't play, {dealer}"
                 yield play.back("push", why)
