@@ -1,4 +1,4 @@
-"""Buttons that stick: what a console sends again and again without a pause is not a person's word."""
+"""Buttons that stick: a console that repeats an input without a pause is not a person pressing."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from controller.model.readings import Input
 
 STICKS_AFTER = 12
 AGAIN_US = 500_000
-"""Pauses shorter than this, twelve times in a row: no person does that; a stuck button has in two seconds."""
+"""Twelve pauses in a row shorter than this: no person does that; a stuck button does within two seconds."""
 FREE_AFTER_US = 10_000_000
 """A button is free again once it has been silent for this long."""
 
@@ -21,7 +21,7 @@ class _Pressed(NamedTuple):
     times: int
     last_us: int
     duty: str
-    """Under which a fault of this button is active."""
+    """The duty under which a fault of this button is active."""
 
 
 class Buttons:
@@ -31,10 +31,10 @@ class Buttons:
         """Report each button that sticks as a fault."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
-        """By the whole input without its times: many seats that press at once are not one button."""
+        """Keyed by the whole input without its times: many seats that press at once are not one button."""
 
     def saw(self, said: Input, now_us: int) -> None:
-        """Record an input of a console."""
+        """Record an input from a console."""
         key = _encode(msgspec.structs.replace(said, t=0, arrived=None))
         before = self._pressed.get(key)
         again = before is not None and now_us - before.last_us <= AGAIN_US

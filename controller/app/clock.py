@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 from controller.journal.chain import WallTime
 
 _TIME_ERROR = 5
-"""What adjtimex gives while the kernel's clock is not synchronized (adjtimex(2))."""
+"""The result of adjtimex while the kernel's clock is not synchronized (adjtimex(2))."""
 _TIMEX_BYTES = 256
-"""More than the kernel's `struct timex`; all zero, it only asks."""
+"""Larger than the kernel's `struct timex`; all zero, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
@@ -40,7 +40,7 @@ class MonotonicClock:
 
 
 class DataClock:
-    """Time as the readings' own arrivals tell it, for simulated evenings faster than life."""
+    """Time taken from the readings' own arrivals, for simulated evenings faster than real time."""
 
     def __init__(self) -> None:
         self._now_us = 0
@@ -55,7 +55,7 @@ class DataClock:
 
 
 def system_wall() -> WallTime:
-    """Return the wall time, and whether the kernel says that it is synchronized."""
+    """Return the wall time, and whether the kernel reports it as synchronized."""
     state = int(_adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
     return WallTime(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
 
@@ -75,7 +75,7 @@ class ClockStep(NamedTuple):
 
 
 class WallWatch:
-    """Notices when the wall clock is set, by the monotonic clock beside it."""
+    """Notices when the wall clock is set, by comparing it with the monotonic clock."""
 
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int

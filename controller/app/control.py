@@ -1,4 +1,4 @@
-"""The control socket: where people's tools, the web pages and settlement speak to the daemon."""
+"""The control socket: the way to the daemon for command line tools, the screens and settlement."""
 
 import os
 import select
@@ -54,17 +54,17 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""Connections that may wait to be looked at: one more is told to come again by the system itself."""
+"""Connections that may wait to be accepted; the operating system refuses any further one."""
 TURN_S = 0.5
 _TOO_MANY_A_SECOND = (
     "this user opens connections too fast; send all requests over one connection, or try again later"
 )
 SEND_S = 2.0
-"""A client that takes longer to take a line is dropped."""
+"""A client that takes longer than this to read a line is dropped."""
 
 
 class Control:
-    """Listens and answers, one thread a client."""
+    """Listens and answers, with one thread for each client."""
 
     def __init__(self, daemon: Daemon, path: Path, groups: Groups, socket_group: str | None = None) -> None:
         """Bind the socket.
@@ -100,7 +100,7 @@ class Control:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer no more, and take the socket away."""
+        """Stop answering, and remove the socket."""
         self._stopping = True
         self._pause.set()
         with suppress(OSError):
@@ -248,7 +248,7 @@ class Control:
             hub.leave(watcher)
 
     def _stands(self, request: Watch) -> bytes:
-        """Return what a watcher that joins in mid-game must know: what waits for a person."""
+        """Return what a watcher that joins in mid-game needs: what is waiting for a person."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -315,7 +315,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Receive what comes; None if that is nothing in this time, b"" where nothing will."""
+    """Receive bytes; None if none come within this time, b"" at the end of the connection."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)
@@ -341,7 +341,7 @@ class LineReader:
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""
         self.waits_for = "a first request"
-        """What has to come in time."""
+        """What must arrive in time."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_S * 1e6)
         self._begun = False

@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line that tells watchers what waits for a person; null once nothing does."""
+    """Return the line that tells watchers what is waiting for a person; null once nothing is."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -140,7 +140,7 @@ class Core:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Process what is queued, wait for a held call to end, and stop; return False on a timeout."""
+        """Process the queue, wait for a held call to end, and stop; return False on a timeout."""
         self._stop.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -188,7 +188,7 @@ class Core:
         self._answers.record(entered, refused, allowed, answer)
 
     def _keep_confirmation(self, entered: Input) -> None:
-        """Journal who confirmed a late wager: it stands only where this row is in time (C34-MK-1b)."""
+        """Journal who confirmed a late wager, which stands only if this row is in time (C34-MK-1b)."""
         said = {
             "wager": entered.what,
             "by": entered.by,
@@ -244,7 +244,7 @@ class Core:
 
     @property
     def _betting_now(self) -> Betting:
-        """Return what may be bet at this moment, and until when that is certain."""
+        """Return which bets are accepted at this moment, and until when that is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
         takes: Takes | None = None
@@ -257,7 +257,7 @@ class Core:
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
 
     def run_out(self) -> None:
-        """Process what has arrived, and wait until a held call is made."""
+        """Process all arrivals, and wait until a held call is made."""
         rules = self._setup.ruleset
         attempts = rules.throw or rules.spin or rules.deal
         hold_ms = attempts.call_hold_ms if attempts else 0.0
@@ -409,7 +409,7 @@ class Core:
                 self._halt(fault)
 
     def _note_state(self) -> None:
-        """Record a state changed without an outcome, for a restart to find; test mode leaves no trace."""
+        """Record a change of state without an outcome for a restart; test mode leaves no trace."""
         if not self._unsettled or self._testing or self._halted:
             return
         state = self._segment.session.state()
@@ -473,7 +473,7 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal what outsiders caused, in the space that play leaves; False if there is none."""
+        """Journal an event caused by outsiders, in the space that play leaves; False if there is none."""
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:
@@ -514,7 +514,7 @@ class Core:
             self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     def _at_rest(self, now_us: int) -> bool:
-        """Whether a freshly started engine would know everything that matters to what comes next."""
+        """Whether a freshly started engine would know everything that later readings depend on."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
         still = (
             now_us - self._last_word_us > self._pieces.rotation.quiet_us

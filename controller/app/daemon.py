@@ -69,7 +69,7 @@ STEP_US = 60_000_000
 DECIDED_WITHIN_S = 10.0
 """Wait after the end of standard input: longer than dice roll and a call is held."""
 SETTLED_IN_S = 1.0
-"""Before that it is not known whether an attempt has begun: readings still wait for earlier ones."""
+"""Before this it is not known whether an attempt has begun: readings still wait for earlier ones."""
 OVERFLOW_HOLDS_S = 30.0
 ALIVE_S = 2.0
 """How often a long verification at the start reports its progress."""

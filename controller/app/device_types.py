@@ -47,7 +47,7 @@ class Kind(DeviceKind):
         return self.family.speaks(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
-        """Yield what the device must have to itself."""
+        """Yield what no other device may share."""
         match self.family.address(settings):
             case StreamAddress(name=name):
                 yield Claim(("port",), name)
@@ -74,7 +74,7 @@ class Kind(DeviceKind):
 
 
 class Kinds(Mapping[str, DeviceKind]):
-    """Every kind by its word; `here` asks this machine as well whether it has the hardware."""
+    """Every kind by its name; with `here`, also check that this machine has the hardware."""
 
     def __init__(self, *, here: bool = False) -> None:
         self._here = here

@@ -201,7 +201,7 @@ _SERVES_ON = frozenset(
         *("journal_crowded", "journal_wal_grows"),
     }
 )
-"""Faults of what others send, ask and read: the table's own results stay right."""
+"""Faults in what others send, request and read: the table's own results stay right."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,
@@ -274,21 +274,21 @@ Listener = Callable[["Change"], None]
 
 
 class Change(NamedTuple):
-    """A fault began, or it is over."""
+    """A fault began or ended."""
 
     fault: Fault
     began: bool
 
 
 class ActiveFaults:
-    """The faults that hold, each once for its code and duty."""
+    """The active faults, each once for its code and duty."""
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
         """Report each change to this listener."""
         self._listener = listener
         self._holding: dict[tuple[str, str], Fault] = {}
         self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
-        """By code and duty what the core has not looked at yet, numbered in order."""
+        """Changes that the core has not processed yet, by code and duty, numbered in order."""
         self._order = 0
         self._lock = Lock()
 
@@ -343,7 +343,7 @@ class ActiveFaults:
 
     @property
     def present(self) -> tuple[Fault, ...]:
-        """Every fault that holds, the oldest first."""
+        """Every active fault, the oldest first."""
         with self._lock:
             return tuple(self._holding.values())
 

@@ -38,7 +38,7 @@ BUZZER = "buzzer"
 STATUS_S = 1.0
 """How long the devices' thread may take to report each device's state."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
-"""The states of a smart wheel in which a void game is acknowledged; in any other, the next game has begun."""
+"""The states of a smart wheel in which a void game is acknowledged; in any other the next game has begun."""
 UNANSWERED = "unanswered"
 """A board's fault if it did not acknowledge a command: it may not show what it should."""
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
@@ -99,7 +99,7 @@ class Station(Protocol):
         """A count that increases while its thread is alive."""
 
     def start(self, hear: Hear) -> None:
-        """Pass on every reading from now on."""
+        """Start passing on readings."""
 
     def stop(self, timeout_s: float) -> bool:
         """End all threads; False if one does not end in time."""
@@ -161,7 +161,7 @@ class Hardware:
             self._station.start(self._hear)
 
     def start(self, inlet: Inlet) -> None:
-        """Post every reading from now on, beginning with how each device and switch is now."""
+        """Start posting readings, beginning with the present state of each device and switch."""
         self.power_on()
         with self._lock:
             self._inlet = inlet
@@ -198,7 +198,7 @@ class Hardware:
                 self._before[reading.dev, reading.name] = reading
 
     def _is_its_own(self, reading: AnyReading) -> bool:
-        """Return whether a device may send this: a camera rules on nothing, none speaks for another."""
+        """Return whether a device may send this: a camera gives no ruling, none speaks for another."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
             return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
@@ -216,7 +216,7 @@ class Hardware:
         self.refresh()
 
     def refresh(self) -> None:
-        """Send every device what it does not show yet."""
+        """Send every device the lamps that it does not show yet."""
         for name in self._kinds:
             self._ask(name, self._bring)
 
@@ -362,7 +362,7 @@ LATE_HOLDS_US = 60_000_000
 
 
 STARTING = "starting"
-"""What every device reports when its port has just opened: not counted as trouble."""
+"""What every device reports when its port has just opened; not counted as trouble."""
 
 
 class DeviceActivity(NamedTuple):

@@ -1,4 +1,4 @@
-"""What screens show of the past: the board, the last results as the staff sees them, and plain counts.
+"""What screens show of the past: the board, the last results as the staff sees them, and counts.
 
 Read from the journal when the first screen asks and followed from then on, each time a screen asks again:
 a table without a screen does nothing for it.
@@ -28,21 +28,21 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, s
 
 
 class Until(NamedTuple):
-    """How far the past goes: to this row, and of this session's readings to those that had come by then."""
+    """Where the past ends: at this row, and at those of this session's readings that had arrived by then."""
 
     n: int
     arrived_us: int
 
 
 WAITING = 1024
-"""Rows that may wait for a screen to ask; with more of them all is read from the journal again."""
+"""Rows that may wait for a screen's request; beyond that everything is read from the journal again."""
 CORRECTABLE = 64
 """The newest results whose count may still change; what is older is settled."""
 _ATTEMPTS = ("roll", "spin", "deal")
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One outcome of an attempt, whole: only for the staff."""
+    """One complete outcome of an attempt; for the staff only."""
 
     type: str
     sequence: int
@@ -50,7 +50,7 @@ class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt and all that was told of it, the ruling that holds last."""
+    """An attempt and all of its outcomes, the valid ruling last."""
 
     attempt: str
     number: int
@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The past at one moment: `counts` is how often each result came since the table opened."""
+    """The past at one moment: `counts` is how often each result occurred since the table opened."""
 
     board: TableBoard
     results: tuple[Result, ...]
@@ -75,7 +75,7 @@ _decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
-    """How often each result came since the table opened; a correction moves one from here to there."""
+    """How often each result occurred since the table opened; a correction moves one count to another."""
 
     def __init__(self) -> None:
         self._settled: Counter[str] = Counter()
@@ -105,7 +105,7 @@ class Counts:
                 self._settled[oldest] += 1
 
     def now(self) -> dict[str, int]:
-        """Return how often each result came."""
+        """Return how often each result occurred."""
         return dict(self._settled + Counter(one for one in self._newest.values() if one is not None))
 
 

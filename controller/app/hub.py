@@ -1,4 +1,4 @@
-"""The hub: what watchers hear, each from a bounded queue of its own, so that a slow one holds up nobody."""
+"""The hub: each watcher reads from a bounded queue of its own, so that a slow one delays nobody."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from controller.model.rulesets import RuleSet
 
 Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
-"""What a watcher hears: his topics, and with the readings, for technicians, ball and rotor timing."""
+"""What a watcher receives: its topics, and for technicians, with the readings, ball and rotor timing."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
-"""What is heard where a watcher names nothing; `table` only prompts screens to ask again."""
+"""The topics of a watcher that names none; `table` only prompts screens to ask again."""
 BACKLOG = 1024
-"""Lines that may wait for one watcher; one more, and it is dropped."""
+"""Lines that may wait for one watcher; at one more it is dropped."""
 
 
 class Watcher:
@@ -37,13 +37,13 @@ class Watcher:
     def __init__(self, topics: frozenset[Channel], backlog: int) -> None:
         self.topics = topics
         self.dropped = False
-        """Whether it was too slow; it then gets nothing more."""
+        """Whether it was too slow; it then receives nothing more."""
         self._backlog = backlog
         self._waiting: deque[bytes] = deque()
         self._changed = Condition()
 
     def put(self, line: bytes) -> None:
-        """Add a line, or drop the watcher where too many wait."""
+        """Add a line, or drop the watcher if too many wait."""
         with self._changed:
             if len(self._waiting) >= self._backlog:
                 self.dropped = True
@@ -70,38 +70,38 @@ class Hub:
         self._watchers: tuple[Watcher, ...] = ()
 
     def watch(self, topics: frozenset[Channel]) -> Watcher:
-        """Listen to these topics from now on."""
+        """Subscribe to these topics."""
         watcher = Watcher(topics, self._backlog)
         self._watchers = (*self._watchers, watcher)
         return watcher
 
     def leave(self, watcher: Watcher) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         self._watchers = tuple(other for other in self._watchers if other is not watcher)
 
     def wants(self, topic: Channel) -> bool:
-        """Return whether anybody listens to a topic; if nobody does, the line need not be made."""
+        """Return whether a topic has a watcher; if not, the line need not be built."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
     def publish(self, topic: Channel, line: bytes) -> None:
-        """Pass a line on; it returns at once."""
+        """Pass a line to the watchers of a topic; returns at once."""
         for watcher in self._watchers:
             if topic in watcher.topics:
                 watcher.put(line)
 
 
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
-"""What tells how ball and rotor run."""
+"""Readings that show how ball and rotor run."""
 HELD_BACK = 512
-"""Lines of them that wait for the bets to close, at most; the oldest go first."""
+"""The most such lines that wait for the bets to close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode
 
 
 class ReadingFilter:
-    """Tells the hub of readings, each to those who may know it and when they may."""
+    """Passes readings to the hub, each for those who may see it and when they may."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
-        """Guard the cards of a game that is dealt face down."""
+        """Hide the cards of a game that is dealt face down."""
         self._hub = hub
         self._face_down = game_of(rules.game).dealt_face_down
         self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
@@ -142,18 +142,18 @@ def _without_face(reading: AnyReading) -> AnyReading:
 
 
 class Lamps:
-    """Each lamp by its name, and what it shows; a lamp of no name here was never lit."""
+    """What each lamp shows, by its name; a lamp that is not listed was never lit."""
 
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
         """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
         self.asks = ""
-        """What a guided test asks for now: the lamp `test` shows it."""
+        """What a guided test asks for now, as the lamp `test` shows it."""
         self._hub = hub
         self._lit = lit
 
     def light(self, name: str, shows: str) -> None:
-        """Set a lamp; nothing happens if it already shows this."""
+        """Set a lamp; no effect if it already shows this."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)

@@ -42,7 +42,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approved(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests that a person (or the first start) took as right."""
+    """Digests that a person (or the first start) approved."""
 
     digests: Digests
     by: str
@@ -82,7 +82,7 @@ def read_approved(path: Path, key: Key) -> Approved | None:
 
 
 def write_approved(path: Path, key: Key, approved: Approved) -> None:
-    """Keep what was approved; raises OSError if the disk does not take it."""
+    """Save what was approved; raises OSError if it can't be written."""
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)

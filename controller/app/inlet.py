@@ -1,4 +1,4 @@
-"""The way of readings to the core: their sources, and the one bounded queue between the edges and the core.
+"""The way of readings to the core: their sources, and the one bounded queue between these and the core.
 
 A reading is stamped with its arrival and takes its place under one lock, and the core asks for the time under
 the same lock: so the order in the queue is that of arrival, and no time that the core lets run is ahead of a
@@ -35,7 +35,7 @@ OVERFLOW = "inlet_overflow"
 
 
 class NextReading(NamedTuple):
-    """What the core gets: the next reading, or (None) only the time."""
+    """What the core receives: the next reading, or (None) only the time."""
 
     reading: AnyReading | None
     now_us: int
@@ -47,11 +47,11 @@ class OverflowLoss(NamedTuple):
     first_us: int
     readings: int
     down: bool
-    """Whether the last report of its health among them was that it is down."""
+    """Whether the last health report among them said that it is down."""
 
 
 class Inlet:
-    """The queue to which edges post and from which the core takes."""
+    """The queue to which sources post and from which the core reads."""
 
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
@@ -176,7 +176,7 @@ _LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 0.75
-"""The share of the inlet that people's inputs leave to sensors."""
+"""The share of the inlet that people's inputs leave free for sensors."""
 
 
 class PendingInput:
@@ -185,7 +185,7 @@ class PendingInput:
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
-        """If it was refused: what would be accepted now."""
+        """If it was refused: the inputs that would be accepted now."""
         self.answer = ""
         """If it was accepted: its result (`Roll 24: No Roll, was 3-4`), if more than its name says."""
         self._ticket: Ticket | None = None
@@ -203,12 +203,12 @@ class PendingInput:
         self._decided.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the answer; False if none came in this time. Not for the core thread."""
+        """Wait for the answer; False if none came within this time. Not for the core thread."""
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
 class Answers:
-    """The inputs under way. Any thread enters one; all else is for the core's thread."""
+    """The inputs being decided. Any thread may enter one; everything else is for the core's thread."""
 
     def __init__(self, inlet: Inlet) -> None:
         """Queue inputs in this inlet."""
@@ -234,7 +234,7 @@ class Answers:
         allowed: tuple[str, ...] = (),
         answer: str = "",
     ) -> None:
-        """Record an input's result; it is answered by `tell`, after everything that it led to."""
+        """Record an input's result; `answer` reports it, after everything that it led to."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             asked.refused, asked.allowed, asked.answer = refused, allowed, answer
@@ -277,7 +277,7 @@ class Source(Protocol):
         """A count that increases while its thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
-        """Post readings from now on, in a thread of its own; faults become active, and are never raised."""
+        """Start posting readings, in a thread of its own; faults are reported as active, never raised."""
 
     def stop(self, timeout_s: float) -> bool:
         """Stop posting; False if its thread did not end in time."""
@@ -338,7 +338,7 @@ class JsonLines:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Read no more."""
+        """Stop reading."""
         self._stopping = True
         os.write(self._wake_write, b"!")
         self._thread.join(timeout_s)

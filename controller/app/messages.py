@@ -1,4 +1,4 @@
-"""What is said over the control socket: one JSON object a line, requests with `do`, answers with `ok`."""
+"""The messages of the control socket: one JSON object a line, requests with `do`, answers with `ok`."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from controller.model.conversion import strict
 from controller.model.readings import Sha256
 
 MAX_LINE = 65536
-"""A longer request is no request (bytes)."""
+"""The most bytes of a request."""
 LONGEST_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
@@ -27,11 +27,11 @@ class Request(
 
 
 class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
-    """How does the table stand?"""
+    """What is the table's state?"""
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """How does the table stand for a screen of the staff's, and what may each role enter?"""
+    """What is the table's state for a staff screen, and what may each role enter?"""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
@@ -72,14 +72,14 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     what: Words | None = None
     on: bool | None = None
     of_review: bool = False
-    """The ruling is for what waits for a person, and is refused where that was ruled on meanwhile."""
+    """The ruling is for the attempt that waits for a person; refused if that was ruled on meanwhile."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
-    """How long to wait for the result; with 0 the answer only says that the input was handed over."""
+    """How long to wait for the result; with 0 the answer only says that the input was queued."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
-    """A person takes a changed identity, the wall clock, a device, or an older journal as right."""
+    """A person approves a changed identity, the wall clock, a device, or an older journal."""
 
     what: Literal["identity", "clock", "device", "journal"]
     who: Words | None = None
@@ -121,7 +121,7 @@ class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
 
 
 class TestPrompt(Request, frozen=True, kw_only=True, tag="ask"):
-    """During a test: what the technician is asked for; the lamp `test` shows it."""
+    """During a test: what the technician is asked to do; the lamp `test` shows it."""
 
     shows: Annotated[str, Meta(max_length=64)]
 
@@ -160,7 +160,7 @@ class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
 
 
 class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
-    """Who played at this row, under which rules, and which public key signs it?"""
+    """Which table and rules are in force at this row, and which public key signs it?"""
 
     at: Row
     token: Token | None = None
@@ -186,9 +186,9 @@ class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
 
 
 AskPast = RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
-"""What is answered out of journal and recordings, in one line or many."""
+"""Requests that are answered from journal and recordings, in one line or many."""
 OfTest = TestPrompt | OutputTest | TestResult
-"""What is taken during a guided test."""
+"""Requests that are accepted during a guided test."""
 AnyRequest = (
     StatusRequest
     | TableRequest
@@ -213,7 +213,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     says: str
     allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Of an input that the table refused: what would make sense now."""
+    """For an input that the table refused: what is allowed now."""
     ok: Literal[False] = False
 
 
@@ -238,5 +238,5 @@ def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType =
 
 
 def too_long() -> bytes:
-    """Write the refusal of a line that is longer than one may be."""
+    """Write the refusal of a line that is too long."""
     return refusal("bad_request", f"a line of more than {MAX_LINE} bytes; nothing in it was done")

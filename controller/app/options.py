@@ -1,4 +1,4 @@
-"""What a daemon is told at its start, beside the table's own file."""
+"""A daemon's start options, apart from the table's own file."""
 
 import os
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from controller.journal.head import JournalLocation
 UnlockBy = Literal["automatic", "person"]
 
 SOCKET = "/run/table/control.sock"
-"""Where the control socket is unless said otherwise (the unit's RuntimeDirectory)."""
+"""The default path of the control socket (in the unit's RuntimeDirectory)."""
 JOURNAL = "/var/lib/table"
-"""Where the journal is unless said otherwise (the unit's StateDirectory)."""
+"""The default folder of the journal (the unit's StateDirectory)."""
 JOURNAL_FILE = "journal.db"
 """The journal's name in its folder."""
 HEAD_FILE = "journal.head"
@@ -25,7 +25,7 @@ RECORDINGS = "recordings"
 
 
 SHADOW_FILE = "shadow"
-"""Marks the folder of a shadow's journal: what it called is nothing that anybody may settle."""
+"""Marks the folder of a shadow's journal: nobody may settle what it called."""
 APPROVED_FILE = "identity.json"
 """What a person approved last, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
@@ -60,7 +60,7 @@ class Options:
     readings: str | None = None
     """A FIFO, unix socket or `-` that readings come from as JSON lines."""
     data_time: bool = False
-    """Time runs as the readings' arrivals say: for simulated evenings."""
+    """Time is taken from the readings' arrivals: for simulated evenings."""
     self_test_devices: bool = True
     """Whether the self-test waits for the devices that the table's file names."""
     unlock: UnlockBy = "automatic"
@@ -68,13 +68,13 @@ class Options:
     groups: Groups = field(default_factory=Groups)
     socket_group: str | None = None
     sign_in_key: Path | None = None
-    """The public key of the sign-in process, whose tokens say who is at a screen; None: none is believed."""
+    """The public key of the sign-in process, whose tokens say who is at a screen; None: none is accepted."""
     release_key: Path | None = None
-    """The public release keys that are believed; where there are any, the program must be theirs."""
+    """The trusted public release keys; if there are any, one of them must have signed the program."""
     shadow: bool = False
     """Whether it watches a table that is run by hand: it publishes nothing and shows nothing."""
     keep_bytes: int = 2 * 1024**3
-    """How much all recordings together may take."""
+    """The most that all recordings together may take."""
     rotation: Rotation = field(default_factory=Rotation)
     capacity: int = CAPACITY
     """Readings that may wait for the core."""

@@ -37,16 +37,16 @@ MAY: Mapping[str, frozenset[Role]] = {
     "outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }
-"""What each deed asks for; status and faults anybody may read who can reach the socket."""
+"""The roles that each action requires; whoever can reach the socket may read status and faults."""
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
-"""The deed behind a person's input; every other input is a ruling."""
+"""The action behind a person's input; every other input is a ruling."""
 
 
 APPROVERS = frozenset({"supervisor", "manager"})
-"""Who takes a changed program, a device or a clock as right at a screen; the rest of the staff call them."""
+"""Who may approve a changed program, a device or a clock at a screen; other staff call them."""
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYERS))
-"""Who a person at a table can be, as whom an input is entered."""
+"""The roles in which a person at a table enters inputs."""
 
 
 class Groups(NamedTuple):
@@ -56,7 +56,7 @@ class Groups(NamedTuple):
     technician: str | None = None
     settlement: str | None = None
     screen: str | None = None
-    """Of the process that serves screens: it enters nothing without a signed token of who is there."""
+    """Of the process behind the screens: it enters nothing without a signed token of who is there."""
 
 
 class Peer(NamedTuple):
@@ -156,11 +156,11 @@ class ConnectionSlot:
     peer: Peer
     kind: Kind
     since_us: int
-    """When it was last heard."""
+    """When it last sent something."""
     busy: bool = False
-    """Whether it watches, tests, or is being answered: only a user with fewer places can take it over."""
+    """Whether it watches, tests, or is being answered: only a user with fewer places can take its place."""
     taken: bool = False
-    """Whether another client took it over: the connection is shut."""
+    """Whether another client took its place: the connection is closed."""
 
 
 @dataclass
@@ -246,7 +246,7 @@ A_CONNECTION = Rate(burst=200, per_s=200)
 A_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one unix user, such as a console's web server with many screens."""
 LINE_BYTES = 512
-"""This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB all the time."""
+"""This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB each time."""
 STATUS_COST = 3.0
 """A status costs this many lines more: it takes that much longer to make."""
 A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
@@ -293,7 +293,7 @@ class RateLimiter:
     """A bucket for each unix user; any thread may ask."""
 
     MAX_REMEMBERED = 256
-    """Users kept before those silent long enough for a full bucket are dropped."""
+    """Users kept before those whose bucket is full again are dropped."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate

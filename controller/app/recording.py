@@ -27,9 +27,9 @@ from controller.replay.log import Header, LogWriter
 
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
-"""Readings reach the file this often, so at most these are lost with the process."""
+"""Readings reach the file this often, so at most this much is lost with the process."""
 _SYNC_S = 2.0
-"""The file reaches the disk this often: so much may be lost with the power."""
+"""The file reaches the disk this often, so at most this much is lost at a power cut."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
 """Compressed bytes that may wait for a disk which refuses them."""
 
@@ -231,9 +231,9 @@ class Segment:
         self.name = name
         self.session = Session(setup, heard)
         self.size = 0
-        """Bytes so far, unpacked."""
+        """Uncompressed bytes so far."""
         self.last_us = 0
-        """The latest time that a reading of it claims."""
+        """The latest time among its readings."""
         self.began_us: int | None = None
         """When its first reading arrived."""
         self._recorder = recorder
@@ -296,7 +296,7 @@ class Rotation(NamedTuple):
     size: int = 16 * 1024 * 1024
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """It ends only after so long without an outcome or an input: until then a call may be corrected."""
+    """It ends only after this long without an outcome or an input: until then a call may be corrected."""
 
 
 class Pieces:

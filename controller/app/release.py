@@ -22,16 +22,16 @@ from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
 
 LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
-"""Where a machine keeps the public release keys that it believes, a line each in hexadecimal digits."""
+"""Where a machine keeps the public release keys that it trusts, one a line in hexadecimal digits."""
 MAX_LIST_BYTES = 4_000_000
-"""Some hundred files at 120 bytes each."""
+"""The most bytes of a list: several hundred files at 120 bytes each."""
 _PURPOSE = b"table-release\0"
 _PACKAGES = ("controller", "drivers")
 _CONFIG = "controller/_config"
-"""Where an installation has the configuration that a checkout has in `config`."""
+"""Where an installation keeps what a checkout has in `config`."""
 _KEY_DIGITS = 64
 SHOWN = 3
-"""Files of a kind that a message names."""
+"""The most files of one kind that a message names."""
 
 
 class ReleaseFault(Exception):

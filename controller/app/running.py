@@ -42,7 +42,7 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A wheel is mute for seconds after power-on, a camera's program starts slowly: later it is a fault."""
+"""A wheel sends nothing for seconds after power-on, a camera's program starts slowly; later is a fault."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +182,7 @@ class RunningTable:
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
-        """The row up to which all was announced when bets last opened or this session began."""
+        """The row up to which everything was announced when bets last opened or this session began."""
         publishing.open(
             self.journal,
             key,

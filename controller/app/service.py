@@ -40,7 +40,7 @@ READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
-"""From now on the start may take this much longer, whatever TimeoutStartSec says (sd_notify(3)); it is sent
+"""The start may take this much longer from now on, whatever TimeoutStartSec says (sd_notify(3)); it is sent
 again as long as the start goes on."""
 PATIENCE_S = 0.2
 """An unread, full socket must not block the writer; the next message follows soon."""

@@ -26,7 +26,7 @@ from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 
 _TIMELESS = frozenset({"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"})
-"""A device's figures that don't reveal when it saw something."""
+"""Figures of a device that don't reveal when it saw something."""
 _SECOND_US = 1_000_000
 
 

@@ -30,13 +30,13 @@ from drivers.framing import LineSplitter
 TURN_S = 0.05
 """Interval at which the client's own requests are polled."""
 BEGINS_WITHIN_US = 10_000_000
-"""Test mode is on once what came before has been judged; later than this it was refused."""
+"""Test mode is on once earlier readings have been judged; later than this it was refused."""
 NOTICED_S = 1.0
-"""It is noticed within a turn that a client is gone; a busy machine takes longer."""
+"""A client that is gone is noticed within one turn; a busy machine takes longer."""
 ENDS_WITHIN_S = 10.0
-"""The table's way out of test mode: what came before has to be judged first."""
+"""The time to leave test mode: earlier readings have to be judged first."""
 LONGEST_US = 3_600_000_000
-"""An hour: a test that was left behind ends by itself."""
+"""An hour: an abandoned test then ends automatically."""
 Note = Callable[[str], None]
 """Journals what this client did."""
 
@@ -49,7 +49,7 @@ class Tests:
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock is over but for the table's way out of test mode."""
+        """Whether the test that holds the lock is over, except that the table has yet to leave test mode."""
         self._pause = Event()
 
     def hold(

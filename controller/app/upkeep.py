@@ -74,7 +74,7 @@ def main(journal: str) -> None:
 
 DUTY = "verifying"
 AGAIN_S = 10.0
-"""The wait after a process ended without an answer: it was killed by something else on the machine."""
+"""The wait after a process ended without an answer: something else on the machine killed it."""
 _decode = msgspec.json.Decoder(Found).decode
 
 
@@ -152,7 +152,7 @@ if __name__ == "__main__":
 PRUNED_BY = "retention"
 """Named in the journal's own row as who decided it."""
 LOOK_EVERY_US = 3_600_000_000
-"""An hour: no more than that is ever kept too long, and finding nothing to drop takes milliseconds."""
+"""An hour: nothing outlives its time by more, and finding nothing to drop takes milliseconds."""
 DAY_US = 86_400_000_000
 
 

@@ -1,4 +1,4 @@
-"""What other threads may know of the core, at one moment, and of an attempt that waits for a person."""
+"""What other threads may know of the core at one moment, and of an attempt that waits for a person."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class View(NamedTuple):
     """Whether an attempt is neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
-    """Until when a call that is held can still be stopped; None if none is held."""
+    """Until when a held call can still be stopped; None if none is held."""
     bets_closed: bool
     testing: bool
     halted: bool
