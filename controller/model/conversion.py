@@ -45,7 +45,7 @@ def converter_of(kind: type[T]) -> Converter[T]:
 _MAX_DIGITS = 300
 """Digits allowed in an integer; a number with more is out of a double's range as well."""
 _SHOWN = 60
-"""Characters of what was found that a message repeats."""
+"""The most characters of a found value that a message repeats."""
 
 
 class StrictJsonError(ValueError):

@@ -1,4 +1,4 @@
-"""Effects: what the engine hands out for a reading. Outcomes are published, the others are for watching."""
+"""Effects: what the engine returns for a reading. Outcomes are published, the others are for watchers."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -45,7 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """With `calls: confirm`: what the controller proposes and a person must confirm."""
+    """With `calls: confirm`: a result that the controller proposes and a person must confirm."""
 
     t: int
     attempt: int

@@ -19,7 +19,7 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon (corner points in millimetres) on which a die rests, whatever the camera calls it."""
+    """A polygon (corners in mm) that names what a die in it rests on, whatever the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -56,7 +56,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def trusted(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
-        """Describe a wheel whose own word is trusted: its numbers count, the rest is there and not used."""
+        """Return a wheel whose own reports are trusted: its numbers count, the other fields are unused."""
         return cls(
             pockets=pockets,
             pockets_clockwise=pockets_clockwise,
@@ -86,7 +86,7 @@ A table's configuration that only says `american` or `european` gets these; a re
 
 
 class WheelMistake(NamedTuple):
-    """What is wrong with a wheel: at which key (and place in it), what was found, what was expected."""
+    """A mistake in a wheel: the key (and place in it), what was found, what was expected."""
 
     key: tuple[str | int, ...]
     found: str

@@ -12,7 +12,7 @@ Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
 ERROR_MM = 10.0
-"""A calibration misses its own points by no more, unless its camera's settings say otherwise."""
+"""The most by which a calibration may miss its own points, unless its camera's settings say otherwise."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 

@@ -1,4 +1,4 @@
-"""Outcomes: past facts that the table publishes, and what each type tells.
+"""Outcomes: past facts that the table publishes, and the contents of each type.
 
 An outcome is `type`, `t`, `id`, `seq`, `data`. `t` is the time of the reading, input or timer that decided
 it. `seq` is gap-free per table and `id` is table/session/seq, so that a consumer can drop a repeat and notice
@@ -16,13 +16,13 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""A throw that somebody matches or nobody does, a roll of the roll-off, one that leaves equals at the top."""
+"""A throw with or without a match, a roll of the roll-off, or one that leaves a tie at the top."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """What one type of outcome tells; every key of its game is always there."""
+    """The data of one type of outcome; every key of its game is always present."""
 
 
 class RollCalled(Data, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ class SpinCorrected(Data, frozen=True, kw_only=True):
 
 
 class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one position's hand stands against the dealer's; `hand` is its rank in words."""
+    """The result of one position's hand against the dealer's; `hand` is its rank in words."""
 
     seat: str
     hand: str
@@ -394,7 +394,7 @@ def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
 
 
 Word = Literal["roll", "spin", "deal"]
-"""What an attempt is called in outcomes and in the session's numbers."""
+"""The name of an attempt in outcomes and in the session's numbers."""
 WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
 
 
@@ -414,7 +414,7 @@ class DiceOut(NamedTuple):
     confirmed: tuple[str, ...]
     """The ids of wagers that a dealer and a boxperson confirmed."""
     moving_us: int | None
-    """A moment at which both dice were still in motion; None if nothing proves one, or nobody asks."""
+    """A moment at which both dice were provably in motion; None if there is none, or none is asked for."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
@@ -431,7 +431,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     seen: str = ""
     proposes: str = ""
     may: tuple[str, ...] = ()
-    """The rulings that are taken now."""
+    """The rulings that are accepted now."""
     lacks: tuple[str, ...] = ()
     """The positions of a deal with a card that was not read or not counted, for staff to enter."""
     entered: tuple[tuple[str, str], ...] = ()

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta
 
 Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
-"""285 years: what every JSON reader keeps exactly."""
+"""285 years: the largest value that every JSON reader keeps exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
-"""A kilometre either way: farther is no table."""
+"""A kilometre either way: no table is larger."""
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
-"""What a file of pictures is named by, in hexadecimal digits."""
+"""The SHA-256 that names a file of pictures, in hexadecimal digits."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]

@@ -19,7 +19,7 @@ Cents = Annotated[int, Ge(0), Le(10**6)]
 Word = Annotated[str, MinLen(1)]
 
 Calls = Literal["automatic", "confirm"]
-"""Who calls: the controller where the readings are certain, or a person who confirms its proposal."""
+"""Who makes the calls: the controller if the readings are certain, or a person who confirms its proposal."""
 
 ThrowCause = Literal[
     "not_simultaneous",
@@ -89,7 +89,7 @@ class SensorErrors:
     impact_position_mm: Positive = 25.0
     """Error of an impact's position along its wall."""
     impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
-    """Least and greatest time from the hit to the impact's own time."""
+    """Shortest and longest time from the hit to the impact's own time."""
     ringing_ms: NotNegative = 12.0
     """A second impact of the same sensor within this time may be the first one's ringing."""
     frame_ms: Positive = 11.1
@@ -123,7 +123,7 @@ class ThrowRules:
     stagger_notice_ms: NotNegative = 50.0
     """From here on releases that are apart are noted."""
     settle_timeout_s: Positive = 8.0
-    """From a throw's first release to its decision, at the latest."""
+    """The longest time from a throw's first release to its decision."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
@@ -231,7 +231,7 @@ class SpinRules:
     turns_without_read: Count = 5
     """Rotor turns after the drop without a pocket read before the ball counts as out."""
     object_before_launch_s: NotNegative = 1.0
-    """From so long before the first beam what a sensor sees in the wheel, or a person says, is of the
+    """What a sensor sees in the wheel, or a person enters, this long before the first beam belongs to the
     spin."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""

@@ -15,7 +15,7 @@ from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
 
 KeyPath = tuple[str | int, ...]
-"""Where a value is inside a document: keys, and positions in lists."""
+"""The place of a value in a document: keys, and positions in lists."""
 Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[str, tuple[float, ...]]
 """What a calibration writes: a number, a list of numbers, rows of them, or a section of lists."""
 
@@ -25,7 +25,7 @@ LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""What is a topic level, a client id and a common name at once."""
+"""A name that serves as topic level, client id and common name."""
 
 Word = Annotated[str, MinLen(1)]
 Seconds = Annotated[float, Gt(0)]
@@ -53,15 +53,15 @@ class MqttSettings:
     """The broker's address; a number or a name in the hosts file needs no name server."""
     port: Port = 8883
     tls: TlsSettings | None = None
-    """Left out only for a broker on this machine."""
+    """May be left out only for a broker on this machine."""
     prefix: Word = "tables"
     """The first part of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """After so long without a word from the broker the connection counts as lost."""
+    """After this long without a message from the broker the connection counts as lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
-    """How long the broker keeps answers for a table that is away."""
+    """How long the broker keeps answers for a table that is offline."""
     engine_key: Word | None = None
-    """The settlement engine's public key (`tablectl settlement key`); left out, the first shown is kept."""
+    """The settlement engine's public key (`tablectl settlement key`); if left out, the first shown."""
     timeout_s: Seconds = 5.0
     """How long each step of connecting, and each publish, may wait for the broker."""
 
@@ -71,9 +71,9 @@ class EmbeddedSettings:
     """The settlement engine in the controller's own process."""
 
     database: Word | None = None
-    """Its database's URL; left out, the SQLite file settlement.db beside the journal."""
+    """Its database's URL; if left out, the SQLite file settlement.db next to the journal."""
     api_port: Port | None = None
-    """Where its HTTP API listens on this machine; left out, there is none, and so no bets."""
+    """Where its HTTP API listens on this machine; if left out, there is no API, and so no bets."""
     word_wait_s: Seconds = 0.6
     """How long a bet waits for the table's word that bets are open, before it is refused."""
     malfunction: Literal["stand", "refund"] = "stand"
@@ -82,7 +82,7 @@ class EmbeddedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
-    """To whom outcomes go, and how long play goes on without an answer."""
+    """Where outcomes are sent, and how long play continues without an answer."""
 
     to: Way | None = None
     """A settlement engine in this process, one behind a broker, or one that asks at the control socket.
@@ -90,9 +90,9 @@ class PublishSettings:
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
-    """Outcomes on their way before the oldest of them is acknowledged."""
+    """The most outcomes sent and not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """More outcomes than this without an acknowledgement lock play; left out, play is never locked for it."""
+    """More outcomes than this without an acknowledgement lock play; if left out, they never do."""
     max_silence_s: Seconds = 120.0
     """An outcome that waits this long while nothing is acknowledged is a fault."""
     retry_s: Seconds = 5.0
@@ -107,7 +107,7 @@ class RetentionSettings:
     """How long the journal keeps what its chain can do without; what is left out is kept for ever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
-    """Readings behind each outcome. Records of the controlling computer are kept 90 days (NY 5319.60(b))."""
+    """Readings behind each outcome: records of the controlling computer are kept 90 days (NY 5319.60(b))."""
     outcomes_days: Annotated[int, Ge(365)] | None = None
     """Contents of the outcomes. What a dispute was about is kept a year (NJ 13:69E-1.31(b))."""
 
@@ -136,10 +136,10 @@ DeviceReading = Literal[
     "switch",
     "input",
 ]
-"""The kinds of reading that a device can be there for; its own health it always tells."""
+"""The kinds of reading that a device can be set up for; it always reports its own health."""
 
 OnOpen = Literal["lock", "note"]
-"""What an opened switch does: it locks the table, or it is only written down."""
+"""What an opened switch does: it locks the table, or is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +147,13 @@ class DeclaredDevice:
     """What a device is there for: without it, these readings are missing rather than not seen."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """Empty for one that only speaks for others."""
+    """Empty for a device that only sends others' readings."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
     type: str = ""
-    """The kind of hardware; empty if another device speaks for it, or readings come from elsewhere."""
+    """The kind of hardware; empty if another device sends its readings, or they come from elsewhere."""
     settings: object | None = None
-    """Its kind's own settings; None if the table was loaded without its hardware."""
+    """The settings of its type; None if the table was loaded without its hardware."""
 
 
 class Speaks(NamedTuple):

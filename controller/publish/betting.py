@@ -16,14 +16,14 @@ from controller.model.outcomes import DiceOut
 from controller.publish.wire import WORD, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
-"""The word is said at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""
+"""Sent at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""
 MAX_QUESTIONS = 256
-"""Questions that may wait for a word; one more pushes the oldest out, and its bet is refused."""
+"""Queries that may wait for a statement; one more displaces the oldest, whose bet is refused."""
 MAX_WORD_BYTES = 32_768
 Takes = Literal["wagers", "play"]
-"""What the table takes: any wager, or (Three Card Poker, cards out, not all acted) Play alone (T-DEAL-4)."""
+"""What the table accepts: any wager, or (Three Card Poker, cards out, not all acted) only Play (T-DEAL-4)."""
 Says = Literal[Takes, "late"]
-"""What a word covers: what the table takes, or wagers that were confirmed with the dice out (C34-MK-1b)."""
+"""What a statement covers: what the table accepts, or wagers confirmed with the dice out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 of a request, so that what was confirmed is what is booked."""
@@ -65,7 +65,7 @@ class Betting(NamedTuple):
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The moment up to which that holds for certain: nothing earlier can change it any more."""
+    """The moment up to which this is certain: nothing earlier can change it any more."""
     dice_out: DiceOut | None = None
     """Of a craps table that plays, from the release to the call."""
     folded: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ class EngineFor(NamedTuple):
 
 
 class Blocked(Exception):
-    """What an engine raises that a person must put right first: a code of FAULTS, and why."""
+    """Raised by an engine if a person must correct something first: a code of FAULTS, and why."""
 
     def __init__(self, code: str, says: str) -> None:
         super().__init__(says)
@@ -77,7 +77,7 @@ class Consumer(Protocol):
         """
 
     def hear(self, word: OpenWord) -> None:
-        """Handle the table's own word that bets are open, in the core's thread: return at once."""
+        """Handle the table's own statement that bets are open, in the core's thread: return at once."""
         del word
 
     def end(self) -> None:
@@ -86,7 +86,7 @@ class Consumer(Protocol):
 
 
 class EmbeddedSink:
-    """Hands events to an engine in a thread of its own, so that a slow engine holds up nothing else."""
+    """Passes events to an engine in a thread of its own, so that a slow engine delays nothing else."""
 
     def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
         """Prepare; nothing is handed over before `start`."""
@@ -114,7 +114,7 @@ class EmbeddedSink:
         post(Ready())
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Queue messages for the engine; one that waits for it, or was only just acknowledged, not again."""
+        """Queue messages for the engine, except those that already wait or were just acknowledged."""
         with self._lock:
             for message in messages:
                 if message.id not in self._just_acknowledged:
@@ -124,7 +124,7 @@ class EmbeddedSink:
         self._news.set()
 
     def send_open_word(self, word: OpenWord, key: Signer) -> None:
-        """Pass the word on as it is: nothing is between this table and its engine."""
+        """Pass the statement on unsigned: nothing is between this table and its engine."""
         del key
         self._consumer.hear(word)
 
@@ -135,7 +135,7 @@ class EmbeddedSink:
         """Do nothing: displays ask a broker, or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Hand over no more; False if the engine does not return."""
+        """Stop passing events; False if the engine does not return."""
         self._stopping = True
         self._news.set()
         if self._thread.is_alive():
@@ -173,7 +173,7 @@ class EmbeddedSink:
             self._alarm.began(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
-        """Pass the engine's word on, in one with the note of it: no offer comes in between."""
+        """Pass the engine's answer on and note it in one step, so that no offer comes in between."""
         with self._lock:
             if isinstance(answer, Acknowledgement):
                 self._just_acknowledged.add(answer.id)

@@ -35,8 +35,8 @@ CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
 MAX_EARLIER = 12
-"""Earlier rotations of its key that an engine shows at a meeting, 220 bytes each: a table that met no key of
-more than these believes the newest once its file names it."""
+"""Earlier rotations of its key that an engine shows when it meets a table, 220 bytes each: a table that knows
+none of these keys accepts the newest only if its file names it."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -122,7 +122,7 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
     """
 
     table: Name | None = None
-    """None if an engine of 0.1.0 asks, which signs nothing."""
+    """None from an engine of release 0.1.0, which signs nothing."""
     told: Count = 0
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
@@ -170,7 +170,7 @@ class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_f
 
 
 class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
-    """How a settlement engine's key took over: `endorsed` is the signature of the key before over it."""
+    """A rotation of a settlement engine's key: `endorsed` is the previous key's signature over it."""
 
     key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     endorsed: Signature
@@ -287,11 +287,11 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int | None = None
     chain: Hash | None = None
     says_open: bool = False
-    """Whether this table says the word that bets are open; one of release 0.1.0 does not."""
+    """Whether this table states that bets are open; one of release 0.1.0 does not."""
 
 
 class Message(NamedTuple):
-    """A row as it goes out: the event's bytes, and the players' where they may see something of it."""
+    """A row as it is sent: the event's bytes, and the players' version if they may see any of it."""
 
     n: int
     seq: int
@@ -328,7 +328,7 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def message_of(row: Row, table: str, key: Signer) -> Message:
-    """Return an outcome's row as it goes out; ValueError where it is none or its body was dropped."""
+    """Return an outcome's row as it is sent; raises ValueError if there is none or its body was dropped."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
     told = _read_told(row.body)
@@ -386,12 +386,12 @@ def answer_signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def endorse(public: str, before: Signer) -> str:
-    """Return the signature of the key before over a new public key, both in hexadecimal digits."""
+    """Return the previous key's signature over a new public key, both in hexadecimal digits."""
     return before.sign(_endorsement(public)).hex()
 
 
 def endorsed(meeting: Meeting, before: Verifier) -> bool:
-    """Return whether this key signed the key that the engine shows, or one that leads to it."""
+    """Return whether this key signed the key that the engine shows, directly or through later keys."""
     if meeting.endorsed is None:
         return False
     newest = Endorsement(key=meeting.key, endorsed=meeting.endorsed)
@@ -406,7 +406,7 @@ def endorsed(meeting: Meeting, before: Verifier) -> bool:
 
 
 def is_endorsed(public: str, signature: str, before: Verifier) -> bool:
-    """Return whether this is the signature of the key before over a new public key, both in hex."""
+    """Return whether this is the previous key's signature over a new public key, both in hex."""
     return before.signed(_endorsement(public), bytes.fromhex(signature))
 
 
@@ -420,7 +420,7 @@ def source_of(table: str) -> str:
 
 
 def schema_id(family: Literal["outcomes", "players", "messages"], name: str) -> str:
-    """Return the name under which a message's JSON Schema is known."""
+    """Return the name of a message's JSON Schema."""
     return f"urn:table-controller:{family}:{name}:{SCHEMA_VERSION}"
 
 

@@ -1,4 +1,4 @@
-"""Who is who: whose answers a table believes, and whether another client has its name.
+"""Identities: whose answers a table accepts, and whether another client uses its name.
 
 A table believes what its settlement engine's key signed. The key is the one that the table's file names
 (`engine_key`), or the first that an engine showed, kept beside the journal under the table's own signature.
@@ -58,7 +58,7 @@ class Pin:
         return None if self._key is None else self._key.raw.hex()
 
     def recall(self, key: bytes | None) -> None:
-        """Adopt a key that was kept, unless the table's file names one."""
+        """Adopt a saved key, unless the table's file names one."""
         if self._key is None and key is not None:
             self._key = PublicKey(key)
 
@@ -106,7 +106,7 @@ _ACK = msgspec.json.Decoder(Ack)
 
 
 class AcknowledgementCheck(NamedTuple):
-    """What was found of the rows `outbox.closed`."""
+    """The result of checking the rows `outbox.closed`."""
 
     signed: int
     """Acknowledgements whose kept words bear the engine's signature."""
@@ -199,7 +199,7 @@ class Namesake:
                 self.found(found, now_us)
 
     def _is_of_last_run(self, status: TableStatus, now_us: int) -> bool:
-        """Return whether this is an own earlier session's word, late over a link that was dying."""
+        """Return whether this is a late status of the table's own previous session."""
         if self._session is None or self._first_us is None or now_us - self._first_us > EARLIER_US:
             return False
         return status.session is None or status.session < self._session
@@ -210,7 +210,7 @@ class Namesake:
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 
     def note_calm(self, now_us: int) -> None:
-        """Clear the fault once nobody else has come for a while."""
+        """Clear the fault once no other client has connected for a while."""
         if self._since_us is not None and now_us - self._since_us > ALONE_US:
             self._since_us = None
             self._alarm.over("identity_taken")

@@ -16,7 +16,7 @@ from controller.publish.betting import Betting, OpenWord
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
-"""Wagers that may be lodged in one throw: more than a crew can confirm aloud in its two seconds."""
+"""The most wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
 
 ROWS = 3
 """The rows that vouch for a wager: its contents and two confirmations."""
@@ -49,7 +49,7 @@ class LateDesk:
     """Keeps the wagers of the throw under way, and gives the table's word for those confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Speak for this table; `now_us` is its monotonic clock, None if the readings tell the time."""
+        """Serve this table; `now_us` is its monotonic clock, None if the readings give the time."""
         self._table = table
         self._session = session
         self._now_us = now_us

@@ -53,16 +53,16 @@ from controller.publish.wire import Signer, Unreadable, topics_of
 
 TURN_S = 0.5
 REFUSED = 0x80
-"""Reason codes from here on are refusals."""
+"""Reason codes from this one on are refusals."""
 STEADY_US = 10_000_000
-"""A connection that held so long was a good one: the next wait is short again."""
+"""A connection that lasted this long was a good one: the next wait is short again."""
 RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
 """The fault clears this long after the last forged or unreadable answer."""
 MAX_WORDS = 32
-"""Words that may wait for this thread; an older one is worth less than those that follow it."""
+"""Statements that may wait for this thread; the newer ones replace the older."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
 """Faults of which one at most holds: why there is no connection now."""
@@ -146,7 +146,7 @@ class MqttSink:
         self._thread.start()
 
     def report_to(self, post: Post) -> None:
-        """Report to this without a thread: whoever called turns the sink."""
+        """Pass reports to this, without a thread: the caller runs the sink."""
         self._post = post
 
     def offer(self, messages: Sequence[Message]) -> None:
@@ -155,13 +155,13 @@ class MqttSink:
         self._ring()
 
     def send_open_word(self, word: OpenWord, key: Signer) -> None:
-        """Publish the word at once, or never: it is worth nothing later."""
+        """Publish the statement at once, or not at all: it is of no use later."""
         if self.ready:
             self._words.append((word, key))
             self._ring()
 
     def send_status(self, status: TableStatus) -> None:
-        """Publish how the table stands, now and at every connection."""
+        """Publish the table's status, now and at every connection."""
         self._status, self._status_is_new = status, True
         self._ring()
 
@@ -293,7 +293,7 @@ class MqttSink:
         self._away()
 
     def _away(self) -> None:
-        """Throw the connection away, and with it whatever the library still holds."""
+        """Discard the connection, and with it whatever the library still holds."""
         if self._link is not None:
             self._link.drop()
         now_us = self._now_us()

@@ -61,10 +61,10 @@ PLAYER_KEYS: Mapping[str, tuple[str, ...]] = {
     "table.locked": (),
     "table.unlocked": (),
 }
-"""The types that players hear of and the keys they get: cards of High Roller lie face up (H-DEAL-1)."""
+"""The types that players receive and their keys: cards of High Roller lie face up (H-DEAL-1)."""
 
 REASON_KEYS = ("code", "rule", "die")
-"""What is kept of a reason: what was seen is measured."""
+"""The keys of a reason that players may see: `seen` holds measurements."""
 
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_hands = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
@@ -92,7 +92,7 @@ def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
 
 
 def _uncovered(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
-    """Leave out hands that nobody turned over: who folds gives the cards back face down."""
+    """Leave out hands that nobody turned over: a player who folds returns the cards face down."""
     shown = _decode_hands(hands)
     if shown is None:
         return hands
@@ -113,13 +113,13 @@ _WORDS = ("roll", "spin", "deal")
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt came out: `data` is what players may see of the outcome, as on the players' topic."""
+    """The result of an attempt: `data` is what players may see of the outcome, as on the players' topic."""
 
     type: str
     subject: str
     sequence: int
     corrected: bool = False
-    """Whether a person's ruling took the place of what was told first."""
+    """Whether a person's ruling replaced the first result."""
     data: Raw
 
 

@@ -1,4 +1,4 @@
-"""The pump: it drains the outbox into a sink, and closes places only on settlement's acknowledgement."""
+"""The pump: it drains the outbox into a sink, and closes an entry only on settlement's acknowledgement."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -42,20 +42,20 @@ FRESH = 64
 DOUBT_US = 1_000_000
 """The interval between journaled acknowledgements that fit no outcome in flight."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Differences between engine and table of which one at most holds."""
+"""Differences between engine and table, of which at most one is active."""
 STATUS_US = 1_000_000
 """How often the status is checked."""
 
 
 class Journal(Protocol):
-    """What the pump writes: a `Journal`."""
+    """What the pump writes to: a `Journal`."""
 
     def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
-        """Close an outcome's place in the outbox."""
+        """Close an outcome's entry in the outbox."""
 
 
 class _News:
-    """Outcomes have become durable, or something else waits for a person."""
+    """Outcomes have become durable, or something new waits for a person."""
 
 
 class Pump:
@@ -278,7 +278,7 @@ class Pump:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
-        """Close an outcome that waits; what fits none is counted, and journaled at intervals."""
+        """Close a waiting outcome; one that fits none is counted, and journaled at intervals."""
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
         if not waits and not self._may_doubt(now_us):
@@ -293,7 +293,7 @@ class Pump:
             self._patience.note_acknowledgement(now_us)
 
     def _may_doubt(self, now_us: int) -> bool:
-        """Whether another that fits nothing may go to the journal: a flood must leave space for play."""
+        """Whether another one that fits nothing may be journaled: a flood must leave space for play."""
         if now_us < self._doubt_us:
             return False
         self._doubt_us = now_us + DOUBT_US
@@ -302,7 +302,7 @@ class Pump:
     # --- meetings ---
 
     def _meet(self, meeting: Meeting) -> None:
-        """Compare how far the engine is with what this journal holds, and send what it lost."""
+        """Compare the engine's progress with what this journal holds, and send what it lost."""
         try:
             if self._is_old(meeting.told):
                 return
@@ -320,7 +320,7 @@ class Pump:
                 self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
 
     def _is_old(self, told: int) -> bool:
-        """Return whether an engine's message is from when it knew less: a replayed copy."""
+        """Return whether an engine's message is older than one received before: a replayed copy."""
         return told < max(self._waits_from() - 1, self._met_told)
 
     def _waits_from(self) -> int:
@@ -433,7 +433,7 @@ class Pump:
     # --- replay ---
 
     def _replay(self, wish: ResendRequest) -> None:
-        """Go back to an outcome that settlement misses; a request repeated at once is the same one."""
+        """Go back to an outcome that settlement is missing; a request repeated at once counts once."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
@@ -486,7 +486,7 @@ class Pump:
             self._alarm.over("settlement_behind")
 
     def _show_board(self) -> None:
-        """Show the board where it has changed, at a start with what the journal has told before."""
+        """Publish the board if it has changed; at a start, with the journal's earlier outcomes."""
         before = self._board
         if before is None or self._outbox is None:
             return

@@ -1,4 +1,4 @@
-"""Sinks: they take messages in order, few at a time, again after a while, and report what comes back.
+"""Sinks: they accept messages in order, a few at a time, repeat them after a while, and report the answers.
 
 The window also notices when settlement has been silent for too long or is too far behind. Pure: the time in
 microseconds and the chance (0 to 1) that spreads the waits are handed in.
@@ -17,7 +17,7 @@ Word = TypeVar("Word")
 
 
 class Ready:
-    """The sink has only just become able to take messages: what was offered before may be lost."""
+    """The sink has just become able to accept messages: what was offered before may be lost."""
 
 
 class Acknowledged(NamedTuple):
@@ -40,26 +40,26 @@ class Sink(Protocol):
         """Whether messages are taken now; those offered while it is not may be dropped."""
 
     def start(self, post: Post) -> None:
-        """Begin, and report to this."""
+        """Start, and pass reports to this."""
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Queue messages in order. That they arrived is only ever known from an acknowledgement."""
+        """Queue messages in order. Only an acknowledgement shows that they arrived."""
 
     def send_open_word(self, word: OpenWord, key: Signer) -> None:
-        """Make the table's word known, signed with its key; a word that can't go out now is lost."""
+        """Send the signed statement that bets are open; one that can't be sent now is dropped."""
 
     def send_status(self, status: TableStatus) -> None:
-        """Make known how the table stands."""
+        """Publish the table's status."""
 
     def show(self, board: bytes) -> None:
-        """Make the table's board known, to those who come later as well."""
+        """Publish the table's board, also for those who connect later."""
 
     def stop(self, timeout_s: float) -> bool:
         """End; False if the thread did not end in time."""
 
 
 Chance = Callable[[], float]
-"""Gives a number from 0 up to 1: tables that lost the same broker do not come back in the same moment."""
+"""Gives a number from 0 up to 1, so that tables do not all reconnect to a broker at the same moment."""
 
 
 class Backoff:
@@ -106,7 +106,7 @@ class Window:
 
     @property
     def room(self) -> int:
-        """How many more may be offered: an outcome that is stuck holds up those that follow it."""
+        """How many more may be offered: an outcome that is stuck delays those that follow it."""
         oldest = self.oldest
         if oldest is None:
             return self._size
@@ -137,20 +137,20 @@ class Window:
         self._due_us = now_us + self._backoff.next_us() if self._waiting else None
 
     def due(self, now_us: int) -> tuple[Message, ...]:
-        """Return all that waits, in order, where it is time to offer it again."""
+        """Return everything that waits, in order, if it is time to offer it again."""
         if self._due_us is None or now_us < self._due_us:
             return ()
         self._due_us = now_us + self._backoff.next_us()
         return tuple(self._waiting.values())
 
     def hurry(self, now_us: int) -> None:
-        """Offer waiting outcomes at once: the receiver has only just come back."""
+        """Offer waiting outcomes at once: the receiver has just come back."""
         self._backoff.reset()
         if self._waiting:
             self._due_us = now_us
 
     def clear(self) -> None:
-        """Forget what was offered; the outbox still has it."""
+        """Forget what was offered; it is still in the outbox."""
         self._waiting.clear()
         self._backoff.reset()
         self._due_us = None
@@ -176,14 +176,14 @@ class Patience:
         return now_us - self._heard_us > self._longest_us
 
     def behind(self, waiting: int) -> bool:
-        """Return whether too many wait; that ends when half of the most is left."""
+        """Return whether too many wait; that ends once half of the limit is left."""
         if self._most is not None:
             self._behind = waiting > (self._most // 2 if self._behind else self._most)
         return self._behind
 
 
 BETS_TOLD_US = 200_000
-"""The engine's word on which bets there are reaches the core at most this often, only the newest."""
+"""The engine's report of which bets there are reaches the core at most this often, only the newest one."""
 
 
 class Newest(Generic[Word]):
@@ -199,12 +199,12 @@ class Newest(Generic[Word]):
         self._due_us = 0
 
     def put(self, word: Word, at: tuple[int, int]) -> None:
-        """Keep a word with the outcome and the step of the engine's book at which it held."""
+        """Store a report with the outcome and the step of the engine's book at which it held."""
         if at >= self._at:
             self._heard, self._at = word, at
 
     def due(self, now_us: int) -> Word | None:
-        """Return the word to pass on now; None if there is none, or it is no news."""
+        """Return the report to pass on now; None if there is none, or nothing new."""
         if self._heard == self._told or now_us < self._due_us:
             return None
         self._told, self._due_us = self._heard, now_us + BETS_TOLD_US

@@ -50,7 +50,7 @@ class Bare:
     """A device without hardware of its own: another sends its readings, or they come from elsewhere."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends: while it is down, these are missing rather than not seen."""
+    """The kinds of reading that it sends: while it is down, these are missing rather than absent."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
 

@@ -32,7 +32,7 @@ from controller.settings.yaml_text import Document, parse_document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneSection:
-    """A polygon on which a die rests, whatever the camera calls it."""
+    """A polygon that names what a die in it rests on, whatever the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]
@@ -51,7 +51,7 @@ class DiceTableSection:
     die_mm: Positive
     """The edge of a die."""
     wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
-    """How far the ground between the pyramids lies behind their tips, to which the table is measured."""
+    """How far the base of the wall's pyramids lies behind their tips, from which the table is measured."""
     zones: tuple[ZoneSection, ...] = ()
 
 
@@ -61,9 +61,9 @@ class WheelSection:
 
     pockets: Literal["american", "european"]
     pockets_clockwise: tuple[str, ...] | None = None
-    """The pockets clockwise from the rotor's mark on, in quotes; left out, the standard order from 0 on."""
+    """The pockets clockwise from the rotor's mark, in quotes; if left out, the standard order from 0."""
     beams_deg: Annotated[tuple[float, ...], MinLen(1)] | None = None
-    """The track beams' bowl angles, by beam number. This and what follows is left out for a trusted wheel."""
+    """The track beams' bowl angles, by beam number. A trusted wheel needs none of these and the next keys."""
     pocket_reader_deg: float | None = None
     """Where the pocket reader looks."""
     rotor_index_deg: float | None = None
@@ -74,14 +74,14 @@ class WheelSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
-    """A table's file as it is written."""
+    """The contents of a table's file."""
 
     table: Word
     """The table's name, in logs and outcomes."""
     ruleset: Word
-    """A rule set's name, or its file's path, seen from this file."""
+    """A rule set's name, or its file's path relative to this file."""
     calls: Calls = "automatic"
-    """Who calls: the controller where the readings are certain, or a person who confirms its proposal."""
+    """Who makes the calls: the controller if readings are certain, or a person who confirms its proposal."""
     dice_table: DiceTableSection | None = None
     wheel: WheelSection | None = None
     max_lateness_ms: NotNegative | None = None
@@ -93,15 +93,15 @@ class TableFile:
     spin: Mapping[str, object] | None = None
     """Thresholds that replace the rule set's; only those that differ."""
     high_roller: Mapping[str, object] | None = None
-    """What replaces the rule set's policies; only what differs."""
+    """Policies that replace the rule set's; only those that differ."""
     deal: Mapping[str, object] | None = None
-    """What replaces the rule set's policies; only what differs."""
+    """Policies that replace the rule set's; only those that differ."""
     devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """The devices by their names: what each is there for, and how it is reached."""
+    """The devices by their names: what each reads, and how it is connected."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
-    """What a switch does when it opens; `door` and `tamper` lock the table unless said otherwise."""
+    """What a switch does when it opens; by default `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
-    """To whom outcomes go, and how long play goes on without an answer."""
+    """Where outcomes are sent, and how long play continues without an answer."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     """How long the journal keeps the readings behind outcomes and the outcomes' contents."""
 
@@ -175,7 +175,7 @@ def _wheel_mistakes(document: Document, wheel: WheelSection, rules: RuleSet) -> 
 
 
 def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
-    """Find what is missing where the table's own sensors judge; a trusted wheel needs none of it."""
+    """Find what is missing if the table's own sensors judge; a trusted wheel needs none of it."""
     if rules.spin is None or rules.spin.revolutions == "trusted_wheel":
         return
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
@@ -238,7 +238,7 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Find what the rules need and no device reads: such a table could only ever ask a person."""
+    """Find what the rules need and no device reads: such a table would send every attempt to a person."""
     read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device that reads it"
     for kind in _needed_kinds(rules):
@@ -309,7 +309,7 @@ def load_table(
 def _in_what_is_left(
     document: Document, mistakes: Sequence[Mistake], devices: Devices, directory: Path | None
 ) -> list[Mistake]:
-    """Find what does not fit together in the sections that are well, so that all is told in one round."""
+    """Find what does not fit together in the sound sections, so that all mistakes are reported at once."""
     wrong = {re.split(r"[.\[]", mistake.key)[0] for mistake in mistakes}
     left = document.without(wrong - {"table", "ruleset"})
     try:
