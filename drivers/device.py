@@ -70,7 +70,7 @@ class Edge(NamedTuple):
     seq: int
     """The edges of one line are numbered from 1 since it was opened."""
     t_us: int
-    """When, in table microseconds."""
+    """The time in table microseconds."""
 
 
 class Level(NamedTuple):
@@ -164,7 +164,7 @@ class Device(Protocol[Data_contra, Output_co]):
 
 
 AnyDevice = Device[Any, Any]
-"""A device of any type; only it knows what its link passes to it."""
+"""A device of any type; only it interprets what its link passes to it."""
 Neighbours = Mapping[str, tables.DeclaredDevice]
 """All devices of a table's file by name."""
 
@@ -198,9 +198,9 @@ class DeviceType:
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
     """Return what no second device may share, beside the port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)
-    """What can be wrong with it: the codes of its `device_down` and `device_fault`, and what to do."""
+    """Its possible faults: the codes of its `device_down` and `device_fault`, and what to do."""
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
-    """Return its settings with what the file says elsewhere of the devices that it speaks for."""
+    """Return its settings completed with those that the file gives for the devices that it speaks for."""
 
 
 def wall_in(fields: Mapping[str, object]) -> Wall | None:

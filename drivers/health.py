@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""How far a loss can be backdated; the engine takes nothing older than its watermark."""
+"""How far a loss can be backdated; the engine accepts nothing older than its watermark."""
 CLEAN_US = 500_000
 """After losing readings a device is healthy again once nothing was lost for this long."""
 FAULT_US = 10_000_000
@@ -189,7 +189,7 @@ TROUBLES: dict[str, Cause] = {
         "when the device says hello with it",
     ),
 }
-"""Every code of a device's trouble."""
+"""Every trouble code of a device."""
 
 
 Causes = Mapping[str, Cause]

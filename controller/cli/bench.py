@@ -28,13 +28,13 @@ _TYPED: Final[dict[Answer, str]] = {
     "no": "no\n",
     "lamp": f"{WORD}\n",
 }
-"""What each answer is on a keyboard."""
+"""The keyboard input for each answer."""
 _STEP: tuple[Answer, ...] = ("done", "skip")
 _QUESTION: tuple[Answer, ...] = ("yes", "no")
 _LAMPS: tuple[Answer, ...] = ("lamp", "skip")
 _NAMES: Final[dict[Does, str]] = dict.fromkeys(get_args(Does), "Calibration") | {"test": "Test"}
 _KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
-"""As `tablectl calibrate` asks for where nothing else is said."""
+"""The defaults of `tablectl calibrate`."""
 
 
 class _PageGuide(Guide):

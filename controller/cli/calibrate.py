@@ -45,7 +45,7 @@ from controller.technician.wheel_calibration import calibrate_wheel
 from drivers.node.device import NodeSettings
 
 ROUGH_MM = 400.0
-"""A die seen so far from where it was to be laid lies elsewhere, however rough the calibration."""
+"""A die seen this far from where it was to be laid lies elsewhere, however rough the calibration."""
 
 
 class RequestError(ValueError):

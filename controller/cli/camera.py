@@ -23,11 +23,11 @@ from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.reading import read_picture
 
 ALIVE_US = 500_000
-"""The daemon takes a second and a half of silence for a fault."""
+"""The daemon treats a second and a half of silence as a fault."""
 RETRY_S = 2.0
 PULLED = "pulled"
 MAX_APART_MS = 60_000
-"""Two films of one throw that begin farther apart are mostly not of one throw."""
+"""Two films that begin farther apart than this are rarely of one throw."""
 
 
 def line_of(reading: Reading) -> bytes:

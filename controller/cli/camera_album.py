@@ -18,13 +18,13 @@ from drivers.vision.stills import Look
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000
-"""A clip begins so long before the first die comes into sight: the hand is in it."""
+"""A clip begins this long before the first die comes into sight, so that it shows the hand."""
 CLIP_STEP_US = 30_000
-"""Of faster frames a clip has one in this time."""
+"""A clip keeps one frame in this time."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""A larger frame is kept smaller: a rest is told while the table waits for it, 0.12 s. Cut-outs keep all."""
+"""A larger frame is reduced: a die at rest must be reported within 0.12 s. Cut-outs are not reduced."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
-"""JPEG: a clip is looked at, a still is looked into."""
+"""JPEG quality: a clip is watched, a still is examined."""
 CLIP_MAX_BYTES = 8 * 2**20
 """About 250 frames: 8 s, a rule set's `settle_timeout_s`."""
 

@@ -17,16 +17,16 @@ from drivers.vision.pairing import Pair
 from drivers.vision.rig import Rig, RigError
 
 BEHIND = 4
-"""Frames of a source that may wait; what is older is of no use to the table."""
+"""The most frames of a source that wait; older ones are of no use to the table."""
 PATIENCE_S = 0.2
-"""How long a source waits for room before it looks whether anybody still wants its frames."""
+"""How long a source waits for room before it checks whether its frames are still wanted."""
 SILENT_US = 500_000
-"""One of two cameras that sends no frame for so long, while the other does, hangs."""
+"""A camera that sends no frame for this long while the other one does is hung."""
 STARTS_US = 5_000_000
-"""Its first frame may come so long after the other's: some cameras take seconds to start."""
+"""Its first frame may come this long after the other's: some cameras take seconds to start."""
 
 Frame = tuple[int, int, Array]
-"""Which camera, its time in microseconds, the picture."""
+"""The camera's number, its time in microseconds, the picture."""
 
 
 def beside_argument(command: argparse.ArgumentParser) -> None:

@@ -21,9 +21,9 @@ from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt
 from drivers.vision.rig import LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Drawn green: a tenth of a die, and less than the camera's own error in flight."""
+"""Drawn in green: a tenth of a die, and less than the camera's own error in flight."""
 APART_MM = 300.0
-"""Two cameras nearer to each other than this, 1.5 m up, leave a die's height unsure by 8 mm or more."""
+"""Two cameras closer together than this, 1.5 m up, leave a die's height uncertain by 8 mm or more."""
 SHOWN_TIMES = 20
 """Magnification at which residuals are drawn, so that 1 mm can be seen."""
 

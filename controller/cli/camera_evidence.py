@@ -32,7 +32,7 @@ EXAMPLES = (
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
 SHOWN = 12
-"""Digits of a digest that a person needs to tell two files apart."""
+"""The digits of a digest that are enough to tell two files apart."""
 
 
 def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:

@@ -27,10 +27,10 @@ EXAMPLES = (
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
-"""Blue, green, red: die 1 bluish, die 2 orange, as `tablectl explain` draws them."""
+"""Blue, green, red: die 1 blue, die 2 orange, as `tablectl explain` draws them."""
 QUALITY = 80
 STEP_US = 60_000
-"""A browser is sent a picture in this time: 16 a second."""
+"""The interval between two pictures sent to a browser: 16 a second."""
 FILM_FPS = 30.0
 WAIT_S = 2.0
 PAGE = (

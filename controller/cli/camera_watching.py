@@ -12,7 +12,7 @@ LEARNING = 31
 """Frames whose median is the empty table, at the start."""
 SILENT = "silent"
 BUMPED_MM = 6.0
-"""A bump of 10 mm must be found, and the shift is measured to a millimetre or two."""
+"""A shift of 10 mm must be found; it is measured to a millimetre or two."""
 
 
 class Watching:

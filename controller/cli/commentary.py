@@ -46,13 +46,13 @@ from controller.model.outcomes import (
 from controller.model.verdicts import Notice, Reason
 
 _NEEDLESS = frozenset(("unknown_input", "no_change"))
-"""Refusals not worth a line."""
+"""Refusals that get no line."""
 _UNTOLD_CLOSINGS = frozenset(("dice_released",))
-"""Bets that close with every throw are not worth a line either."""
+"""Games whose bets close with every throw get no line for it."""
 _SHOWN = 8
 """Columns for what is seen on the table: two dice, a number and its colour, three cards."""
 _TEXT = 7 + _SHOWN + 2
-"""Where the words begin."""
+"""The column where the words begin."""
 _PUCK = 14
 _PAGE = 80
 """The puck stands at the right of a page of this many columns, however wide the window is."""

@@ -36,10 +36,10 @@ EXAMPLES = (
 )
 
 SHOW_S = 20.0
-"""How long the whole show takes on a terminal."""
+"""How long the whole demonstration takes on a terminal."""
 _FRAMES = 5
 _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
-"""What the audience of a card game waits for."""
+"""The outcomes after which the demonstration of a card game pauses."""
 
 _DICE_MIX = {dice.THROWN: 22.0} | dict.fromkeys(
     (
@@ -127,7 +127,7 @@ class _Show:
         self._pause_s = pause_s
         self._readings = 0
         self.differences: list[str] = []
-        """Where a card game's outcomes and the simulator's truth part."""
+        """A difference between a card game's outcomes and the simulator's truth."""
 
     def cards(self, header: Header, feed: Feed, truth: list[dict[str, object]]) -> None:
         """Play a card table's evening."""

@@ -27,14 +27,14 @@ from drivers.node.sentences import NODE_NAME
 
 BOARDS = ("console", "wall", "wheel")
 SECTOR_BYTES = 4096
-"""What the flash erases at once; MicroPython's littlefs block on these boards."""
+"""The unit that the flash erases; MicroPython's littlefs block on these boards."""
 PROGRAM_BYTES = 256
 """A page of the flash: MicroPython's rp2 port mounts with progsize=256, read and look-ahead sizes of 32."""
 SMALL_BYTES = 32
 DISK_VERSION = 0x00020000
 """littlefs 2.0, which every MicroPython mounts."""
 FLASH_AT = 0x10000000
-"""Where the chip sees its flash."""
+"""The flash's address in the chip's memory."""
 UF2_START = (0x0A324655, 0x9E5D5157)
 UF2_END = 0x0AB16F30
 UF2_HAS_FAMILY = 0x2000
@@ -47,7 +47,7 @@ class Chip:
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """The file system at the end, as MicroPython has it on this board; None if it is not known here."""
+    """The file system at the end, as MicroPython places it on this board; None if unknown."""
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -141,7 +141,7 @@ EXAMPLES = (
     "tablectl firmware verify console console             # does the device `console` run these files?",
 )
 UF2_INFO_FILE = "INFO_UF2.TXT"
-"""Every board that waits for a UF2 shows this file."""
+"""Every board that waits for a UF2 file shows this one."""
 
 
 class FirmwareMismatchError(Exception):

@@ -15,7 +15,7 @@ _INPUT_EXAMPLES = (
     "tablectl input no_roll reason=disputed",
 )
 WAIT_S = 5.0
-"""The table decides on an input once nothing earlier can come, and tells once that is durable."""
+"""The table decides on an input once nothing earlier can arrive, and reports it once that is durable."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
@@ -39,7 +39,7 @@ _FIRST: dict[str, str] = {
     "buy": "seat",
     "confirm_late": "what",
 }
-"""The argument that an input's words fill; every argument can also be given as `name=value`."""
+"""The arguments that an input's words fill; every argument can also be given as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}

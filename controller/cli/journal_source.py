@@ -36,7 +36,7 @@ _identity_of = converter_of(Identity)
 
 
 UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
-"""What a command meets if a journal can't be read, in its folder or from a running controller."""
+"""The errors of a journal that can't be read, in its folder or from a running controller."""
 
 
 def unreadable(error: Exception) -> int:
@@ -125,7 +125,7 @@ def _part(told: Json, name: str, made_of: Converter[T]) -> T:
 
 
 Kept = Reader | ToldJournal
-"""Where what was told is read from."""
+"""The source that outcomes are read from."""
 
 
 def open_journal(arguments: argparse.Namespace) -> Kept:

@@ -102,7 +102,7 @@ class Turn:
 
     scene: Scene
     card: Input | None = None
-    """How a card of a deal is put right, where one must be."""
+    """How a card of a deal is corrected, if one must be."""
     standing: Standing | None = None
 
 
@@ -132,11 +132,11 @@ class Score:
     """Every attempt so far."""
 
     spoken_rule: str
-    """The rule by which a person calls an attempt off."""
+    """The rule by which a person declares an attempt void."""
     read_rule: str
-    """The rule by which a person decides what was read wrong."""
+    """The rule by which a person corrects a misread result."""
     void_word: str = "no_roll"
-    """What a person says where an attempt does not count."""
+    """What a person enters if an attempt does not count."""
     turns: list[Turn] = field(default_factory=list)
     heard: list[Heard] = field(default_factory=list)
 
@@ -245,7 +245,7 @@ _BY = {
     "pass_dice": "stickperson",
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
-"""Who says what at a table, where it is not the one who rules."""
+"""Who enters which inputs, if it is not the person who rules."""
 
 
 def _high_roller_in(status: Json) -> Json:
@@ -282,7 +282,7 @@ class Practice:
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
-        """The person asked for an attempt, and does not see yet how it ends."""
+        """The person asked for an attempt, and does not yet see how it ends."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._failed = False
         self._heard_last = False

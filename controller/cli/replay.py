@@ -43,7 +43,7 @@ from drivers.ss2.device import Ss2Settings, Ss2Wheel
 from drivers.ss2.protocol import with_its_blank
 
 AHEAD = 4
-"""Logs in hand for each worker: none idles, and few results wait for an earlier log's."""
+"""Logs queued for each worker: none idles, and few results wait for an earlier log's."""
 _SHOWN_EVERY_S = 0.5
 Result = TypeVar("Result")
 
@@ -150,7 +150,7 @@ def _size_of(log: str) -> int:
 
 
 DEVICES = ("ss2",)
-"""The devices whose captures can be played."""
+"""The devices whose captures can be replayed."""
 WHEELS = (37, 38, 39, 40)
 """The pocket counts that an SS2 wheel can have."""
 DEFAULT_RULES = "roulette"
@@ -217,7 +217,7 @@ EXAMPLES = (
 )
 
 _NAMED = 10
-"""The most frequent unknown kinds and fields that are named, at most."""
+"""The most unknown kinds and fields that are named, the most frequent ones first."""
 _CLEAR_LINE = "\r\x1b[K"
 _BAR = 20
 """Characters of the progress bar."""

@@ -42,7 +42,7 @@ EXAMPLES = (
 
 _NAMES = frozenset({"name", "title", "game"})
 _UNITS = {"ms": "ms", "s": "s", "mm": "mm", "deg": "degrees", "cents": "cents", "percent": "per cent"}
-"""What a setting's name ends with, and its unit in words."""
+"""The ending of a setting's name, and its unit in words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 SWITCH_S = 0.0005
-"""How long a busy thread may keep the interpreter: with Python's 5 ms a reading waits up to 12 ms."""
+"""How long a busy thread may hold the interpreter: with Python's 5 ms a reading waits up to 12 ms."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -76,7 +76,7 @@ def startup_frozen() -> Iterator[None]:
 
 
 ENDLESS = 100_000
-"""Columns and rows without a window: lines in a pipe are never broken."""
+"""Columns and rows without a window: lines in a pipe are never wrapped."""
 
 
 def say(text: object) -> None:
@@ -112,7 +112,7 @@ class Command(NamedTuple):
 
 
 ROWS = 2**62
-"""More rows than a journal ever has; SQLite's own numbers end at 2^63."""
+"""More rows than a journal ever has; SQLite's integers end at 2^63."""
 SEEDS = 2**63 - 1
 MANY = 100_000
 """More attempts than anybody watches."""

@@ -34,10 +34,10 @@ EXAMPLES = (
 )
 
 _BELOW = 12
-"""Where a line goes on that the window breaks: below what stands after the time."""
+"""The indent of a wrapped line: below the text after the time."""
 _MAX_SHIFTS = 100_000
 _SHOWN = 10
-"""The text lists this many results; the page and the JSON have them all."""
+"""The text lists this many results; the page and the JSON list them all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -257,7 +257,7 @@ def _rate(device: Mapping[str, object]) -> str:
 
 
 HELD_BACK = "counts wait until the bets are closed"
-"""What a status leaves out while it could time a ball."""
+"""Fields that a status omits while they could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -280,7 +280,7 @@ ERRORS = frozenset(
         *("malformed", "spoilt_frames", "bad_sentences"),
     }
 )
-"""A device's figures that count what could not be used."""
+"""Figures of a device that count unusable data."""
 Device = dict[str, object]
 
 

@@ -96,7 +96,7 @@ class Watcher:
         self._waiting: Awaited | None = None
         self._refused: Happening | None = None
         self._again = 0
-        """How often the same input was refused again since it was shown."""
+        """How often the same input has been refused again since it was shown."""
 
     def begin(self, path: str, topics: list[str]) -> None:
         """Write that the table is being watched, since nothing may happen for a while."""

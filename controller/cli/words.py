@@ -55,7 +55,7 @@ _BESIDES = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that win besides, whatever the dealer has (T-PP-1, T-AB-1)."""
+"""The hands that also win, whatever the dealer has (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
@@ -166,7 +166,7 @@ def pot_in_words(won: GameWon) -> Iterator[str]:
 
 _INDENT = " " * 13
 _LISTED = 3
-"""Up to this many readings of one kind are listed one by one; more are shown as a span."""
+"""Up to this many readings of one kind are listed singly; more are shown as a span."""
 
 
 def clock(t_us: int) -> str:
@@ -176,7 +176,7 @@ def clock(t_us: int) -> str:
 
 
 Stamp = Callable[[int], str]
-"""Writes a table time in microseconds for people."""
+"""Formats a table time in microseconds for people."""
 
 
 def wall_clock(wall_us: int) -> str:

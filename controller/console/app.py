@@ -38,19 +38,19 @@ from controller.evidence.folder import FOLDER, MissingError
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Pages that are fed at once; one more is told to come again."""
+"""The most pages with a live stream; a further one is told to try again."""
 BEAT_S = 10.0
-"""A stream with nothing new says so this often: a page without a beat knows that it is cut off."""
+"""A stream with nothing new sends a heartbeat this often: a page without one knows that it is cut off."""
 WAIT_S = 5.0
-"""The table decides on a word within this time."""
+"""The table decides on an input within this time."""
 BOUND = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings: a screen says which attempt each is for, so that none acts on another."""
+"""Rulings: a screen names the attempt of each, so that none acts on another."""
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 Place = AbstractContextManager[Stream]
-"""What a stream has while it is fed."""
+"""The objects of a stream while it is open."""
 
 
 class SignIn(Body, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Say(Body, frozen=True, kw_only=True, omit_defaults=True):
     what: Short | None = None
     on: bool | None = None
     of_review: bool | None = None
-    """The ruling is for a review or a proposal, and not for a result that stands."""
+    """The ruling is for a review or a proposal, not for a valid result."""
 
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode

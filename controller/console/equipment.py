@@ -42,7 +42,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     up: bool = False
     says: str = ""
     since_s: int | None = None
-    """For how long it has been up or down; None for one that was never up."""
+    """How long it has been up or down; None if it was never up."""
     readings_per_s: float | None = None
     last_seen_s: float | None = None
     trouble: str = ""
@@ -111,7 +111,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = "locked"
     testing: bool = False
     held_back: bool = False
-    """Whether what could time a ball is left out, since bets can be placed."""
+    """Whether figures that could time a ball are omitted because bets can be placed."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
     devices: dict[str, DeviceRow] = {}
@@ -169,13 +169,13 @@ def for_how_long(seconds: float) -> str:
 POINTS = 400
 """Points of a track that are drawn: two seconds at 200 frames/s."""
 IMPACTS = 24
-"""Impacts that are drawn, the newest of all walls."""
+"""The most impacts drawn, the newest of all walls."""
 SPEEDS = 120
-"""Laps that are drawn."""
+"""The most laps drawn."""
 SLOWEST_LAP_S, FASTEST_LAP_S = 8.0, 0.15
-"""A ball's or a rotor's turn lasts neither longer nor shorter."""
+"""The shortest and the longest turn of a ball or a rotor."""
 WIDTH, HEIGHT = 600, 150
-"""Of a chart, in its own units."""
+"""The size of a chart, in its own units."""
 
 Spot = tuple[float, float]
 
@@ -203,7 +203,7 @@ class Speeds:
     """Turns per second of a ball or a rotor, a point for each whole turn."""
 
     points: deque[Spot] = field(default_factory=lambda: deque(maxlen=SPEEDS))
-    """When, in seconds, and how fast."""
+    """Time in seconds, and speed."""
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def passed(self, mark: object, t_us: int) -> None:

@@ -29,7 +29,7 @@ TRIES, TRY_S = 8, 0.5
 HELD = 2
 """Verified files in memory: the two dice of a throw, 12 MB each at most."""
 SLOWER = 4
-"""A clip is shown at a quarter of its pace: what matters lasts for three frames."""
+"""A clip is shown at a quarter of its speed: what matters lasts for three frames."""
 LONGEST_S = 0.5
 ROUNDS = 2
 
@@ -138,9 +138,9 @@ class Filmed:
 AGAIN_S = 0.3
 """How often a lost connection to the controller is retried."""
 MIN_S = 0.04
-"""Minimum interval between two polls: even at a fast table a screen shows every state that lasts."""
+"""Minimum interval between two polls: even at a fast table a screen shows every lasting state."""
 REFRESH_S = 5.0
-"""How often to ask without a nudge, for what changes by itself, such as a fault's age."""
+"""How often to ask without a prompt, for what changes by itself, such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 BODY_MAX = 4096
-"""Bytes of a request's body: an input with all its arguments has a few hundred."""
+"""The most bytes of a request's body: an input with all its arguments has a few hundred."""
 BODY_S = 5.0
 """A body must be complete within this time."""
 HEADERS = (
@@ -195,12 +195,12 @@ def json_answer(told: Json, status: int = 200) -> Response:
 
 COOKIE = "table_console"
 SCREEN_COOKIE = "table_screen"
-"""Identifies the browser to the sign-in process, which counts its wrong tries apart from other browsers'."""
+"""Identifies the browser to the sign-in process, which counts its failed sign-ins separately."""
 SCREEN_MAX = 64
 SCREEN_S = 400 * 86_400
-"""The longest that browsers keep a cookie."""
+"""The longest time that browsers keep a cookie."""
 SESSIONS = 64
-"""Browsers signed in at once; one more ends the oldest."""
+"""The most browsers signed in at once; one more ends the oldest session."""
 
 
 class SignedOutError(Exception):

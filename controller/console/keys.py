@@ -13,7 +13,7 @@ Say = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""Seats to touch, as many as such a table has at most."""
+"""The seats offered, as many as such a table can have."""
 _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
 _HEADINGS: tuple[tuple[str, str], ...] = (
@@ -26,19 +26,19 @@ _HEADINGS: tuple[tuple[str, str], ...] = (
     ("close_table", "close"),
     ("test_mode", "test"),
 )
-"""What a heading says of the words below it."""
+"""The heading above a group of inputs."""
 _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
 DICE_SETS = tuple(map(str, range(1, 9)))
-"""Sets of dice to touch, by the numbers on their boxes."""
+"""The sets of dice offered, by the numbers on their boxes."""
 APPROVALS: Mapping[str, tuple[str, str]] = {
     "identity": ("The change is ours", "Was it changed on purpose, and do you take the table as it is now?"),
     "device": ("It is repaired", "Was the device repaired and tested?"),
     "clock": ("The clock is right", "Does the table's clock show the right time now?"),
 }
-"""What approves a fault: the key, and what it asks first."""
+"""The key that approves a fault, and its question."""
 _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
     "open_bets": ("Open bets", "go"),
@@ -47,9 +47,9 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "start_roll": ("Start rolling", "go"),
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
-"""Words without arguments that change no result: one touch."""
+"""Inputs without arguments that change no result: one touch."""
 _PLAYS = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""Of these, what means nothing while the table is locked: no bet is taken and nothing is thrown."""
+"""Of these, those without meaning while the table is locked: no bet is taken and nothing is thrown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Key:
     say: Say
     look: Look = "plain"
     confirm: str = ""
-    """The question before it is said; empty if one touch does it."""
+    """The question before it is entered; empty if one touch is enough."""
     confirm_label: str = "Yes"
 
 
@@ -74,16 +74,16 @@ class Form:
     word: str
     title: str
     fields: tuple[str, ...]
-    """Of dice, number, seat, seats, card, to, wrong, count, chips: each a row to choose from."""
+    """Of dice, number, seat, seats, card, to, wrong, count, chips: each a row of choices."""
     submit: str
     what: str = ""
     """The attempt that it is bound to."""
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
-    """What is chosen from the beginning."""
+    """What is selected at first."""
     cards: tuple[tuple[str, str], ...] = ()
-    """Cards of a deal, each with its position: one of them was read or entered wrong."""
+    """Cards of a deal, each with its position, one of which was read or entered wrong."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
@@ -116,14 +116,14 @@ class Keys:
 
     ruling: Ruling | None = None
     now: tuple[Key, ...] = ()
-    """Large ones of this moment of play."""
+    """The large keys of this moment of play."""
     forms: tuple[Form, ...] = ()
-    """What is chosen at this moment of play: who acts, who buys, who throws."""
+    """The choice at this moment of play: who acts, who buys, who throws."""
     table: tuple[Group, ...] = field(default=())
     unlock: Key | None = None
-    """Stands beside what locked the table."""
+    """Shown next to what locked the table."""
     approvals: Mapping[str, Key] = field(default_factory=dict)
-    """What clears a fault that only a person clears, by what is approved."""
+    """The keys that clear faults only a person can clear, by what is approved."""
 
 
 def keys_for(floor: Floor, role: str) -> Keys:

@@ -9,9 +9,9 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_S = 12.0
-"""An answer must arrive within this time: an input waits five seconds for the table's."""
+"""An answer must arrive within this time: an input waits five seconds for the table's answer."""
 MAX_ANSWER = 4 * 2**20
-"""Bytes of an answer: the drawing of a throw has about a hundred thousand."""
+"""The most bytes of an answer: the drawing of a throw has about a hundred thousand."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 

@@ -119,10 +119,10 @@ class _Table(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield each family of metrics."""
         yield _gauge("table_up", "Whether the controller answers", {(): self._status is not None})
-        yield _gauge("console_streams", "Screens that are fed now", {(): self._streams})
+        yield _gauge("console_streams", "Screens with an open stream", {(): self._streams})
         yield _counter(
             "table_outcomes_told",
-            "Outcomes told since the console started",
+            "Outcomes received since the console started",
             ("type",),
             {(type_,): count for type_, count in self._told.items()},
         )
@@ -144,13 +144,13 @@ def _families(status: Status) -> Iterator[Metric]:
     waits = "" if status.awaited is None else status.awaited.state
     yield _gauge(
         "table_awaits_person",
-        "Whether an attempt waits for a person, by why",
+        "Whether an attempt waits for a person, by reason",
         {(why,): why == waits for why in ("review", "proposed")},
         ("why",),
     )
     yield _gauge(
         "table_fault",
-        "Faults that hold",
+        "Active faults",
         {(fault.code, fault.where): 1 for fault in status.faults},
         ("code", "where"),
     )
@@ -184,7 +184,7 @@ def _families(status: Status) -> Iterator[Metric]:
             {(): status.publish.unacknowledged},
         )
     yield _counter(
-        "table_cpu_seconds", "CPU that the controller's process used", (), {(): status.process.cpu_s}
+        "table_cpu_seconds", "CPU time that the controller's process used", (), {(): status.process.cpu_s}
     )
     if status.process.resident_bytes is not None:
         yield _gauge(

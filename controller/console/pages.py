@@ -13,7 +13,7 @@ from controller.console.seen import Game
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The staff page's parts, each a template and an element of that id."""
 WAIT_SHOWN_MS = 1000
-"""A hold that is shorter than this is no use to a person, and is not shown."""
+"""A hold shorter than this is of no use to a person, and is not shown."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 

@@ -175,7 +175,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None
-    """For how long the call that is held can still be stopped; None if none is held."""
+    """How long a held call can still be stopped; None if none is held."""
     felt: Felt | None = None
     """None if no dice are thrown."""
     pockets: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     acted: dict[str, Literal["play", "fold"]] = {}
-    """What the positions of the present deal did so far."""
+    """What the positions of the present deal have done so far."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()

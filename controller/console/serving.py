@@ -81,7 +81,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Streams are among them; a technician's download may take its time."""
+"""Streams are among them; a technician's download may be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
@@ -96,13 +96,13 @@ class Settings:
     host: str
     port: int
     hosts: tuple[str, ...] = ()
-    """Names beside the loopback's own that this console goes by."""
+    """Host names of this console beside the loopback's own."""
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)
     """Where a dice camera keeps its pictures."""
     metrics_to: tuple[str, ...] = ()
-    """Addresses beside this machine's own from which Prometheus may ask."""
+    """Addresses beside this machine's own from which Prometheus may read."""
 
     @property
     def secure(self) -> bool:

@@ -32,7 +32,7 @@ from controller.console.pages import environment
 Does = Literal["test", "camera", "walls", "wheel"]
 """A guided test, or the calibration of a camera, a wall sensor or a wheel."""
 Answer = Literal["done", "skip", "yes", "no", "lamp"]
-"""What a technician answers: a step is done or skipped; a question's yes or no; lamps may be lit."""
+"""A technician's answers: a step is done or skipped; a question's yes or no; lamps may be lit."""
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
@@ -93,7 +93,7 @@ class Bench(Protocol):
 
 
 AGAIN_S = 2.0
-"""How often the devices are asked for, for what changes by itself, such as a rate."""
+"""How often the devices are requested, for what changes by itself, such as a rate."""
 DRAWN_S = 0.4
 """The shortest interval between two drawings of the charts."""
 WORK_S = 0.25
@@ -101,7 +101,7 @@ WORK_S = 0.25
 LEFT_S = 30.0
 """A test ends if nobody has had its page open for this long."""
 SENSORS_AT_ONCE = 2
-"""Screens that show sensors at once: each holds a place at the control socket."""
+"""The most screens that show sensors at once: each occupies a place at the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
 Ours = Callable[[Request], Session]

@@ -36,7 +36,7 @@ CAUSES: Mapping[str, str] = {
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
 }
-"""Why an attempt does not count or waits, as the display says it; the rule's id stands beside it."""
+"""Why an attempt does not count or waits, in the display's words; the rule's id stands next to it."""
 _OF_BOTH: Mapping[str, str] = {
     "no_wall_hit": "Neither die hit the wall",
     "off_table": "Both dice left the table",
@@ -67,14 +67,14 @@ _RESULT_ASKED: Mapping[str, str] = {
     "spin": "touch where the ball lies",
     "deal": "enter what is missing",
 }
-"""What a review asks for where the result may still be ruled."""
+"""What a review asks for if the result may still be entered."""
 PLAYED: Mapping[str, str] = {
     "craps": "Rolls",
     "high_roller": "Rolls",
     "roulette": "Spins",
     "three_card": "Deals",
 }
-"""What a display counts, by game."""
+"""The results that a display counts, by game."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 
@@ -183,7 +183,7 @@ _PROMPTS: Mapping[str, str] = {
     "count": "how many cards",
     "chips": "a colour",
 }
-"""What a key waits for, by field."""
+"""What a key still needs, by field."""
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:

@@ -41,7 +41,7 @@ from controller.model.readings import (
 )
 
 AHEAD_US = 1_000_000
-"""A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
+"""A reading whose time is this long after its arrival comes from a wrong clock."""
 
 STEP_US = 1_000_000
 """A reading this far behind is either a straggler or from a clock set back; the next one decides."""
@@ -71,10 +71,10 @@ _SAME_TIME: tuple[type[Reading], ...] = (
     DieRest,
     Input,
 )
-"""Of readings with one time: causes before what they decide, and people's inputs last."""
+"""The order of readings with the same time: causes before what they decide, and people's inputs last."""
 
 _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
-"""What begins an attempt, and what people said before."""
+"""Readings that begin an attempt, and what people entered before."""
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
@@ -110,12 +110,12 @@ class ReorderBuffer:
         self._now = 0
         self._doubted: _Doubted | None = None
         self._against: _Doubted | None = None
-        """The one reading so far that belies a doubted one far ahead: a third one tells which is wrong."""
+        """The only reading so far that contradicts a doubtful one far ahead: a third shows which is wrong."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """Readings whose time the next one belied, and how far it was off."""
+        """Readings whose time the next one contradicted, and how far it was off."""
         self.steps: list[Step] = []
-        """Where a clock was set back and time went on from before."""
+        """The moments at which a clock was set back and time continued from before."""
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
 

@@ -34,9 +34,9 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon itself locks and unlocks."""
 NOBODY = "nobody"
-"""Who rules where play goes on without a ruling."""
+"""Who is named if play goes on without a ruling."""
 TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The rows that tell what a session's state does not hold."""
+"""The rows that hold what a session's state does not."""
 
 POWER_LOST = "power_lost"
 CUT_OFF = "power was lost before the call"
@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
 
     begins: tuple[type[Reading], ...]
     ruling: str
-    """All that can be ruled: what was seen of the attempt is not known to be whole."""
+    """The only rulings possible: it is not known whether all readings of the attempt are there."""
     void: str
 
 
@@ -88,7 +88,7 @@ class Resumed(NamedTuple):
     held: bool
     bets_closed: bool
     lock: Happening | None = None
-    """What locked the table last, as it was told; None if that is not known any more."""
+    """What locked the table last, as it was published; None if that is no longer known."""
 
 
 def resume(

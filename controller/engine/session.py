@@ -27,21 +27,21 @@ from controller.model.readings import (
 )
 
 FOR_THE_LATEST = RULINGS | {"decline"}
-"""Inputs that are for the attempt under way, or the last one, unless they name theirs."""
+"""Inputs for the attempt under way or the last one, unless they name theirs."""
 IN_THEIR_TIME = frozenset({"test_mode"})
-"""Inputs that say of what was seen before or after them whether it counts at all."""
+"""Inputs that decide whether earlier or later readings count at all."""
 TURNED_AWAY_US = 8_000_000
-"""One refusal for this long, however many readings a throw at a locked table sends."""
+"""One refusal in this time, however many readings a throw at a locked table sends."""
 
 CLOCK_OFF = "the times of its readings can't be right, so they don't count; check its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
 Heard = Callable[[Input, InputRefused | None, str], None]
-"""Is told of each input when it is decided on: obeyed (None), or why it was refused; and what came of it."""
+"""Called when an input is decided: accepted (None) or why it was refused, and its result."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""One of these begins an attempt by itself; a launch is told by a lap of pulses."""
+"""Each of these begins an attempt by itself; a launch is recognized by a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
-"""Readings that are more than the game's alone."""
+"""Readings that concern more than the game."""
 
 
 SETTLEMENT = "settlement"
@@ -76,14 +76,14 @@ class Session:
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._see = self._game.see
         self._plays = self._mode.why_not_playing is None
-        """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
+        """Whether readings go to the game: the table is open, unlocked and not in test mode."""
         self._plays_from_us = carried.plays_from_us
-        """When the table began to play; 0 if it did before the first recording."""
+        """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why it did not before, as a refusal's code; empty if that was test mode."""
+        """Why the table did not play before, as a refusal's code; empty if that was test mode."""
         self._turned_away_until = 0
         self.late = 0
-        """How many readings came too late to count."""
+        """The number of readings that came too late to count."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
         """Handle one reading as it arrives; return the effects that can be told now, usually none."""

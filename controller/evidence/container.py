@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 MAX_BYTES = 16 * 2**20
-"""A larger file is not from this camera: a clip ends at a smaller size."""
+"""A larger file is not from this camera: a clip ends before that size."""
 MAX_ENTRIES = 1000
 ABOUT = "about.json"
 _NAME = re.compile(r"(die|whole|clip)-[0-9]{1,17}\.jpg", re.ASCII)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The archive's own times are constant: a picture's time is in its name."""
+"""The archive's own times are constant; a picture's time is in its name."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ class Game:
     sections: tuple[Section, ...]
     """The sections that its rule sets have, and no other."""
     geometry: Geometry | None
-    """What a table's file and a log's header must say of the table: its measures, its wheel, or neither."""
+    """What a table's file and a log's header must describe: the table's measures, its wheel, or neither."""
     attempt: AttemptTerms
     """Its attempts in the dealers' words: throws, spins or deals."""
     table: MachineTable
@@ -49,10 +49,10 @@ class Game:
     after_stop: Callable[[State], State] = _unchanged
     """Return the state to continue from after the controller was away."""
     bets_stay_closed: Callable[[State], bool] = _never
-    """Return whether no bet is taken from this state before the next game, whatever closed the bets."""
+    """Return whether no bet is accepted from this state before the next game, whatever closed the bets."""
     dealt_face_down: bool = False
     """Whether cards leave the shoe face down, so that nobody may know them before they are shown."""
     hides_results: bool = False
-    """Whether what the sensors have seen lately tells of a result while bets are still taken."""
+    """Whether recent readings may reveal a result while bets are still accepted."""
     has_puck: bool = False
     """Whether a puck shows the phase and the point."""

@@ -9,11 +9,11 @@ class JournalFaultKind(NamedTuple):
     """One entry of the catalogue of journal faults."""
 
     cause: str
-    """What most likely brought it about."""
+    """The most likely cause."""
     next_step: str
     """What to do now."""
     clears: str
-    """When it is over."""
+    """When it clears."""
 
 
 _REOPEN = "when the journal is opened again and verifies"
@@ -24,7 +24,7 @@ _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacin
 _REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
 CROWDED = "journal_crowded"
-"""The one fault of a write that changes nothing for anybody else."""
+"""The only write fault that affects nobody else."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
         "another controller runs on this journal",
@@ -322,13 +322,13 @@ WHAT: Mapping[str, str] = {
 
 
 Alarm = Callable[[JournalFault | None], None]
-"""Called with each fault as it begins, and None when all is well again. It must return at once."""
+"""Called with each fault as it begins, and with None when there is none. It must return at once."""
 
 
 FROM_OUTSIDE = "ack"
-"""The duty whose faults are of what settlement, or whoever passes for it, sent: the journal is well."""
+"""The duty whose faults come from what settlement, or somebody in its name, sent: the journal is sound."""
 WAL = "wal"
-"""The duty of keeping the WAL small: a reader in the way is a fault, and rows are written all the same."""
+"""The duty of keeping the WAL small: a reader that prevents it is a fault, and rows are still written."""
 
 
 class Alarms:

@@ -24,7 +24,7 @@ from controller.journal.verify import Keyring
 
 SECTOR = 4096
 RECORD = 512
-"""Bytes that a disk writes whole or not at all."""
+"""Bytes that a disk writes completely or not at all."""
 SLOTS = 2
 _DIGEST = 64
 
@@ -45,7 +45,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     session: int
     signature: str = ""
-    """Of all else, in hex; empty in a record of a release before 0.2."""
+    """The signature of all else, in hex; empty in a record of a release before 0.2."""
 
 
 _decode_head = msgspec.json.Decoder(Head).decode

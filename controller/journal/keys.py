@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The credential's name in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""Whose key a file holds: its first line says so, before the PEM, which readers of PEM skip."""
+"""The first line of a key file, before the PEM, says whose key it is; PEM readers skip it."""
 _LABEL = re.compile(rb"\A(table|engine|console|release) key of the table controller\n")
 
 _OTHERS = stat.S_IRWXO

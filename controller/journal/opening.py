@@ -66,7 +66,7 @@ class Recovered(NamedTuple):
 
 
 LOOK_BACK = 5000
-"""Rows before the end that a start verifies at least: some hours of play, a fraction of a second's work."""
+"""The least rows before the end that a start verifies: some hours of play, a fraction of a second's work."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -134,7 +134,7 @@ FORGIVABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""What a named person may accept: what is there is whole, but it may lack its end or somebody's signature."""
+"""Faults that a named person may accept: the rows are sound, but the end or a signature may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

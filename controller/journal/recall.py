@@ -152,7 +152,7 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
 
 
 CORRECTIONS_WITHIN = 2000
-"""Rows after an outcome among which its corrections are looked for: they come before it is settled."""
+"""Corrections of an outcome are looked for in this many later rows: they come before it is settled."""
 
 
 class Recalled(NamedTuple):

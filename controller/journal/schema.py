@@ -46,7 +46,7 @@ GUARDS = "".join(
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
     for change, table in _GUARDED
 )
-"""Against accidents with another program, not against its owner: that is what the chain is for."""
+"""Against accidents with another program, not against its owner, whom the chain guards against."""
 NO_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
 
 Migration = Callable[[apsw.Connection], None]

@@ -30,7 +30,7 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 LOCKS = {"table.locked": True, "table.unlocked": False}
 DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
-"""Who ruled, of a review that the next attempt closed or that stands open."""
+"""The entry for who ruled, if the next attempt closed a review or it is still open."""
 NO_PERSON = frozenset({NOBODY, "sensors"})
 """What `by` names of a void beside a person's role."""
 
@@ -313,10 +313,10 @@ _decode_fault = msgspec.json.Decoder(StandingFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""Whether the dealer's word and the controller's are the same; `review`: the controller had none."""
+"""Whether the dealer's result and the controller's agree; `review`: the controller had none."""
 VOID = "void"
 _STANDS = frozenset({"no_change", "already_void"})
-"""How a word is refused that says what stands already."""
+"""The refusals of an input that repeats the present result."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )

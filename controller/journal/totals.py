@@ -70,9 +70,9 @@ class Answer(NamedTuple):
 
 
 WINDOW_US = 10_000_000
-"""Of the acknowledgements that fit nothing, in so much time,"""
+"""Of the acknowledgements that fit nothing, in this time,"""
 IN_FULL = 4
-"""so many get a row of their own: whoever sends more of them must not fill the disk."""
+"""this many get a row of their own: a sender of more must not fill the disk."""
 
 
 class Acks:
@@ -153,9 +153,9 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, StandingFault] = {}
-    """By code and place the faults that began and are not over, in whichever session."""
+    """The active faults by code and place, whichever session they began in."""
     layout: int = 1
-    """The layout that the writer of these rows keeps: the file's own header is signed by nobody."""
+    """The layout of these rows' writer: the file's own header is not signed."""
 
     def take(self, row: Row) -> None:
         """Add the next row."""

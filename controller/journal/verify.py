@@ -35,7 +35,7 @@ class Keyring(NamedTuple):
     keys: tuple[PublicKey, ...]
     handovers: tuple[int, ...]
     lost: tuple[int, ...]
-    """Of the handovers those that the old key did not sign: a named person's word joins the two."""
+    """The key changes that the old key did not sign, on a named person's word."""
 
     @property
     def last(self) -> PublicKey:
@@ -104,7 +104,7 @@ def _checked(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) 
 
 
 SLICE = 1000
-"""Rows read at a time: a longer look would keep the WAL from being checkpointed."""
+"""Rows read at a time: a longer read would keep the WAL from being checkpointed."""
 
 Progress = Callable[[int, int], None]
 """Called with how many rows have been walked, and how many there are."""
@@ -125,7 +125,7 @@ class Verified(NamedTuple):
     last_n: int
     last_link: bytes
     unvouched: tuple[str, ...] = ()
-    """What is in order as far as can be seen, and for which no key vouches."""
+    """What appears to be in order but no key vouches for."""
 
 
 class Walk:
@@ -143,7 +143,7 @@ class Walk:
         self.last: Row | None = None
         self.layout = version_of(connection, str(path))
         self.vouched_n = 0
-        """The last row for which a signature vouches, and with it all before it that were walked."""
+        """The last row that a signature vouches for, together with all rows verified before it."""
         self.evidence_below = 0
         self.bodies_below = 0
         self._connection = connection
@@ -151,7 +151,7 @@ class Walk:
         self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
-        """Whether the walk began in the middle and has met no checkpoint yet, so that memory is not whole."""
+        """Whether it began in the middle and has met no checkpoint yet, so that the totals are incomplete."""
         self._unchecked: Row | None = None
         """The last signed row whose signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}

@@ -36,7 +36,7 @@ class Ticket:
         self.rows: tuple[Row, ...] = ()
         """The rows in their places, once they are durable."""
         self.fault: JournalFault | None = None
-        """Of an acknowledgement: why it closed nothing, once it is durable."""
+        """For an acknowledgement: why it closed nothing, once it is durable."""
         self._durable = Event()
 
     @property
@@ -85,11 +85,11 @@ class Entry:
 Told = Callable[[Ticket], None]
 """Called, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
 WallClock = Callable[[], WallTime]
-"""Gives the wall time and its quality: a label for people, never a duration."""
+"""Gives the wall time and its quality: a label for people, never used for durations."""
 
 
 PAGE_BYTES = 4096
-"""SQLite's pages, unless a file was made with others."""
+"""SQLite's page size, unless a file was made with another."""
 _GRACE_S = 5.0
 """How long an abandoned writer may take to close the file."""
 

@@ -20,7 +20,7 @@ CAUSES = {
     "card_twice": "shoe",
     "shoe_opened": "shoe",
 }
-"""What a void for this cause leaves to inspect before play goes on."""
+"""What must be inspected before play goes on after a void for this cause."""
 
 
 class Inspections:

@@ -30,7 +30,7 @@ from controller.rules.doubt import doubted, objected
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""The causes a person can give when declaring an attempt void; any other words go with `called`."""
+"""The causes that a person can give when declaring an attempt void; any other text goes with `called`."""
 
 
 class Attempts(Generic[Value, V]):

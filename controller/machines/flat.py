@@ -77,7 +77,7 @@ def would(do: Callable[[], object]) -> bool:
 
 
 Moved = Callable[..., None]
-"""Called on a move: its trigger, then what was said when it was fired."""
+"""Called on a transition: its trigger, then the arguments with which it was fired."""
 
 
 class FlatMachine:

@@ -9,9 +9,9 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 
 DeviceReading = DeviceUp | DeviceDown | DeviceFault
 RETURNS_KEPT = 32
-"""More absences than a flaky cable makes within one attempt."""
+"""More absences than a flaky cable causes within one attempt."""
 BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
-"""Faults that stand while an input sees nothing, or not everything."""
+"""Faults that last while an input sees nothing, or not everything."""
 
 
 class Health:

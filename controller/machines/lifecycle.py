@@ -211,7 +211,7 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
     played: tuple[str, ...] = ()
-    """Of a deal: the positions where Play lies by the settlement engine's word, which nobody folds."""
+    """Of a deal: the positions where Play lies, as the settlement engine reports; nobody folds them."""
 
 
 def as_spoken(value: object) -> str:

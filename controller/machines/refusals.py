@@ -82,7 +82,7 @@ REFUSALS: dict[str, str] = {
     "unknown_input": "this game has no such input",
     "which_spin": "a spin may have been missed; say which spin the ruling is for",
 }
-"""What each refusal means to the person whose input it answers."""
+"""What each refusal means for the person whose input was refused."""
 
 
 PLAYERS = frozenset({"player", "shooter", "guest"})

@@ -19,7 +19,7 @@ Count = Annotated[int, Meta(ge=0)]
 Memory = TypeVar("Memory")
 
 LOCKING_SWITCHES = frozenset({"door", "tamper"})
-"""What locks a table unless its file or its log says otherwise."""
+"""The switches that lock a table unless its file or its log says otherwise."""
 
 
 class SetupError(Exception):
@@ -42,11 +42,11 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
     """The devices that are down, and those known to see nothing or not everything."""
     wheel: WheelHeard | None = None
-    """What a smart wheel said; it numbers its games."""
+    """A smart wheel's last state; it numbers its games."""
     bets_opened_us: Count = 0
-    """When bets opened last at a card table: a late card from before that is not of this deal."""
+    """When bets last opened at a card table: a late card from before is not of this deal."""
     plays_from_us: Count = 0
-    """When the table began to play; 0 if it did before the first recording."""
+    """When play began; 0 if that was before the first recording."""
     did_not_play: str = ""
     """Why it did not play before, as a refusal's code."""
 
@@ -71,9 +71,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     standing: CarriedReadings | None = None
     """Only in a recording's header: when a session starts, devices report again."""
     inspect: tuple[str, ...] = ()
-    """What awaits an inspection."""
+    """What is waiting for an inspection."""
     dice_set: str | None = None
-    """The set of dice in play, as a person last named it."""
+    """The set of dice in play, as last entered by a person."""
     learned: dict[str, float] = {}
     chips: dict[str, str] = {}
     """The colours of the chips sold at a roulette table, by seat."""
@@ -94,7 +94,7 @@ class Setup:
     first: First = field(default_factory=First)
     state: State = field(default_factory=State)
     calls: Calls = "automatic"
-    """Who calls, unless the state says otherwise."""
+    """Who makes the calls, unless the state says otherwise."""
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

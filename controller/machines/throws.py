@@ -36,17 +36,17 @@ from controller.rules.dice.scene import THROWN_MM_PER_S
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
-"""A die has not left its resting place while its track stays this near: five times the track's noise."""
+"""A die has not left its resting place while its track stays this close: five times the track's noise."""
 OTHER_DIE_US = 1_000_000
-"""A release so soon after one that was turned away is of the same throw's other die."""
+"""A release this soon after a refused one is of the same throw's other die."""
 THROWN_POINTS = 4
-"""Consecutive points at throwing speed that it takes to believe a throw without a release."""
+"""Consecutive points at throwing speed that prove a throw without a release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice whose tracks gave no point for this long do not fly: a person may say how they lie."""
+"""Dice whose tracks have had no point for this long are not in flight: a person may enter how they lie."""
 
 OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
-"""What the judge of throws goes by."""
+"""What the judge of throws relies on."""
 
 
 class DiceGame(Results[Dice], Protocol):
@@ -86,7 +86,7 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._known: Mapping[str, float] = learned or {}
         self.learned: Mapping[str, float] = self._known
-        """What is known of the walls, the present throw included once it is judged."""
+        """What is known of the walls, including the present throw once it is judged."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._turned_away_us = -OTHER_DIE_US - 1

@@ -27,7 +27,7 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""Characters of a PIN, or of what a card reader types."""
+"""The fewest and most characters of a PIN, or of what a card reader types."""
 _N, _R, _P = 2**14, 8, 1
 """scrypt's cost: 16 MiB and about 50 ms on a table's board."""
 _MODE = 0o600
@@ -241,7 +241,7 @@ PEOPLE = 64
 """People remembered at a screen, as many as sign in at once."""
 
 Known = dict[str, list[str]]
-"""By a screen's digest, who signed in there, the last one last; the screen used last is last."""
+"""The people who signed in at each screen, by its digest; the latest person and screen come last."""
 _decode_known = msgspec.json.Decoder(Known).decode
 
 

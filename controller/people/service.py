@@ -37,7 +37,7 @@ from controller.people.register import (
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
-"""A person who enters nothing for so long is signed out, by default."""
+"""By default a person who enters nothing for this long is signed out."""
 SESSIONS = 64
 """People signed in at once; one more ends the session that was idle longest."""
 
@@ -203,7 +203,7 @@ class SignInSessions:
 
 MAX_LINE = 4096
 LINE_S = 10.0
-"""A client that has begun a line must end it within this time."""
+"""A client that has begun a line must finish it within this time."""
 CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]
@@ -224,7 +224,7 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
     typed: Typed
     person: Short | None = None
     screen: Short | None = None
-    """The secret that this screen was given at a good sign-in."""
+    """The secret that this screen was given at a successful sign-in."""
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):

@@ -25,7 +25,7 @@ from controller.people.register import write_private
 from controller.people.tokens import KEY_BYTES
 
 LABEL = b"console key of the table controller\n"
-"""The first line of the key's file, by which commands on keys know it."""
+"""The first line of the key's file, by which key commands recognize it."""
 _FOR_ALL = 0o644
 _OLD_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
 """A key of an earlier release: hexadecimal digits alone."""

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 LIFE_US = 10_000_000
 """How long a token is valid: one is issued for each input, so it need only outlast a slow answer."""
 LONGEST = 1024
-"""Characters of a token."""
+"""The most characters of a token."""
 KEY_BYTES = 32
 _PURPOSE = b"table-screen token\0"
 _encode = msgspec.json.Encoder().encode

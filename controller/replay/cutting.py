@@ -20,7 +20,7 @@ _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """The readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 3
-"""The most attempts that are kept together to get a piece that replays alone."""
+"""The most attempts that are kept together so that the piece replays by itself."""
 
 
 class UncuttableError(LogError):

@@ -49,7 +49,7 @@ MAX_LINE = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""More NUL bytes (deflate's last, CRC, length) can't end an undamaged gzip stream."""
+"""An undamaged gzip stream can't end in more NUL bytes (deflate's last, CRC, length)."""
 
 
 def unreadable(error: zlib.error | OSError) -> str:
@@ -68,7 +68,7 @@ class Source:
     def __init__(self, stream: BinaryIO) -> None:
         self.cut = False
         self.packed = False
-        """Whether it is gzip, as far as it was read."""
+        """Whether it is gzip, as far as it has been read."""
         self._stream = stream
         self._held_nuls = 0
 
@@ -153,7 +153,7 @@ def name_of(path: str) -> str:
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""All that decoding hostile bytes can raise."""
+"""All exceptions that decoding hostile bytes can raise."""
 
 KINDS: dict[str, type[Reading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
@@ -298,7 +298,7 @@ def _kind_of(fields: dict[str, msgspec.Raw]) -> str:
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
-"""Where the recorder's clock restarted, nobody knows how long it was off: longer than a watchdog waits."""
+"""The gap assumed where the recorder's clock restarted: longer than a watchdog waits."""
 _LATEST_MS = 2**53 // 1000
 _CAPTURE_SHOWN = 40
 

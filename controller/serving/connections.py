@@ -23,11 +23,11 @@ class Limits:
     """Connections at once; a process may have 1,024 files or fewer."""
     handshake_s: float = 5.0
     head_s: float = 5.0
-    """A request's head must be there so long after the connection was made."""
+    """A request's head must be complete this long after the connection was made."""
     keep_s: float = 15.0
-    """A connection may be idle so long between two requests, the next one's head included."""
+    """How long a connection may be idle between two requests, the next one's head included."""
     exchange_s: float = 20.0
-    """From a request's head to the end of its answer, whoever is slow; a stream has no end."""
+    """From a request's head to the end of its answer, whichever side is slow; streams are exempt."""
 
 
 AGAIN_S = 0.2
@@ -57,7 +57,7 @@ class Places:
         self._most = most
         self._guests: dict[_Guest, None] = {}
         self.counts: Counter[str] = Counter()
-        """How many connections ended in which way that a person may want to know of."""
+        """The number of connections by the noteworthy way in which they ended."""
 
     def take(self, guest: _Guest) -> bool:
         """Admit a guest, at another's cost where need be; False if all are being answered."""
@@ -107,7 +107,7 @@ class Bounded(H11Protocol):
         """Make a connection that has its place among these."""
         super().__init__(**of_uvicorn)
         self.trusted = False
-        """Whether a valid token, or a person who has signed in, came over it."""
+        """Whether it carried a valid token, or a signed-in person's session."""
         self._places = places
         self._limits = limits
         self._due: asyncio.TimerHandle | None = None

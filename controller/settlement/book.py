@@ -76,9 +76,9 @@ def because(reasons: Iterable[Reason]) -> str:
 
 
 BOOK_ID = "BOOK-ID"
-"""No document's rule but the wager book's own: an id names one bet, once, and only while it is up."""
+"""Not a document's rule but the wager book's: an id names one bet, once, and only while it is up."""
 BOOK_AMOUNT = "BOOK-AMOUNT"
-"""No document's rule but the wager book's own: an increase raises a stake, a reduction lowers it."""
+"""Not a document's rule but the wager book's: an increase raises a stake, a reduction lowers it."""
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
 
 

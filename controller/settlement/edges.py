@@ -114,7 +114,7 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
 
 
 STEEP = Fraction(1, 4)
-"""An edge from which a pay table is worth asking about: the worst of the usual wagers keep a sixth."""
+"""The house edge from which a pay table is questioned: the worst of the usual wagers keep a sixth."""
 
 
 def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:

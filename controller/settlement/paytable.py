@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""The largest amount taken in one request: far above any table, and still whole in any JSON reader."""
+"""The largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
 
 
 class Ratio(NamedTuple):

@@ -129,9 +129,9 @@ class Wagers:
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Return the exact edges of its pay table. Raises SettingsError."""
     asked_by: Callable[[Outcome], list[Asked]]
-    """Return what an outcome asks of the book, in order; a correction gives what holds instead."""
+    """Return the requests that an outcome makes of the book, in order; a correction gives the new ones."""
     closed: Refusal
-    """Why nothing is taken while bets are closed."""
+    """Why no bet is accepted while bets are closed."""
     settled_at: Callable[[Ended], Sequence[Asked] | None]
     """Return what brings a fresh game to where this one is with no bet up; None if none could be there."""
     course: Callable[[], Course] = NoCourse
@@ -141,12 +141,12 @@ class Wagers:
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
     """Return the point that an outcome says is on; None if it says nothing of it."""
     taken_while_closed: Callable[[Asked], bool] = _never
-    """Return whether a request is taken though bets are closed."""
+    """Return whether a request is accepted although bets are closed."""
     takes_late: bool = False
-    """Whether bets made with the dice out are taken where two of the crew confirm them."""
+    """Whether bets made with the dice out are accepted if two of the crew confirm them."""
     tells: frozenset[Told] = frozenset()
     """What its table is told of the bets: the shooter's line bet, or who has no Pair Plus."""
     bought_at_table: Refusal | None = None
-    """Why no bet is taken here: it is bought at the table, which tells of it, and paid from the cage."""
+    """Why no bet is accepted here: cards are bought at the table, which reports them, paid at the cage."""
     begins_anew: bool = True
     """Whether all stakes go back when the table opens or closes."""

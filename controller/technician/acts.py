@@ -223,7 +223,7 @@ class ShowIt:
 
 
 NEAR_US = 30_000
-"""The most that the track's turn and the impact's time may differ: two frames and the impact's delay."""
+"""The largest difference between the track's turn and the impact: two frames and the impact's delay."""
 REACH_MM = 80.0
 """A die at 6 m/s is this far from the wall one frame before or after it strikes."""
 POSITION_SIGMAS = 3.0
@@ -252,7 +252,7 @@ class ThrowAtWall:
     table: DiceTable
     errors: SensorErrors
     tracked: bool
-    """Whether a camera of this table gives tracks."""
+    """Whether a camera of this table reports tracks."""
     sensor: str = "wall_impact"
     impacts: list[WallImpact] = field(default_factory=list)
     track: list[DieAt] = field(default_factory=list)

@@ -18,7 +18,7 @@ from controller.app.faults import CATALOGUE
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
 _IN_URL = re.compile(r"(?<=//)\S+@")
-"""A password may hold a slash or an @ itself: all up to the last @ of the word goes."""
+"""A password may contain a slash or an @: everything up to the last @ of the word is removed."""
 _PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
 _OPTION = re.compile(r"(?i)((?:^|\s)--?(?:token|pass\w*|pwd|secret|key|psk|hmac|p|pin)(?:[ =]|(?<=\s-p)))\S+")
@@ -29,7 +29,7 @@ _SAYS_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""A value without quotes may hold blanks, so all to the end of its line goes."""
+"""A value without quotes may contain blanks: everything to the end of its line is removed."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
@@ -125,7 +125,7 @@ def _of_known_keys(part: object, words: Words, at: str, *, known: bool) -> objec
 
 
 _NOT_OURS = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
-"""Of a status: the fields with words of people, boards or libraries. Codes and places say what is wrong."""
+"""The fields of a status with texts from people, boards or libraries. Codes and places say what is wrong."""
 
 
 def status_of_our_words(status: object) -> object:
@@ -193,7 +193,7 @@ _SYSTEMDS = (
 _WHOLE = tuple(re.compile(pattern) for pattern in (*_OURS, *_SYSTEMDS))
 _UNITS = frozenset({"table.service", "table-settlement.service"})
 _ABOUT = frozenset({"Table controller", "Settlement engine of the tables"})
-"""What systemd calls them, by the units' own `Description`."""
+"""The units' names in systemd's messages, from their `Description`."""
 
 _BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
 _OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
@@ -270,7 +270,7 @@ _MAY: Mapping[str, Callable[[str | None, Collection[str]], bool]] = {
     "unit": lambda word, _names: word in _UNITS,
     "about": lambda word, _names: word is None or word in _ABOUT,
 }
-"""What a named part of a pattern must be beside its shape."""
+"""A check of a named part of a pattern, beside its shape."""
 
 
 def _collapsed(lines: Iterator[str | None]) -> Iterator[str]:

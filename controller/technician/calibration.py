@@ -28,16 +28,16 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With one point left out of five, four fit anything: a wrong one can't be found."""
+"""With one of five points left out, four fit anything: a wrong one can't be found."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point: beyond it, a die was not at the place named."""
 MIN_SHARE = 0.02
 """Of the table's area: three points whose triangle is smaller count as on a line."""
 _PLAINLY = 3.0
 LIES_S = 1.0
-"""A die that was not touched for this long lies in its place."""
+"""A die that has not moved for this long lies in its place."""
 MOVED_MM = 50.0
-"""In a log, a die at rest this far from its last place was laid again."""
+"""In a log, a die at rest this far from its last place has been laid again."""
 
 
 @dataclass(frozen=True, slots=True)

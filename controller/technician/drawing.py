@@ -18,9 +18,9 @@ SOFT = "#595959"
 PALE = "#c8c8c8"
 PAPER = "#ffffff"
 DIE_COLOURS = ("#0b3c8c", "#a63c00")
-"""Dark blue and dark orange: told apart by every eye, and by their lightness too; marks differ besides."""
+"""Dark blue and dark orange: distinct for every eye, also by lightness; the marks differ as well."""
 CHARACTER = 0.56
-"""A character's mean width in its size: what the widest of the usual fonts need."""
+"""A character's mean width relative to its size: enough for the widest of the usual fonts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,10 +202,10 @@ def watchdog(machine: Machine) -> Finding:
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
-"""They have no watchdog: play goes on without them, and a camera that has stopped is a silent device."""
+"""Units without a watchdog: play goes on without them, and a stopped camera is a silent device."""
 Told = Mapping[str, object]
 TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
-"""Faults that the self-test's own lines report already, each with its cause."""
+"""Faults that the self-test's own lines already report, each with its cause."""
 CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
@@ -244,7 +244,7 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
 
 
 _SHOWS = {"devices": "tablectl devices"}
-"""What shows more of a check of the self-test."""
+"""The command that shows more about a check of the self-test."""
 
 
 def _told_by_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
@@ -437,7 +437,7 @@ def _address(starts: str) -> tuple[str, int]:
 
 RIG = "etc/table/camera.yaml"
 DAYS, MAX_MB = 90, 2000
-"""Limits of a rig that names none, as its page has them."""
+"""The limits of a rig that names none, as its page documents them."""
 DAY_S = 86_400
 ABOUT = "pictures"
 _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"

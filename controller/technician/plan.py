@@ -39,9 +39,9 @@ STEPS: Mapping[str, str] = {
     "card": "clean the shoe's window, and draw the same card again",
     "input": "press the button again by itself; look at its wire and its line in the table's file",
 }
-"""By the kind of reading; `{device}` is the device's name."""
+"""The remedies by kind of reading; `{device}` is the device's name."""
 _WIRE = "look at its wire, and at its line in the table's file"
-"""For a switch, a lamp or the buzzer, which have names of their own."""
+"""The remedy for a switch, a lamp or the buzzer, which have names of their own."""
 
 
 def acts_for(name: str, settings: TableSettings) -> list[Act]:

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from controller.technician.drawing import PAPER, Disc, Drawing, Polyline, Spot, Stroke, TextMark
 
 _FINE = 2
-"""It is drawn this many times as large and then scaled down, which smooths all edges."""
+"""It is drawn this many times larger and then scaled down, which smooths all edges."""
 _EDGE = 1.5
 _BASE_LINES = {"start": "ls", "middle": "ms", "end": "rs"}
 

@@ -237,9 +237,9 @@ _SPEED, _TURNS = DIE_COLOURS
 _BAND = "#f3dccb"
 _ROWS_HIGH = 112.0
 _EARLIEST_S = -3.0
-"""Bets that were closed longer before the launch are told in words alone."""
+"""Bets that were closed longer before the launch appear in words only."""
 _READ_PX = 17.0
-"""Pocket reads nearer than this to each other stand on two lines."""
+"""Pocket reads closer to each other than this are drawn on two lines."""
 _GRID = Stroke("#e2e2e2", 1)
 _TICKS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 

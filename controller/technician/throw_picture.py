@@ -78,7 +78,7 @@ class DrawnImpact:
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """The letter of the hit that it is the ringing of, or nothing."""
+    """The letter of the hit whose ringing it is, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ThrowSeen:
     heard: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
-    """What can have happened at the walls, the best first; nothing if the judge says nothing of them."""
+    """The possible events at the walls, the best first; nothing if the judge reports none."""
 
 
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:

@@ -19,7 +19,7 @@ MIN_LAPS = 3
 INDEX_PASSES = 4
 READS = 3
 _GAP = 1.6
-"""A lap that lasts this much longer than the one before is two, with a pulse missed between."""
+"""A lap that lasts this much longer than the previous one is two, with a pulse missed in between."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US
 
 MIN_PASSES = 12
-"""Passes of a beam without which its angle is not believed."""
+"""The fewest passes of a beam from which its angle is calculated."""
 SPREAD_LIMIT_DEG = 2.5
 """The passes of one beam lie closer together than this, or it was not one ball that slowed down smoothly."""
 MIN_READS = 3

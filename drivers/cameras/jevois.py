@@ -77,7 +77,7 @@ class Decoder:
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Lines seen that were not empty."""
+        """Lines received that were not empty."""
         self.discarded = 0
         """Lines that were no message of these."""
         self._tail = b""

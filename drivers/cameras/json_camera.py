@@ -147,7 +147,7 @@ class JsonCameraSettings:
     """With `clock: arrival`: the script says something at least this often. A release or a card that comes
     after a silence of more than twice that may be as old as the last line before it, and is dated so."""
     max_per_s: int = 1000
-    """Lines that are read a second; more are a fault."""
+    """The most lines read in a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
     """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
     millimetres of the table itself."""

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 
 LOOK_AGAIN_US = 10_000
-"""A level that no edge explains is believed when a second look, so much later, says the same."""
+"""A level that no edge explains is accepted when a second read, this much later, gives the same."""
 HIDDEN_US = 5_000
 """Two edges in one direction hide one in the other. In a shorter time than this it may be mere bouncing."""
 ASK_AGAIN_US = 50_000
@@ -76,7 +76,7 @@ class InputLine:
         self.stable: bool | None = None
         """Whether the line is active; None while unknown."""
         self.since_us = 0
-        """Since when it is what it is."""
+        """Since when it has this level."""
         self.babbling = False
         self.edges = 0
         self.bounces = 0

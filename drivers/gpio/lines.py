@@ -89,14 +89,14 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the mark passes both sensors as it should",
     ),
 }
-"""Every code of a GPIO device's trouble."""
+"""Every trouble code of a GPIO device."""
 
 
 ROUND_US = 1_000_000
-"""Every line is looked at so often, so that no missed edge leaves a state stuck or inverted."""
+"""Every line is read this often, so that no missed edge leaves a state stuck or inverted."""
 SILENT_US = 2_000_000
 PASSES_US = 1_000_000
-"""A momentary trouble stands for this long."""
+"""A momentary trouble stays active for this long."""
 REST_US = 200_000
 """A babbling line is ignored for this long at a time."""
 

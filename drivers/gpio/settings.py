@@ -31,9 +31,9 @@ _FIXED_PULL_UP = (2, 3)
 
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half of a quick press, 50 ms: a longer one swallows presses (and two of them, 60 ms apart)."""
+"""Half of a quick press of 50 ms: a longer debounce swallows presses (and two of them, 60 ms apart)."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
-"""Doors and keys stay as they are put; heavy contacts bounce for long."""
+"""Doors and keys stay as they are set; heavy contacts bounce for a long time."""
 MIN_STUCK_US = 5_000_000
 
 
@@ -80,11 +80,11 @@ class TimedInput:
     debounce_us: int
     """A pulse shorter than this is no pulse, and a gap shorter than this is no gap."""
     fields: Mapping[str, str | int | float] = field(default_factory=dict)
-    """What is the same in all its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
+    """The fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
     dev: str = ""
     """The table's device that it belongs to; empty: the device itself."""
     hold_off_us: int | None = None
-    """From one pulse's start to the next; what starts earlier belongs to the same. None: by its kind."""
+    """From one pulse's start to the next; an earlier edge belongs to the same pulse. None: by its kind."""
     stuck_us: int | None = None
     """Active for longer than this is a fault; 0: never. None: by its kind."""
     max_edges_per_s: int = 200
@@ -139,11 +139,11 @@ class PanelOutput:
     line: int
     active_low: bool
     lamp: str
-    """What it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
+    """The lamp it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """For which of that lamp's words it is lit; `on_*` stands for all that begin so. Empty: `on`."""
+    """The values of that lamp for which it is lit; `on_*` stands for all that begin so. Empty: `on`."""
     dark_when: tuple[str, ...] = ()
-    """For which words it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
+    """The values for which it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
     for_ms: int = 0
     """How long it stays lit; 0: until it is switched off."""
 

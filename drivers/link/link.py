@@ -163,7 +163,7 @@ class Waker:
 
 
 MAX_WAITING = 16_384
-"""Bytes, or orders to GPIO lines, that may wait to be written."""
+"""The most bytes, or orders to GPIO lines, that wait to be written."""
 JOIN_S = 2.0
 
 
@@ -212,7 +212,7 @@ class Port(Protocol[In_co, Out_contra]):
 
 
 AnyPort = Port[Any, Any]
-"""A port of any kind; only its device knows what goes through it."""
+"""A port of any kind; only its device interprets what passes through it."""
 
 
 class Link:

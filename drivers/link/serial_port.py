@@ -18,7 +18,7 @@ READ_S = 1.0
 WRITE_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""What pyserial lets through beside its own exception, which is an OSError."""
+"""The exceptions that pyserial passes on beside its own, which is an OSError."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}

@@ -116,7 +116,7 @@ MAX_WAIT_S = 0.5
 MAX_AT_ONCE = 256
 """The arrivals handled before due work is checked."""
 _NOBODY = ""
-"""The source of what only wakes the thread, and of what concerns all devices."""
+"""The source of arrivals that only wake the thread or concern all devices."""
 
 Hear = Callable[[AnyReading], object]
 

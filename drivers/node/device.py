@@ -35,7 +35,7 @@ class NodeSettings:
     """A sensor node on a serial port."""
 
     node: str
-    """The name that the board says it has."""
+    """The name that the board reports."""
     port: str
     baud: int = 921_600
     key: str = ""
@@ -45,11 +45,11 @@ class NodeSettings:
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
     """By channel number; without any, all is sent as the device itself."""
     reads: tuple[str, ...] = ()
-    """The kinds that it is there for; a node that does not know one of them is not well."""
+    """The kinds that it must send; a node that does not know one of them is faulty."""
     firmware: tuple[str, ...] = ()
-    """What its hello may say that it runs, each as it says it; empty: anything."""
+    """The firmware ids that its hello may report; empty: any."""
     max_per_s: int = 1000
-    """Sentences that are read a second; more are a fault."""
+    """The most sentences read in a second; more are a fault."""
     least_peak: float = 0.0
     """A wall impact with a weaker peak is the room's noise, and is no reading; of a node without channels."""
 
@@ -70,7 +70,7 @@ class NodeDevice:
         """Make the device of this name."""
         self.name = name
         self.answers: deque[CommandResult] = deque(maxlen=ANSWERS_KEPT)
-        """What became of the last commands."""
+        """The results of the last commands."""
         self._settings = settings
         self._chance = chance
         self._end = TableEnd(

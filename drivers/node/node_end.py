@@ -53,7 +53,7 @@ class NodeEnd:
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
         self.pings = 0
-        """How often the table has asked for the clock in this session; before it knows no reading counts."""
+        """How often the table has queried the clock in this session; readings count once it knows it."""
 
     @property
     def in_session(self) -> bool:

@@ -8,7 +8,7 @@ from drivers.node.sentences import CLOCK_US, PING_AGAIN_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""A pair this old weighs 1/e of a new one: short enough to follow a board that warms up."""
+"""A pair of times this old weighs 1/e of a new one: short enough to follow a board that warms up."""
 MAX_DRIFT = 500e-6
 """No crystal that a node may use is further off (ceramic resonators keep 0.5 %, which is not
 good enough: NODE-LINK.md asks for a crystal)."""
@@ -19,7 +19,7 @@ BEST_ROUND_TRIP_DECAY = 20e-6
 """How fast the quickest round trip is forgotten: 20 us a second, so that one lucky round trip does not
 dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""How far outside its own round trip an answer may lie before it contradicts the line."""
+"""How far outside its own round trip an answer may lie before it contradicts the fitted line."""
 CONTRADICTIONS = 3
 """This many answers in a row off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5

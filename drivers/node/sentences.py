@@ -207,9 +207,9 @@ class Hello:
     reads: Mapping[int, tuple[str, ...]]
     does: tuple[str, ...]
     resend: int
-    """How many of its last sentences it can say again."""
+    """How many of its last sentences it can repeat."""
     reset: str = ""
-    """Why it started, in its own word: power, watchdog; empty if it does not say."""
+    """Why it started, as it reports: power, watchdog; empty if it does not say."""
     error_mm: float | None = None
     """How far off its positions may be, as it measured itself; None if it has not."""
     error_us: float | None = None

@@ -42,7 +42,7 @@ class Counters:
     bad_crc: int = 0
     bad_form: int = 0
     echoes: int = 0
-    """Our own sentences coming back."""
+    """Our own sentences echoed back."""
     strangers: int = 0
     """Sentences of another node."""
     stale: int = 0
@@ -51,16 +51,16 @@ class Counters:
     """Sentences whose seal is missing or wrong."""
     gaps: int = 0
     lost: int = 0
-    """Sentences that never came in time."""
+    """Sentences that did not arrive in time."""
     recovered: int = 0
-    """Missing sentences that came when asked for again."""
+    """Missing sentences that arrived after a repeat request."""
     repeated: int = 0
     reordered: int = 0
     """Sentences that came after they were given up."""
     babble: int = 0
-    """Lines thrown away unread because there were too many."""
+    """Lines discarded unread because there were too many."""
     refused: int = 0
-    """Readings and answers that came too early or make no sense."""
+    """Readings and answers that came too early or are implausible."""
 
     @property
     def flawed(self) -> int:
@@ -73,10 +73,10 @@ class Counters:
 
 
 RECALL = 64
-"""How many missing sentences are remembered; of a longer gap the older ones are lost at once."""
+"""How many missing sentences are remembered; in a longer gap the older ones count as lost at once."""
 
 FAR_BACK = 256
-"""A number this far behind is no repetition: the other end starts counting again."""
+"""A number this far behind is not a repetition: the other end has restarted its numbers."""
 
 Place = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
@@ -194,7 +194,7 @@ class Wire:
         self.counters = Counters()
         self.session = NO_SESSION
         self.recent: deque[bytes] = deque(maxlen=RECENT)
-        """The last lines heard and said, as they were."""
+        """The last lines received and sent, verbatim."""
         self._speaker = speaker
         self._key = key
         self._nonces = b""

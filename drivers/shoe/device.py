@@ -25,7 +25,7 @@ FACES: Mapping[str, tuple[str, str | None]] = {
 """Rank and suit of every face there is; numbered High Roller cards have no suit."""
 LID_SWITCH = "shoe_lid"
 MAX_UNREADABLE = 5
-"""Lines in a row that are no code: the speed is wrong, or the cable bad."""
+"""This many lines in a row that are not codes mean a wrong speed or a bad cable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class ShoeSettings:
     unread: tuple[str, ...] = ()
     """Codes of a card that the shoe could not read."""
     positions: Mapping[str, str] = field(default_factory=dict)
-    """Codes that say whom the following cards go to, as `P3: "3"`."""
+    """Codes that name the position of the following cards, such as `P3: "3"`."""
     lid_open: tuple[str, ...] = ()
     lid_closed: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
-    """Codes that only say that the shoe is there."""
+    """Codes that only show that the shoe is connected."""
     repeats_ms: int = 150
     """How long after a code the shoe may still repeat it; two cards must be at least twice as far apart."""
     silent_s: float | None = None

@@ -16,7 +16,7 @@ from drivers.framing import LineSplitter
 MAX_CODE = 32
 """Bytes of a code at most."""
 _FRAMING = "\x02\x03 \t\r"
-"""What shoes put round a code: start and end of text, blanks, a line end."""
+"""What shoes send around a code: start and end of text, blanks, a line end."""
 
 Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 """What a code can mean besides a card or a position."""

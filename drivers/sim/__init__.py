@@ -1,1 +1,1 @@
-"""Virtual players: simulated dice, wheels and people with the truth of what they did."""
+"""The virtual table: simulated dice, wheels and people, with the truth about what they did."""

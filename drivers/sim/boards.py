@@ -1,4 +1,4 @@
-"""What hangs on a virtual table's cables and speaks the real protocols, and what a cable makes of it."""
+"""Virtual devices, which speak the real protocols, and what a cable does to their bytes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from drivers.shoe.device import LID_SWITCH, ShoeSettings
 from drivers.shoe.protocol import ShoeSpeaker
 
 REMEMBERED = 16
-"""Sentences that a board can say again."""
+"""Sentences that a board can repeat."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 SOUND_PPM = 60.0
@@ -26,13 +26,13 @@ SOUND_PPM = 60.0
 
 
 class Peer(Protocol):
-    """One device's own end of its cable. Times are the table's; what it stamps is its own clock's."""
+    """A device's end of its cable. Times are the table's; its stamps are its own clock's."""
 
     name: str
     hung: bool
-    """It neither hears nor says anything, though its cable is good."""
+    """It neither receives nor sends anything, although its cable is good."""
     deaf: bool
-    """It hears nothing, and goes on speaking."""
+    """It receives nothing, and goes on sending."""
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
@@ -40,7 +40,7 @@ class Peer(Protocol):
         ...
 
     def restart(self, now_us: int) -> None:
-        """Start over, knowing nothing of before."""
+        """Restart without any memory."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -65,20 +65,20 @@ class Peer(Protocol):
 
 
 class BoardClock:
-    """A board's own clock: it began somewhere and is some millionths off."""
+    """A board's own clock: it starts at any value and runs some millionths off."""
 
     def __init__(self, now_us: int, starts_at: int, off_ppm: float) -> None:
-        """Stand at `starts_at` now."""
+        """Start the clock at `starts_at` now."""
         self.off_ppm = off_ppm
         self._since_us = now_us
         self._stood_at = starts_at
 
     def read(self, now_us: int) -> int:
-        """Return where it stands at a table time."""
+        """Return its value at a table time."""
         return self._stood_at + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
     def when(self, stands_at: int) -> int:
-        """Return the table time at which it stands there, or a microsecond later."""
+        """Return the table time at which it has this value, or a microsecond later."""
         return self._since_us + int((stands_at - self._stood_at) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
@@ -87,13 +87,13 @@ class BoardClock:
         self.off_ppm = off_ppm
 
     def jump(self, by_us: int) -> None:
-        """Stand elsewhere, from one moment to the next."""
+        """Jump to another value."""
         self._stood_at += by_us
 
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """What hangs on one of a board's channels: a device of the table, and the kinds that it can send."""
+    """One of a board's channels: a device of the table, and the kinds that it can send."""
 
     dev: str
     reads: tuple[str, ...]
@@ -102,7 +102,7 @@ class Sensor:
 
 
 class Board:
-    """A sensor node: the node's end of the link, a clock of its own, and lamps that it is told to light."""
+    """A sensor node: the node's end of the link, a clock of its own, and its lamps."""
 
     def __init__(
         self,
@@ -119,11 +119,11 @@ class Board:
         self.deaf = False
         self.lamps: dict[str, str] = {}
         self._switches: dict[tuple[str, str], Switch] = {}
-        """How each stands that has changed."""
+        """The state of each output that has changed."""
         self._greeted = False
         self._sensors = sensors or {0: Sensor(name, reads)}
         self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
-        """The table's devices that it speaks for."""
+        """The table's devices whose readings it sends."""
         self._rng = rng
         self._key = bytes.fromhex(key) or None
         self._begin(0)
@@ -209,7 +209,7 @@ class Board:
 
 
 class Unasked:
-    """What speaks by itself and is never spoken to: its bytes, and when it says next that it is there."""
+    """A device that only sends: its bytes, and when its next sign of life is due."""
 
     def __init__(self, name: str) -> None:
         """Make the device of this name."""
@@ -238,7 +238,7 @@ class Unasked:
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
-        """Return when it says so next."""
+        """Return when its next sign of life is due."""
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
@@ -259,7 +259,7 @@ class Script(Unasked):
         self._lens = lens
 
     def start(self, now_us: int) -> None:
-        """Begin with a line that says nothing but that it runs."""
+        """Begin with a sign of life."""
         starts_at = self._rng.randrange(1 << 40)
         self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-SOUND_PPM, SOUND_PPM))
         super().start(now_us)
@@ -301,7 +301,7 @@ SHOE_TIMES = 2
 
 
 class VirtualShoe(Unasked):
-    """The shoe at its cable. It deals in rotation, knows nobody and stamps nothing."""
+    """The shoe at its cable. It deals in rotation, knows no positions and stamps nothing."""
 
     def __init__(self, name: str) -> None:
         """Make the device of this name."""
@@ -332,10 +332,10 @@ class VirtualShoe(Unasked):
 
 
 Spoil = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""What a bad cable makes of one line: pieces, each with its further delay in microseconds."""
+"""A line as a bad cable delivers it: pieces, each with its additional delay in microseconds."""
 
 USB_US = (200, 900)
-"""What USB and the operating system take at least, and at most when all is quiet."""
+"""The shortest delay of USB and the operating system, and the longest one without load."""
 
 
 class Wire:
@@ -366,18 +366,18 @@ class Wire:
                 heappush(self._flying, (on_time_us + later, self._sent, piece))
 
     def next_due_us(self) -> int | None:
-        """Return when the next bytes are there."""
+        """Return when the next bytes arrive."""
         return self._flying[0][0] if self._flying else None
 
     def take(self, now_us: int) -> bytes:
-        """Return the bytes that are there by now."""
+        """Return the bytes that have arrived by now."""
         arrived = bytearray()
         while self._flying and self._flying[0][0] <= now_us:
             arrived += heappop(self._flying)[2]
         return bytes(arrived)
 
     def clear(self) -> None:
-        """Lose what is on its way: the cable was pulled."""
+        """Drop the bytes in transit: the cable was pulled."""
         self._flying.clear()
 
 
@@ -385,7 +385,7 @@ class Cable:
     """A device at its cable, and where the cable's other end is plugged in."""
 
     def __init__(self, peer: Peer, rng: Random) -> None:
-        """Lead from this device to the table's port of the same name."""
+        """Connect this device to the table's port of the same name."""
         self.peer = peer
         self.rng = rng
         self.port: str | None = peer.name
@@ -395,7 +395,7 @@ class Cable:
         self.blocked = False
         """The device's port takes no bytes."""
         self.outbox = bytearray()
-        """Bytes that are at the table's end."""
+        """Bytes that have arrived at the table's end."""
         self.to_table = Wire(rng)
         self.to_peer = Wire(rng)
 
@@ -406,18 +406,18 @@ class Cable:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Return the table's devices that are heard through it."""
+        """Return the table's devices whose readings pass through it."""
         return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
-        """Pull it; what was on its way is lost."""
+        """Unplug it; bytes in transit are lost."""
         self.port = None
         self.outbox.clear()
         self.to_table.clear()
         self.to_peer.clear()
 
     def plug(self, port: str) -> None:
-        """Plug it in; bytes that were said meanwhile are lost."""
+        """Plug it in; bytes sent meanwhile are lost."""
         self.peer.take_output()
         self.port = port
         self.plugged += 1
@@ -428,7 +428,7 @@ class Cable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle what is due by now; what the device says goes onto the wire."""
+        """Handle what is due by now; the device's bytes go onto the wire."""
         if heard := self.to_peer.take(now_us):
             self.peer.receive(now_us, heard)
         due = self.peer.next_due_us()
@@ -438,7 +438,7 @@ class Cable:
         self.outbox += self.to_table.take(now_us)
 
     def flush(self, now_us: int) -> None:
-        """Send what the device has said; without a port nobody hears it."""
+        """Send the device's bytes; without a port they are lost."""
         said = self.peer.take_output()
         if said and self.port is not None:
             self.to_table.send(now_us, said)
@@ -450,7 +450,7 @@ def dropping(share: float) -> Spoil:
 
 
 def dropping_for_good(line_of_two: int) -> Spoil:
-    """Lose every second sentence of a node, also when it is said again."""
+    """Lose every second sentence of a node, also when it is repeated."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)
@@ -461,7 +461,7 @@ def dropping_for_good(line_of_two: int) -> Spoil:
 
 
 def doubling(share: float) -> Spoil:
-    """Bring this share of the lines twice."""
+    """Deliver this share of the lines twice."""
     return lambda rng, line: [(0, line)] * (2 if rng.random() < share else 1)
 
 
@@ -471,7 +471,7 @@ def swapping(share: float, max_us: int) -> Spoil:
 
 
 def cutting(share: float) -> Spoil:
-    """Cut this share of the lines off, so that the next begins in the same line."""
+    """Cut off this share of the lines, so that the next one begins in the same line."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= share or len(line) < 2:
@@ -482,7 +482,7 @@ def cutting(share: float) -> Spoil:
 
 
 def damaging(share: float) -> Spoil:
-    """Turn one bit over in this share of the lines."""
+    """Flip one bit in this share of the lines."""
 
     def damage(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= share:

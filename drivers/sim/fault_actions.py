@@ -1,4 +1,4 @@
-"""How each fault of a virtual table is done, and undone."""
+"""How each fault of a virtual table is caused, and ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ BABBLED = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""Who wants a table unlocked presses again, in case that the console was not heard."""
+"""The supervisor presses unlock again, in case the console was not received."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
-"""A crystal that warms up changes by a few millionths a second, never at once."""
+"""A crystal that warms up drifts by a few millionths a second, never at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and when a fault is done, and its own figure or word."""
+    """Where and when a fault is caused, and its own figure or text."""
 
     table: VirtualTable
     device: str
@@ -50,7 +50,7 @@ class Site:
         return self.table.cables[self.device]
 
     def until_undone(self, every_us: int, do: Callable[[int], None]) -> Undo:
-        """Do something again and again until the fault is undone."""
+        """Repeat an action until the fault ends."""
         going_on = True
 
         def again(now_us: int) -> None:
@@ -67,11 +67,11 @@ class Site:
 
 
 Work = Callable[[Site], Undo]
-"""Begin a fault; return how it is taken back."""
+"""Begin a fault; return what ends it."""
 
 
 def concerned(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
-    """Return the devices that a fault at this one has to do with, this one first."""
+    """Return the devices affected by a fault of this one, this one first."""
     return (device, _other_node(table, device)) if work is swap_cables else (device,)
 
 
@@ -96,7 +96,7 @@ def other_name(site: Site) -> Undo:
 
 
 def swap_cables(site: Site) -> Undo:
-    """Plug two nodes in at each other's place."""
+    """Swap the cables of two nodes."""
     one = site.cable
     other = site.table.cables[_other_node(site.table, site.device)]
 
@@ -271,7 +271,7 @@ def _dropping(site: Site, dropped: Dropped) -> Undo:
 
 
 def dead_sensor(site: Site) -> Undo:
-    """Make nothing be seen or heard by this device, though its board is well."""
+    """Make this device see and hear nothing, although its board works."""
     devices = site.cable.devices
     return _dropping(site, lambda reading: reading.dev in devices)
 
@@ -364,7 +364,7 @@ def wheel_no_number(site: Site) -> Undo:
 
 
 def wheel_self_test(site: Site) -> Undo:
-    """Make the wheel tell a fault of its self-test."""
+    """Make the wheel report a fault of its self-test."""
     _wheel(site).say(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
@@ -392,4 +392,4 @@ def _wheel(site: Site) -> Ss2Wheel:
 
 
 def _nothing(_now_us: int) -> None:
-    """It was over at once; what it did stands until the table has noticed."""
+    """It ended at once; its effect lasts until the table has noticed."""

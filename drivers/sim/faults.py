@@ -30,9 +30,9 @@ class Fault:
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
-    """One of these codes must be told of the device, where the fault lasts as long as it does here."""
+    """The device must report one of these codes, if the fault lasts as long as it does here."""
     only: str = ""
-    """The one device that can have it, where it is the sensors' or the people's."""
+    """The one device that can have it, if it is a fault of the sensors or of people."""
     all_devices: bool = False
 
 
@@ -306,7 +306,7 @@ LONGEST_S = 600.0
 
 
 class FaultOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault that somebody wants: for how long, and a figure or word of its own where it has one."""
+    """A fault that was ordered: its duration, and a figure or text of its own if it has one."""
 
     fault: str
     device: str = ""
@@ -319,7 +319,7 @@ _decode_order = msgspec.json.Decoder(FaultOrder).decode
 
 
 class FaultOrderError(ValueError):
-    """An order that can't be; the message says what was found and what was expected."""
+    """An impossible order; the message says what was found and what was expected."""
 
 
 def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
@@ -400,7 +400,7 @@ class Schedule:
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Begin no more faults; those that stand end in their own time."""
+        """Begin no more faults; the active ones end in their own time."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:

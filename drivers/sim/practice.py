@@ -95,7 +95,7 @@ class Staff:
     begins_game: str = ""
     """What is told instead where a game begins with more than its first attempt."""
     void: str
-    """What a person says where an attempt does not count."""
+    """What a person enters if an attempt does not count."""
     role: str
     """Who rules."""
     stickperson: bool = False

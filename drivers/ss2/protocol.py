@@ -193,7 +193,7 @@ class Decoder:
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Lines seen that were not empty."""
+        """Lines received that were not empty."""
         self.discarded = 0
         """Bad lines, and bad beginnings of lines that were taken up again at their last `*`."""
         self._tail = b""

@@ -27,7 +27,7 @@ from controller.model.verdicts import Notice, Reason
 from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of, split
 
 Told = tuple[str, Data]
-"""An outcome to be: its type and what it tells."""
+"""An outcome to publish: its type and data."""
 
 
 class RollEffect(NamedTuple):

@@ -105,11 +105,11 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """How many cards left the shoe and lie in front of nobody: who gets the next one is not known."""
+    """How many cards left the shoe for nobody known: it is not known who gets the next one."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None
-    """Who throws the elimination roll where that is not the button."""
+    """Who throws the elimination roll, if not the button."""
     roll_off: RollOff | None = None
     pot: BonusPot = BonusPot()
     closing: bool = False

@@ -7,9 +7,9 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""A hand's pulses and the ball's can make one lap together, but not so many."""
+"""A hand's pulses and the ball's can make up one lap, but not this many."""
 NO_BALL_US = 6_000_000
-"""A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
+"""A pulse after which no lap closes for this long was a hand or a cloth, not a ball."""
 
 
 class Launches:
@@ -24,11 +24,11 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Pulses of while the table did not play, told late: the next pulse may be the same ball's."""
+        """Late pulses from a time when the table did not play: the next pulse may be the same ball's."""
         self.first_pulse_us = 0
-        """When the launch that was seen last began."""
+        """When the latest launch began."""
         self.turned_away_us = 0
-        """When a ball last ran that was sent off while the table did not play."""
+        """When a ball last ran that was launched while the table did not play."""
 
     @property
     def at_rest(self) -> bool:
@@ -179,7 +179,7 @@ class Launches:
 
 
 LONGEST_RUN_US = 40_000_000
-"""No ball runs for so long, so what is seen then is another one."""
+"""No ball runs for this long, so a later one is another ball."""
 
 
 class RunningOut:

@@ -122,7 +122,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Of these one alone may decide a spin; of beams and index passes the model of the ball spares a few."""
+"""A single one of these may decide a spin; of beam and index pulses the judge can miss a few."""
 
 
 class Roulette(PlaysAttempts):

@@ -38,19 +38,19 @@ from controller.rules.wheel.smart_wheel_game import NO_MORE_BETS, WheelHeard
 SECOND_US = 1_000_000
 
 OBJECTS_KEPT = 16
-"""More than a foreign-object sensor tells in the second before a launch."""
+"""More readings than a foreign-object sensor sends in the second before a launch."""
 SPOKEN = "spoken"
-"""The timer of a No Spin that was said before any ball was seen."""
+"""The timer of a No Spin that was called before any ball was seen."""
 RUNS_UNTIL_US = 3_000_000
-"""A ball without a pulse for so long is not seen to run: a person may say where it lies."""
+"""A ball without a pulse for this long is not seen to run: a person may enter where it lies."""
 
 _SHORTER = 0.8
 """Share of the turn by which a spin would be given up: one that is shorter shows that passes were missed, or
 that a hand pushed the rotor, and a rotor left alone makes none."""
 _PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
-"""What moves the time at which a spin is given up."""
+"""Readings that move the time at which a spin is given up."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
-"""What may change a verdict whose call is held."""
+"""Readings that may change a verdict whose call is held."""
 
 
 class Spins(WheelSpins):

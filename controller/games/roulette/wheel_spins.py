@@ -23,7 +23,7 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import WheelGames, WheelHeard, WheelWord
 
 HIDES_A_SPIN_US = 2_000_000
-"""Shorter than any ball's way from the hand to its pocket: a wheel not seen for less hid none."""
+"""Shorter than any ball's way from the hand to its pocket: a wheel unseen for less than this hid none."""
 
 
 class WheelGame(Results[str], Protocol):
@@ -50,7 +50,7 @@ class WheelSpins(ABC):
     """None: a spin is seen by sensors alone."""
 
     launch_told_by: ClassVar[str]
-    """The kind of reading without which nobody knows of a launch."""
+    """The kind of reading without which a launch is not noticed."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """When a track beam was cut that was told too late to count, while no spin was open."""
+        """When a track beam was cut while no spin was open, reported too late to count."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
@@ -209,9 +209,9 @@ class WheelSpins(ABC):
 
 
 SILENCE_US = 1_000_000
-"""The wheel tells its state twice a second: whoever heard nothing for so long may have missed two."""
+"""The wheel reports its state twice a second: after this long without a report two may be missing."""
 IN_ONE_GO_US = 250_000
-"""States that follow each other sooner than the wheel tells them come in one go: a cable stood still."""
+"""States that arrive faster than the wheel sends them were held back in the cable."""
 
 
 class SmartSpins(WheelSpins):

@@ -32,10 +32,10 @@ from controller.rules.cards.deal import (
 )
 
 PLAYER_ROLES = frozenset({"player", "guest"})
-"""Who may not take back a play or a fold."""
+"""Those who may not take back a play or a fold."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards that follow a void deal's so soon are still its own: the dealer had not stopped yet."""
+"""Cards that follow a void deal this soon still belong to it: the dealer had not stopped yet."""
 PLAY_DECIDED_US = 10 * SECOND_US
 """So long after Play was asked for the dealer waits with a fold: by then the settlement engine has granted it
 or never will (0.6 s for the table's word, 5 s for its database), and its word `played` has come back."""
@@ -84,11 +84,11 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """Positions where the settlement engine may take Play, and when it asked: no player folds there."""
+        """Positions where the settlement engine may accept Play, and when it asked: no player folds there."""
         self._questions: set[str | None] = set()
-        """The numbers under which the engine asked, each used once."""
+        """The nonces of the engine's queries, each used once."""
         self._played: set[str] = set()
-        """Positions where Play lies in this round, by the settlement engine's word: nobody folds them."""
+        """Positions where Play lies in this round, as the settlement engine reports: nobody folds them."""
         self._stood_played: frozenset[str] = frozenset()
         """The same of the deal decided last, for a ruling on it while the next one's bets are closed."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(

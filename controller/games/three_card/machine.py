@@ -106,7 +106,7 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
     without_pair_plus: tuple[str, ...] = ()
-    """What the settlement engine said last: the positions with an Ante and without Pair Plus."""
+    """The settlement engine's last report: the positions with an Ante and without Pair Plus."""
 
 
 as_three_card_state = converter_of(ThreeCardState)
@@ -139,9 +139,9 @@ class ThreeCard(PlaysAttempts):
         self._agenda = agenda
         self._bets_open = True
         self._opened_us = bets_opened_us
-        """When bets opened last; 0 if that was before the first recording."""
+        """When bets last opened; 0 if that was before the first recording."""
         self._closed_us = 0
-        """When they closed last, by what was seen."""
+        """When they last closed, by what was seen."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -182,7 +182,7 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets opened last; 0 if that was before the first recording."""
+        """When bets last opened; 0 if that was before the first recording."""
         return self._opened_us
 
     @property

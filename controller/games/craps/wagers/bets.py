@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from controller.games.craps.wagers.decisions import CRAPS, NATURALS, Dice, Endings
 
 Spot = tuple[str, str, int | None, str | None, Dice | None]
-"""Where a player's chips lie: player, wager, number, flat bet that odds are behind, faces of a Hop."""
+"""The spot of a player's chips: player, wager, number, flat bet that odds are behind, faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Bet:
     faces: Dice | None = None
     """The faces of a Hop, the lower first."""
     original_cents: int = 0
-    """The most that the player ever wagered on it: what lay odds are measured by (!34-27)."""
+    """The largest amount ever wagered on it, which limits lay odds (!34-27)."""
     called_on: bool | None = None
     """Called on or off by the player; None leaves it to the rules."""
     call_lapses: bool = False
@@ -53,7 +53,7 @@ class Lowered:
     player: str
     wager: str
     number: int | None
-    """The number that it waits for; None while it has none."""
+    """The number that it waits for; None if it has none yet."""
 
     def decided_by(self, total: int) -> bool:
         """Follow the bet as it would stand after a roll; return whether the roll decides it."""

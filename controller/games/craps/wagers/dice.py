@@ -24,7 +24,7 @@ class Dice:
     point: int | None = None
     shooter: str | None = None
     rolls: int = 0
-    """Rolls of this hand: one shooter's turn, from taking the dice to the seven-out."""
+    """The rolls of this hand: one shooter's turn, from taking the dice to the seven-out."""
     points_made: int = 0
     run_out: bool = False
 

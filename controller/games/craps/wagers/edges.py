@@ -12,7 +12,7 @@ from controller.settlement.edges import Chance, Edge, Finding, Report, decimal, 
 from controller.settlement.paytable import Pays, Ratio
 
 DOLLAR_CENTS = 100
-"""The chip that uneven pay is looked for with where a table has no minimum."""
+"""The chip by which uneven payouts are found if a table has no minimum."""
 
 
 class Worth(NamedTuple):

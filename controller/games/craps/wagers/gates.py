@@ -12,7 +12,7 @@ _DONT = ("dont_pass", "dont_come")
 _ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
 _ANOTHER_LATER = "CV1-DC-8"
 _NO_ODDS_BEHIND = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
-"""The rule that closes odds behind a bet that was up and is not any more, where the document has one."""
+"""The rule that closes odds behind a bet that is no longer up, if the document has one."""
 
 
 class Gates:

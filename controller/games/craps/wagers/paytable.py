@@ -130,7 +130,7 @@ class SharpShooter:
     """How it is decided."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The document's chance of each number of points; one below the first row stands for itself and less."""
+    """The document's chance of each number of points; one below the first row stands for itself and fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ _ORIGINAL_CAPS = Switch(
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call stands until the player changes it or the bet is decided"
 )
-"""What a pay table file that was written before these settings means."""
+"""The values for a pay table file that was written before these settings existed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +230,7 @@ class CrapsSettings:
     lay_odds_follow_reduction: Switch = _ORIGINAL_CAPS
     """Whether a reduced Don't bet hands back the lay odds that it no longer covers."""
     call_lapses: Wagers = _CALLS_STAND
-    """The wagers whose call on or off ends when the next point is set: the rules' default holds again."""
+    """The wagers whose call on or off ends when the next point is set: the rules' default applies again."""
     line_locked: LineLock
     no_action: Switch
     """Whether a Don't Come may be handed back by the call of No Action."""

@@ -136,7 +136,7 @@ class Play:
     started: bool = False
     """Whether the dice have been thrown, legally or not: nobody buys after that."""
     matched: int = 0
-    """The total of the elimination roll, once somebody has matched it."""
+    """The total of the elimination roll, once a player has matched it."""
     roll_off: RollOff | None = None
 
     def buy(self, card: BoughtCard) -> None:
@@ -416,7 +416,7 @@ SHARED_FIGURES = (
     "rake_above_bonus_cents",
     "wins_for_bonus",
 )
-"""The figures that its rule set and its pay table both hold, by the same names."""
+"""The figures that rule set and pay table have in common, under the same names."""
 
 
 def asked_by(outcome: Outcome) -> list[Asked]:

@@ -94,7 +94,7 @@ class ThreeCardBook(Book):
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
         self._players: dict[str, str] = {}
-        """Who plays each position, where somebody said so."""
+        """The player of each position, if known."""
         self._order: list[Stake] = []
         self._ids: set[str] = set()
         self._closed = False

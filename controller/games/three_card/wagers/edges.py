@@ -34,7 +34,7 @@ ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
 OF_ALL_MONEY = "ante and play, of all money bet"
 HANDS = comb(52, 3)
 DEALERS = comb(49, 3)
-"""The hands that a player's three cards leave the dealer."""
+"""The dealer's possible hands, given a player's three cards."""
 SIX_CARDS = comb(52, 6)
 
 Hand = tuple[Card, ...]

@@ -124,7 +124,7 @@ class SideAfterFold:
 _TWO_POSITIONS = Switch(
     value=True, rule="T-DEAL-1d", reason="the house may let a player bet on two adjacent positions"
 )
-"""What a pay table file that was written before this setting means."""
+"""The value for a pay table file that was written before this setting existed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
