@@ -48,10 +48,10 @@ def key_in(path: Path) -> str:
         hint = f"give it to the controller's user: chown table {path}" if denied else MAKE_ONE
         raise KeyFileError(f"no readable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
-        raise KeyFileError("bytes that are no text", "32 to 128 hexadecimal digits", MAKE_ONE) from error
+        raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", MAKE_ONE) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "a file that others can't read", f"chmod 0600 {path}"
+            f"mode {stat.S_IMODE(mode):04o}", "a file that only its owner can read", f"chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
         raise KeyFileError("something else in it", "32 to 128 hexadecimal digits", MAKE_ONE)
