@@ -5,11 +5,12 @@ A path is the die's centre; distances from a wall are the centre's from the tips
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
+from math import hypot, sqrt
 from typing import NamedTuple
 
 from controller.model.readings import DieAt, Reading
-from controller.rules.dice.bands import contact_most
+from controller.rules.dice.bands import LANDED_M_PER_S, contact_most
+from controller.rules.dice.motion import KINK_ERRORS
 from controller.rules.dice.scene import DieSeen, Scene
 
 LEAST_NOISE_MM = 0.2
@@ -122,6 +123,28 @@ def measure(scene: Scene, path: Path) -> None:
         Jump(t + 0.5 * wait, way)
         for t, way, wait, own in zip(path.times, ways, waits, around, strict=False)
         if way > min(JUMP_FACTOR * own, IMPOSSIBLE_M_PER_S) * wait + spare_mm
+    )
+    if path.jumps and path.jumps[0].t < path.times[1] and _landed_at_first(scene, path):
+        path.jumps = path.jumps[1:]
+
+
+def _landed_at_first(scene: Scene, path: Path) -> bool:
+    """Return whether a landing on the felt explains why a die was faster in the first step of its track.
+
+    A later step has one before it that tells how fast the die came; the first has none. Beside a wall it may
+    have been that wall, so there the step remains a jump.
+    """
+    x, y, table = path.xs[0], path.ys[0], scene.table
+    error = scene.errors.track_noise_mm
+    if min(x, table.length_mm - x, y, table.width_mm - y) < contact_most(table) + JUMP_ERRORS * error:
+        return False
+    first, second = (b - a for a, b in pairwise(path.times[:3]))
+    if first > scene.hidden_ms:
+        return False
+    vx, vy = (path.xs[1] - x) / first, (path.ys[1] - y) / first
+    lost = hypot(vx - (path.xs[2] - path.xs[1]) / second, vy - (path.ys[2] - path.ys[1]) / second)
+    return hypot(vx, vy) <= THROWN_M_PER_S and lost <= LANDED_M_PER_S + KINK_ERRORS * error / min(
+        first, second
     )
 
 

@@ -75,6 +75,50 @@ def test_one_point_far_off_the_track_is_a_conflict_not_a_hit() -> None:
     assert ruled(judged(stray)) == (Ruling.REVIEW, [("conflict", 2)])
 
 
+def first_seen_further(back_m_per_s: float, aside_m_per_s: float = 0.0) -> Throw:
+    """Give a throw whose die 2, at 2.5 m/s, was faster by so much in its very first step."""
+    bodies = dice()
+    bodies[1].vx = 2.5
+    throw = thrown(bodies)
+    first, second = track(throw, 2)[:2]
+    wait_ms = (second.t - first.t) / 1000.0
+    x, y = first.x - back_m_per_s * wait_ms, first.y + aside_m_per_s * wait_ms
+    told = [
+        replace(r, x=x, y=y) if isinstance(r, DieAt | DieReleased) and r.die == 2 and r.t <= first.t else r
+        for r in throw.readings
+    ]
+    return Throw(throw.kind, throw.bodies, told, throw.decided_at_us, throw.hit)
+
+
+@pytest.mark.parametrize("rules", [C34, CV1])
+def test_a_die_that_strikes_the_felt_in_the_very_first_step_of_its_track_does_not_jump(
+    rules: ThrowRules,
+) -> None:
+    verdict = judged(first_seen_further(4.0), rules)
+    assert ruled(verdict) == (Ruling.VALID, [])
+
+
+@pytest.mark.parametrize(("back", "aside"), [(7.0, 0.0), (-10.0, 0.0), (0.0, 7.0), (3.5, 5.0)])
+def test_what_no_landing_gives_is_a_jump_in_the_first_step_too(back: float, aside: float) -> None:
+    assert ruled(judged(first_seen_further(back, aside))) == (Ruling.REVIEW, [("conflict", 2)])
+
+
+def test_a_first_step_that_leaves_a_wall_too_fast_is_a_jump() -> None:
+    """Nothing is known of what the die did at that wall before it."""
+    bodies = dice()
+    bodies[1].vx, bodies[1].x = 2.5, 60.0
+    throw = thrown(bodies)
+    first, second = track(throw, 2)[:2]
+    told = [
+        replace(r, x=second.x - 6.5 * (second.t - first.t) / 1000.0) if r is first else r
+        for r in throw.readings
+    ]
+    assert ruled(judged(Throw(throw.kind, throw.bodies, told, throw.decided_at_us, throw.hit))) == (
+        Ruling.REVIEW,
+        [("conflict", 2)],
+    )
+
+
 def parallel(gap_ms: float) -> list[Body]:
     return dice(y=(500.0, 545.0), late_ms=gap_ms)
 
