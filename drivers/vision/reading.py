@@ -38,7 +38,8 @@ SIDE = (
 WIDTH = (0.78, 1.42)  # of a 1, 2 or 3: side to side
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 LOPSIDED = 0.17  # difference of two opposite sides' distances
-OWN_SIDE = 0.09  # so far from half an edge is a side of a 1 seen from above, over the edge
+OWN_SIDE = (0.41, 0.62)  # half of an edge, as a 1 seen from above has three sides of its own, over the edge
+OWN_ALIKE = 0.07  # and so far they differ
 RIVAL = 0.72  # a second reading of the same die that is nearly as good is a doubt
 
 
@@ -159,23 +160,31 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     missed = _half_seen(image, pips, face, body)
     if missed:
         doubts.append(missed)
-    if _crosses(image, pips, face):
+    ones = [one for one in _ones_of(pips, face) if _stands_alone(image, pips, one)] if face.up == 2 else []
+    if any((seen := _weighed(image, pips, one)) is not None and not seen.doubts for one in ones):
+        return None
+    if ones:
         doubts.append("a 2, or a 1 beside another die's pip")
     if score < SURE:
         doubts.append(f"its {face.up} is not clear ({score:.2f})")
     return _Weighed(face, body, score, tuple(doubts))
 
 
-def _crosses(image: Array, pips: Pips, face: Face) -> bool:
-    """Return whether a 2 may be the 1 of one die and a pip of another that touches it.
-
-    Then that 1 stands in the middle of four sides of its own, where a pip of a 2 is near a corner.
-    """
-    if face.up != 2:
-        return False
+def _ones_of(pips: Pips, face: Face) -> list[Face]:
     none = np.zeros((2, 2), np.float32)
-    bodies = (find_body(image, pips, Face(1, (row,), pips.centre[row], none, 0.0)) for row in face.rows)
-    return any(bool((np.abs(body.sides - 0.5) < OWN_SIDE).all()) for body in bodies)
+    return [Face(1, (row,), pips.centre[row], none, 0.0) for row in face.rows]
+
+
+def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
+    """Return whether a pip that makes a 2 with another may be the 1 of a die that touches that other's die.
+
+    Then it stands in the middle of an even face with sides of its own, where a pip of a 2 is near a corner.
+    The side at which the dice touch may not show.
+    """
+    sides = find_body(image, pips, one).sides
+    middle = float(np.sort(sides)[1:3].mean())
+    own = OWN_SIDE[0] < middle < OWN_SIDE[1] and int((np.abs(sides - middle) < OWN_ALIKE).sum()) >= 3
+    return own and evenness(image, pips, one) > EVEN[1]
 
 
 def _strangers(pips: Pips, face: Face) -> bool:
