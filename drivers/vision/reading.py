@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from drivers.vision.arrays import Array
 from drivers.vision.bodies import Body, evenness, find_body
@@ -38,8 +39,13 @@ SIDE = (
 WIDTH = (0.78, 1.42)  # of a 1, 2 or 3: side to side
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 LOPSIDED = 0.17  # difference of two opposite sides' distances
-OWN_SIDE = (0.41, 0.62)  # half of an edge, as a 1 seen from above has three sides of its own, over the edge
+OWN_SIDE = (0.45, 0.62)  # half of an edge, as a 1 seen from above has three sides of its own, over the edge
 OWN_ALIKE = 0.07  # and so far they differ
+FAR_SIDE = 0.7  # a 2's pip has sides as far off as this, or farther
+BEYOND = np.linspace(
+    0.6, 0.9, 9, dtype=np.float32
+)  # beyond a 1's side, over the edge: the die that touches it
+BEYOND_ALIKE = 0.6  # share of that which has the 1's colour; the rest is a pip, or the gap
 RIVAL = 0.72  # a second reading of the same die that is nearly as good is a doubt
 
 
@@ -139,7 +145,7 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     even = evenness(image, pips, face)
     if even < EVEN[face.up] or face.off > OFF[face.up] or _strangers(pips, face):
         return None
-    body = _completed(image, face, find_body(image, pips, face))
+    body = _touched(image, pips, face, _completed(image, face, find_body(image, pips, face)))
     doubts: list[str] = []
     right = (body.sides > SIDE[0]) & (body.sides < SIDE[1]) & (body.steps > SIDE_STEP)
     level = [abs(float(body.sides[a] - body.sides[a + 1])) < LOPSIDED for a in (0, 2)]
@@ -160,8 +166,8 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     missed = _half_seen(image, pips, face, body)
     if missed:
         doubts.append(missed)
-    ones = [one for one in _ones_of(pips, face) if _stands_alone(image, pips, one)] if face.up == 2 else []
-    if any((seen := _weighed(image, pips, one)) is not None and not seen.doubts for one in ones):
+    ones = [one for one in _ones_of(face, pips) if _stands_alone(image, pips, one)] if face.up == 2 else []
+    if any(_is_one(image, pips, one) for one in ones):
         return None
     if ones:
         doubts.append("a 2, or a 1 beside another die's pip")
@@ -170,9 +176,17 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     return _Weighed(face, body, score, tuple(doubts))
 
 
-def _ones_of(pips: Pips, face: Face) -> list[Face]:
+def _ones_of(face: Face, pips: Pips) -> list[Face]:
     none = np.zeros((2, 2), np.float32)
     return [Face(1, (row,), pips.centre[row], none, 0.0) for row in face.rows]
+
+
+def _is_one(image: Array, pips: Pips, one: Face) -> bool:
+    """Return whether one pip of what seems a 2 is a 1 for certain: no side is as far off as a 2's may be."""
+    if float(find_body(image, pips, one).sides.max()) > FAR_SIDE:
+        return False
+    seen = _weighed(image, pips, one)
+    return seen is not None and not seen.doubts
 
 
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
@@ -181,10 +195,36 @@ def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
     Then it stands in the middle of an even face with sides of its own, where a pip of a 2 is near a corner.
     The side at which the dice touch may not show.
     """
-    sides = find_body(image, pips, one).sides
-    middle = float(np.sort(sides)[1:3].mean())
-    own = OWN_SIDE[0] < middle < OWN_SIDE[1] and int((np.abs(sides - middle) < OWN_ALIKE).sum()) >= 3
-    return own and evenness(image, pips, one) > EVEN[1]
+    return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > EVEN[1]
+
+
+def _own_sides(body: Body) -> npt.NDArray[np.intp]:
+    """Return which sides are as far off as each other, by about half an edge."""
+    middle = float(np.sort(body.sides)[1:3].mean())
+    alike = (np.abs(body.sides - middle) < OWN_ALIKE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
+    return np.flatnonzero(alike)
+
+
+def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
+    """Return a 1's body with a side at which another die touches it taken to be as the one opposite.
+
+    There the step from top to top hardly shows; what lies beyond it has the face's own colour.
+    """
+    own = _own_sides(body)
+    if face.up != 1 or len(own) != 3:
+        return body
+    hidden = int(({0, 1, 2, 3} - set(own.tolist())).pop())
+    axis = (1 - 2 * (hidden % 2)) * body.axes[hidden // 2]
+    across = body.axes[1 - hidden // 2]
+    out, along = np.meshgrid(BEYOND, BEYOND - BEYOND.mean())
+    places = face.centre + EDGE_PX * (out[..., None] * axis + along[..., None] * across)
+    colour, contrast = pips.around[face.rows[0]], abs(float(pips.contrast[face.rows[0]]))
+    off = np.abs(sample(image, places.astype(np.float32)).astype(np.float32) - colour).max(axis=2)
+    if float((off < max(25.0, 0.4 * contrast)).mean()) < BEYOND_ALIKE:
+        return body
+    sides, steps = body.sides.copy(), body.steps.copy()
+    sides[hidden], steps[hidden] = sides[hidden ^ 1], steps[hidden ^ 1]
+    return replace(body, sides=sides, steps=steps)
 
 
 def _strangers(pips: Pips, face: Face) -> bool:

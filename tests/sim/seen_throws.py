@@ -1,6 +1,7 @@
 """Throws of bodies, drawn as a camera over the end of the table films them: from pixels to the call.
 
-`python -m tests.sim.seen_throws --throws 50` measures; a slice runs in every test run.
+`python -m tests.sim.seen_throws --throws 50` measures, each kind of throw before each camera by turns;
+`--kinds near_miss near_miss_one_hit` throws dice that stop short of the wall. A slice runs in every test run.
 """
 
 import argparse
@@ -12,13 +13,16 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from controller.cli.main import main as tablectl
 from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading
+from drivers.sim.bodies.flights import Kind
 from drivers.sim.bodies.watching import PhysicalTruth
+from drivers.sim.filming import Rigging
 from drivers.sim.rendered_throws import KINDS, RIGS, filmed
 
 TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
@@ -39,9 +43,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was not called."""
 
 
-def throw(seed: int) -> Seen | None:
+def throw(seed: int, kind: Kind | None = None, rigging: Rigging | None = None) -> Seen | None:
     """Throw, film, follow, read and call; None where the dice did not settle in time."""
-    made = filmed(KINDS[seed % len(KINDS)], f"seen {seed}", RIGS[seed % len(RIGS)], TABLE)
+    kind = kind or KINDS[seed % len(KINDS)]
+    made = filmed(kind, f"seen {seed}", rigging or RIGS[seed % len(RIGS)], TABLE)
     if made is None:
         return None
     call, dice, reasons = _called(made.readings)
@@ -103,10 +108,13 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--throws", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--kinds", nargs="+", choices=get_args(Kind), default=KINDS)
     arguments = parser.parse_args()
+    kinds = arguments.kinds
     seens = []
     for seed in range(arguments.first, arguments.first + arguments.throws):
-        seen = throw(seed)
+        rigging = RIGS[seed // len(kinds) % len(RIGS)]
+        seen = throw(seed, kinds[seed % len(kinds)], rigging)
         if seen is None:
             continue
         seens.append(seen)

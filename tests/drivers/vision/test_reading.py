@@ -74,6 +74,39 @@ def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_
     assert [seen.up for seen in reading.dice] == [up]
 
 
+@pytest.mark.parametrize(
+    ("turn_deg", "side", "along_mm", "other"),
+    [(35.0, 0, -8.0, 5), (35.0, 1, 8.0, 6), (60.0, 1, 4.0, 5), (10.0, 1, 0.0, 3)],
+)
+def test_a_1_and_a_pip_of_a_die_that_touches_it_are_no_2(
+    turn_deg: float, side: int, along_mm: float, other: int
+) -> None:
+    assert _face_beside(turn_deg, side, along_mm, other) == [1]
+
+
+@pytest.mark.parametrize(
+    ("turn_deg", "side", "along_mm", "other"), [(10.0, 3, 4.0, 5), (60.0, 2, 8.0, 6), (35.0, 1, 0.0, 3)]
+)
+def test_a_1_whose_side_does_not_show_where_another_die_touches_it_is_read(
+    turn_deg: float, side: int, along_mm: float, other: int
+) -> None:
+    assert _face_beside(turn_deg, side, along_mm, other) == [1]
+
+
+def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> list[int | None]:
+    """Return what is read of a 1 which another die touches flush at one of its sides, moved along it."""
+    x, y = 3228.0, 131.0
+    out = np.radians(turn_deg + 90.0 * side)
+    place = (
+        x + 19.1 * np.cos(out) - along_mm * np.sin(out),
+        y + 19.1 * np.sin(out) + along_mm * np.cos(out),
+    )
+    picture = seen_aslant(standing(1, turn_deg, (x, y)), Light(), standing(other, turn_deg, place))
+    middle = picture.shape[0] / 2
+    dice = read_picture(picture, ASLANT_EDGE_PX).dice
+    return [die.up for die in dice if np.hypot(die.x - middle, die.y - middle) < 0.35 * ASLANT_EDGE_PX]
+
+
 @pytest.mark.parametrize("expected", [1, 3])
 def test_other_than_the_expected_dice_are_refused(expected: int) -> None:
     reading = read_picture(still(*pair(4, 5)), EDGE_PX, expected)
