@@ -85,11 +85,26 @@ own_wheel() { # FOLDER: the project's wheel, of this checkout, made with pinned 
 	compgen -G "$1/table_controller-*.whl"
 }
 
+is_ours() { # FOLDER: whoever owns a file of a program can change what the service runs
+	[ -z "$(find "$1" ! -user "$(id -u)" -print -quit)" ]
+}
+
+# Folders may stand there already: of an earlier install, or made by somebody whose own they must not stay.
+take_folders() {
+	local folder
+	for folder in "$home" "$home/releases" "$root/etc/table" "$root/etc/table/samples"; do
+		[ ! -L "$folder" ] || is_ours "$folder" ||
+			refuse "found a symbolic link $folder of another user, expected a folder; move it away"
+		mkdir -p "$folder"
+		[ "$(id -u)" -ne 0 ] || chown root:root "$folder"
+		chmod 0755 "$folder"
+	done
+}
+
 make_release() { # NAME: nothing there counts as a release until its last file is written
 	local release=$home/releases/$1 work wanted wheel
-	[ ! -e "$release/complete" ] || return 0
+	if [ -e "$release/complete" ] && is_ours "$release"; then return 0; fi
 	rm -rf "$release"
-	mkdir -p "$home/releases"
 	work=$(mktemp -d)
 	# shellcheck disable=SC2064 # the folder of now
 	trap "rm -rf '$work'" EXIT
@@ -106,11 +121,22 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	if [ -n "$root" ]; then # it will stand elsewhere: its scripts must name that place
 		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
 	fi
-	chmod 0755 "$home" "$home/releases" # an earlier install may have made them under another umask
-	chmod -R u=rwX,go=rX "$release" # what was copied or unpacked brings modes of its own
 	echo "$wanted" >"$release/complete"
 	rm -rf "$work"
 	trap - EXIT
+}
+
+# Python runs a compiled copy without looking at its source. Those of our own are made here, of what was verified.
+forget_compiled() { # RELEASE
+	find "$1"/lib/python3*/site-packages/{controller,drivers} -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+}
+compile_release() { # RELEASE
+	local packages strip=()
+	[ -z "$root" ] || strip=(-s "$root")
+	for packages in "$1"/lib/python3*/site-packages; do
+		[ -d "$packages/controller" ] || continue
+		"$1/bin/python" -m compileall -q "${strip[@]}" "$packages/controller" "$packages/drivers" >&2
+	done
 }
 
 # Where this machine trusts a release key, nothing is switched to that the key did not sign, file by file. The
@@ -122,7 +148,7 @@ verify_release() { # RELEASE
 	[ -e "$trusted" ] || return 0
 	by=$home/current/bin/python
 	"$by" -c 'import controller.cli.release' 2>/dev/null || by=$release/bin/python
-	"$by" -c 'from controller.cli.main import main; raise SystemExit(main())' \
+	"$by" -B -X pycache_prefix=/proc/none -c 'from controller.cli.main import main; raise SystemExit(main())' \
 		release verify --key "$trusted" --of "$release" >&2 ||
 		refuse "found a release that no key of $trusted signed, or files that it did not (above); nothing was changed"
 }
@@ -142,8 +168,6 @@ lay_system_files() { # of this checkout, or of a release that kept its own
 }
 
 lay_configuration() {
-	install -d -m 0755 "$root/etc/table" "$root/etc/table/samples"
-	chmod 0755 "$root/etc/table" "$root/etc/table/samples" # where they stood already
 	install -m 0644 -t "$root/etc/table/samples" "$here"/config/tables/*.yaml
 	local mine=$root/etc/table/table.yaml file
 	file=$(table_file)
@@ -270,12 +294,16 @@ do_install() {
 	release=releases/$(name_release)
 	previous=$(release_of current)
 	earlier=$(release_of previous)
+	take_folders
 	make_release "${release#releases/}"
 	rm -rf "$home/$release/systemd"
 	mkdir -p "$home/$release/systemd"
 	cp -R "$here"/systemd/* "$home/$release/systemd/"
-	chmod -R u=rwX,go=rX "$home/$release/systemd"
+	forget_compiled "$home/$release"
 	verify_release "$home/$release"
+	compile_release "$home/$release"
+	# What was copied, unpacked or compiled brings modes of its own; a folder's default ACL outranks the umask.
+	chmod -R u=rwX,go=rX "$home/$release"
 	if live; then before=$(how_it_stands); fi
 	lay_configuration
 	lay_system_files "$here/systemd"
@@ -295,6 +323,8 @@ do_rollback() {
 	if [ -z "$before" ] || [ "$before" = "$now" ] || [ ! -e "$home/$before/complete" ]; then
 		refuse "found no earlier release in $home, expected one that \`make install\` replaced"
 	fi
+	is_ours "$home/$before/" ||
+		refuse "found files of another user in $home/$before, expected this user's alone; install that release again"
 	switch_to "$now" previous
 	if live; then
 		back_to "$before"

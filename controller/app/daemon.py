@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -53,6 +54,9 @@ from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
 from controller.publish.events import TableStatus
 from controller.publish.sink import Chance
+
+if TYPE_CHECKING:
+    from controller.app.release_check import ReleaseCheck
 
 _NAMES_OF_PARTS = {
     "ruleset": "rule set",
@@ -137,6 +141,7 @@ class Daemon:
         self._watchdog = Watchdog(self.faults)
         self._begun = False
         self._behind_us = 0
+        self._release_check: ReleaseCheck | None = None
         self._steps = 0
         """Steps of the wall clock that have not been approved."""
         self.publishing = Publishing(
@@ -204,6 +209,8 @@ class Daemon:
         if self.live is not None and not self._begun:
             self._begun = True
             self.live.begin(self._watchdog)
+            if self._release_check is not None:
+                self._release_check.start()
             for source in self.sources:
                 source.start(self.inlet)
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
@@ -258,6 +265,8 @@ class Daemon:
     def close(self) -> int:
         """Stop sources, core, recorder and journal, in this order; return the exit code."""
         self._notifier.notify(STOPPING)
+        if self._release_check is not None and self._begun:
+            self._release_check.stop(STOP_S)
         for source in self.sources:
             if self._begun or source is self.hardware:
                 source.stop(STOP_S)
@@ -392,9 +401,11 @@ class Daemon:
             trusted_keys,
             verify,
         )
+        from controller.app.release_check import ReleaseCheck  # noqa: PLC0415 - as above
 
+        self._release_check = ReleaseCheck(key, self.faults)
         try:
-            verify(place_of(), trusted_keys(key))
+            verify(place_of(), trusted_keys(key), compiled=False)
         except ReleaseFault as fault:
             self.faults.began(Fault("release_unverified", str(key), str(fault)))
         except OSError as error:

@@ -181,10 +181,10 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "verifier_ended": FaultKind(
-        "the process that verifies the whole journal ended without a result",
-        "the machine ran out of memory, or somebody killed it",
-        "see `journalctl -u table`; `tablectl journal verify` does the same by hand",
-        "automatically, once such a process completes; one is started every 10 s",
+        "the process that verifies the whole journal, or the release's files, gives no result",
+        "the machine ran out of memory, somebody killed or stopped it, or it gets no processor time",
+        "see `journalctl -u table`; by hand: `tablectl journal verify`, `tablectl release verify`",
+        "automatically, once such a process completes; one is started 10 s after the last ended",
         locks=False,
     ),
     "thread_stopped": FaultKind(

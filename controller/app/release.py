@@ -2,7 +2,8 @@
 
 The list (`release.json`) names each file of the program, its configuration and its units with its SHA-256,
 under the maker's release key. Whoever has that key's public half can tell that a file was changed, added or
-taken away. Compiled copies (`__pycache__`) and other projects' packages are not on it.
+taken away. Compiled copies (`__pycache__`) are not on it: each machine's Python makes its own, which are
+compared with their sources. Other projects' packages are not on it either.
 """
 
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 import controller
+from controller.app.bytecode import planted
 from controller.app.keys import KeyStep, follows, history
 from controller.journal.keys import PublicKey, load_key
 from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
@@ -118,8 +120,10 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     return sign_message(_encode(unsigned), _PURPOSE, key)
 
 
-def verify(place: ProgramPlace, trusted: Collection[str]) -> FileList:
+def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = True) -> FileList:
     """Return the list of what lies there, once every file is as a trusted key says.
+
+    With `compiled`, also every compiled copy that this Python would run: a second for all of them.
 
     Raises:
         ReleaseFault: there is no list, no trusted key signed it, or files differ from it.
@@ -139,7 +143,9 @@ def verify(place: ProgramPlace, trusted: Collection[str]) -> FileList:
     if not any(follows(told.history, key, told.key) for key in trusted):
         names = ", ".join(sorted(key[:16] for key in trusted))
         raise ReleaseFault(f"{file}: found the signature of key {told.key[:16]}, expected that of {names}")
-    differences = "; ".join(_differences(told.files, dict(_digests(place))))
+    differences = "; ".join(
+        (*_differences(told.files, dict(_digests(place))), *(_planted(place) if compiled else ()))
+    )
     if differences:
         raise ReleaseFault(
             f"{place.home}: found files that differ from release {told.release}: {differences}"
@@ -182,8 +188,19 @@ def _differences(signed: Mapping[str, str], found: Mapping[str, str]) -> Iterato
         ("not on its list", [name for name in found if name not in signed]),
     ):
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            yield f"{what}: {', '.join(names[:SHOWN])}{more}"
+            yield f"{what}: {_first(names)}"
+
+
+def _planted(place: ProgramPlace) -> Iterator[str]:
+    sources = [path for _, path in place.files() if path.suffix == ".py" and not path.is_symlink()]
+    copies = [str(copy.relative_to(place.packages)) for path in sources for copy in planted(path)]
+    if copies:
+        yield f"not compiled from their sources: {_first(copies)}"
+
+
+def _first(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _version() -> str:

@@ -1,22 +1,18 @@
 """Upkeep of a running table's journal: all of it verified, contents older than the table keeps dropped.
 
-A start verifies only what the state rests on. The rest is verified in a process of its own: a thread of the
-controller would take twelve seconds for what a process does in two, and slow down play. The process is
-`python -m controller.app.upkeep JOURNAL`: it takes what processor time nobody else wants, and writes one line
-of JSON, what it found.
+A start verifies only what the state rests on. The rest is verified aside: `python -m controller.app.upkeep
+JOURNAL` takes two seconds for what a thread of the controller did in twelve, and writes what it found as one
+line of JSON.
 """
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from threading import Event, Lock, Thread
 
 import msgspec
 
-from controller.app.faults import ActiveFaults, Fault, of_journal
+from controller.app.aside import Aside, step_behind
+from controller.app.faults import ActiveFaults, of_journal
 from controller.app.service import ERROR, INFO, log
 from controller.journal.chain import WallTime
 from controller.journal.faults import FAULTS, JournalFault
@@ -67,14 +63,11 @@ def verify(journal: Path) -> Found:
 
 def main(journal: str) -> None:
     """Verify at the lowest priority, and say what was found."""
-    with suppress(OSError):  # a service manager may forbid it; then it runs like any other process
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    step_behind()
     sys.stdout.buffer.write(msgspec.json.encode(verify(Path(journal))) + b"\n")
 
 
 DUTY = "verifying"
-AGAIN_S = 10.0
-"""The wait after a process ended without an answer: something else on the machine killed it."""
 _decode = msgspec.json.Decoder(Found).decode
 
 
@@ -86,54 +79,16 @@ class Verifier:
         self._journal = journal
         self._faults = faults
         self._done = done
-        self._stop = Event()
-        self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._thread = Thread(target=self._work, name="verifier", daemon=True)
+        words = ("-m", "controller.app.upkeep", str(journal))
+        self._aside = Aside("verifier", words, faults, taken=self._taken)
+        self.start = self._aside.start
+        self.stop = self._aside.stop
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float) -> None:
-        """Stop verifying."""
-        self._stop.set()
-        with self._lock:
-            if self._process is not None:
-                self._process.kill()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-
-    def _work(self) -> None:
-        while not self._stop.is_set():
-            found = self._found()
-            if found is not None:
-                self._faults.over("verifier_ended")
-                self._tell(found)
-                return
-            if not self._stop.is_set():
-                self._faults.began(Fault("verifier_ended", "verifier", "ended without a result"))
-                self._stop.wait(AGAIN_S)
-
-    def _found(self) -> Found | None:
-        """Run the process to its end; return its output, None if there is none."""
-        words = [sys.executable, "-m", "controller.app.upkeep", str(self._journal)]
-        with self._lock:
-            if self._stop.is_set():
-                return None
-            try:
-                self._process = subprocess.Popen(  # noqa: S603 - the words are this module's own
-                    words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-                )
-            except OSError:
-                return None
-        told, _ = self._process.communicate()
+    def _taken(self, told: bytes) -> bool:
         try:
-            return _decode(told)
+            found = _decode(told)
         except msgspec.MsgspecError:
-            return None
-
-    def _tell(self, found: Found) -> None:
+            return False
         if found.verified is not None:
             verified = Verified(**msgspec.structs.asdict(found.verified))
             log(INFO, f"{self._journal}: sound: {verified.rows} rows, {verified.outcomes} outcomes")
@@ -143,6 +98,7 @@ class Verifier:
             self._faults.began(
                 of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
+        return True
 
 
 if __name__ == "__main__":

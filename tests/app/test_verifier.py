@@ -1,6 +1,7 @@
 """The whole journal is verified beside the table, in a process that steps behind all others."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from controller.app import upkeep as verifier_module
+from controller.app import aside
 from controller.app.faults import ActiveFaults
 from controller.app.upkeep import Verifier
 from controller.journal.verify import Verified
@@ -82,7 +83,7 @@ def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest
     def first_one_ends(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
         return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as given
 
-    monkeypatch.setattr(verifier_module, "AGAIN_S", 0.001)
+    monkeypatch.setattr(aside, "AGAIN_S", 0.001)
     monkeypatch.setattr(subprocess, "Popen", first_one_ends)
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
@@ -104,8 +105,33 @@ def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch:
     heard.verifier.start()
     assert begun.wait(PATIENCE_S)
     heard.verifier.stop(PATIENCE_S)
-    assert not heard.verifier._thread.is_alive()
+    assert not heard.verifier._aside._thread.is_alive()
     assert (heard.found, heard.codes) == ([], [])
+
+
+def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped, and not dead: play went on without a word on the journal that nobody had verified."""
+    tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
+    heard = Heard(rig.place.journal)
+    popen, made = subprocess.Popen, list[int]()
+
+    def stopped(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
+        process: subprocess.Popen[bytes] = popen(command, **given)  # type: ignore[call-overload]  # as given
+        os.kill(process.pid, signal.SIGSTOP)
+        made.append(process.pid)
+        return process
+
+    monkeypatch.setattr(aside, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(subprocess, "Popen", stopped)
+    heard.verifier.start()
+    until(lambda: heard.codes == ["verifier_ended"], "the silence to be told")
+    (fault,) = heard.faults.present
+    assert f"process {made[0]} gave no result" in fault.found
+    os.kill(made[0], signal.SIGCONT)
+    until(lambda: heard.codes == ["journal_row_moved"], "the change to be found")
+    assert len(made) == 1
 
 
 def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:

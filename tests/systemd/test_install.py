@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,89 @@ def test_whatever_stands_there_already_others_can_read_and_not_write(found: str,
     assert [path for path in laid if path.stat().st_mode & 0o044 != 0o044] == []
     folders = [path for path in laid if path.is_dir() and ours(path, root)]
     assert [path for path in folders if path.stat().st_mode & 0o777 != 0o755] == []
+
+
+ACL_ENTRY = struct.Struct("<HHI")
+
+
+def default_acl(user: int) -> bytes:
+    """Return an ACL, as the kernel stores it, that lets this user write whatever is made in a folder."""
+    nobody = 0xFFFFFFFF
+    entries = ((1, 7, nobody), (2, 7, user), (4, 7, nobody), (16, 7, nobody), (32, 7, nobody))
+    return struct.pack("<I", 2) + b"".join(ACL_ENTRY.pack(*entry) for entry in entries)
+
+
+def stub_install(root: Path, what: str = "install") -> subprocess.CompletedProcess[str]:
+    """Install with a Python that only pretends to fill environments."""
+    stub = root.parent / "python"
+    stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
+    stub.chmod(0o755)
+    given = {
+        "PYTHON": str(stub),
+        "PIP_LOG": str(root.parent / "asked"),
+        "EXTRAS": "journal",
+        "TABLE": "craps",
+    }
+    return install(root, what, **given)
+
+
+def test_no_default_acl_lets_anybody_write_what_is_installed(tmp_path: Path) -> None:
+    """It outranks the umask: files made in such a folder were writable by whom it names."""
+    root = tmp_path / "root"
+    for folder in (OPT, "etc/table", "etc/systemd/system"):
+        (root / folder).mkdir(parents=True)
+        try:
+            os.setxattr(root / folder, "system.posix_acl_default", default_acl(65534))
+        except OSError as error:
+            pytest.skip(f"this file system has no ACLs: {error.strerror}")
+    assert stub_install(root).returncode == 0
+    laid = [path for path in root.rglob("*") if not path.is_symlink() and path.name != "system"]
+    assert any(os.listxattr(path) for path in laid), "else the test would prove nothing"
+    assert [path for path in laid if path.is_file() and path.stat().st_mode & 0o022] == []
+    assert [path for path in laid if path.is_dir() and ours(path, root) and path.stat().st_mode & 0o022] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+@pytest.mark.parametrize("found", ["folders", "a whole release", "a file of a whole release"])
+def test_nothing_of_an_installation_stays_anothers_who_made_it_before(found: str, tmp_path: Path) -> None:
+    """Whoever owns the folder of the releases puts another in the place of the one that runs."""
+    root = tmp_path / "root"
+    if found == "folders":
+        for folder in (OPT, f"{OPT}/releases", "etc/table", "etc/table/samples"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            os.chown(root / folder, 1234, 1234)
+    else:
+        assert stub_install(root).returncode == 0
+        release = (root / OPT / "current").resolve()
+        evil = release / "bin/evil"
+        evil.write_text("mine", encoding="ascii")
+        for path in (release, *release.rglob("*")) if found == "a whole release" else (evil,):
+            os.chown(path, 1234, 1234, follow_symlinks=False)
+    done = stub_install(root)
+    assert done.returncode == 0, done.stderr
+    assert [path for path in root.rglob("*") if path.lstat().st_uid] == []
+    assert not list(root.rglob("evil"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+def test_no_rollback_to_a_release_that_is_anothers(machine: Path) -> None:
+    os.chown(machine / OPT / "releases/1-old/systemd/table.service", 1234, 1234)
+    done = install(machine, "rollback")
+    assert (done.returncode, "found files of another user" in done.stderr) == (2, True)
+    assert os.readlink(machine / OPT / "current") == "releases/2-new"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+@pytest.mark.parametrize("folder", [OPT, f"{OPT}/releases", "etc/table"])
+def test_no_link_of_another_is_taken_for_a_folder_of_ours(folder: str, tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (root / folder).parent.mkdir(parents=True)
+    (root / folder).symlink_to(elsewhere)
+    os.chown(root / folder, 1234, 1234, follow_symlinks=False)
+    done = stub_install(root)
+    assert (done.returncode, f"found a symbolic link {root / folder}" in done.stderr) == (2, True)
+    assert list(elsewhere.iterdir()) == []
 
 
 def ours(folder: Path, root: Path) -> bool:

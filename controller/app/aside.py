@@ -1,0 +1,85 @@
+"""Work done aside: in a process of its own at the lowest priority, started again until it has answered.
+
+A thread of the controller would take many times as long for the same work, and slow down play.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Event, Lock, Thread
+
+from controller.app.faults import ActiveFaults, Fault
+
+ENDED = "verifier_ended"
+AGAIN_S = 10.0
+"""The wait after a process ended without an answer: something else on the machine killed it."""
+PATIENCE_S = 600.0
+"""How long a process may work without an answer before a fault says so; it is left to go on."""
+
+
+def step_behind() -> None:
+    """Take only the processor time that nobody else wants; for the process itself."""
+    with suppress(OSError):  # a service manager may forbid it; then it runs like any other process
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+class Aside:
+    """One piece of work for `python` with these words, whose output is its answer."""
+
+    def __init__(
+        self, what: str, words: Sequence[str], faults: ActiveFaults, *, taken: Callable[[bytes], bool]
+    ) -> None:
+        """`taken` gets the output, and returns whether that is an answer; else the work is done again."""
+        self._what = what
+        self._words = (sys.executable, *words)
+        self._faults = faults
+        self._taken = taken
+        self._stop = Event()
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = Thread(target=self._work, name=what, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Leave it off."""
+        self._stop.set()
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            told = self._told()
+            if told is not None and self._taken(told):
+                self._faults.over(ENDED, self._what)
+                return
+            if not self._stop.is_set():
+                self._faults.began(Fault(ENDED, self._what, "ended without a result"), self._what)
+                self._stop.wait(AGAIN_S)
+
+    def _told(self) -> bytes | None:
+        """Run the process to its end; return its output, None if it can't be started."""
+        with self._lock:
+            if self._stop.is_set():
+                return None
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - the words are this program's own
+                    self._words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+                )
+            except OSError:
+                return None
+        while True:
+            try:
+                told, _ = self._process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                found = f"process {self._process.pid} gave no result for {PATIENCE_S:.0f} s"
+                self._faults.began(Fault(ENDED, self._what, found), self._what)
+            else:
+                return told

@@ -1,0 +1,175 @@
+"""Compiled copies: Python runs them without a look at the source, so a planted one must be found."""
+
+import importlib.util
+import marshal
+import os
+import py_compile
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.app import keys
+from controller.app.bytecode import planted
+from controller.app.faults import ActiveFaults
+from controller.app.release import LIST_FILE, ReleaseFault, place_of, sign, trusted_keys, verify
+from controller.app.release_check import NOWHERE, ReleaseCheck, check
+from tests.app.rig import until
+
+SOURCE = "def pays(stake):\n    '''Pay even money.'''\n    return stake * 1\n"
+EVIL = SOURCE.replace("* 1", "* 9")
+Flags = py_compile.PycInvalidationMode
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "controller" / "pays.py"
+    file.parent.mkdir()
+    (file.parent / "__init__.py").touch()
+    (tmp_path / "drivers").mkdir()
+    file.write_text(SOURCE, encoding="ascii")
+    return file
+
+
+def plant(source: Path, mode: Flags = Flags.TIMESTAMP, optimize: int = 0) -> Path:
+    """Compile other words in the source's place, under a header that fits the source."""
+    found, honest = source.stat(), source.read_bytes()
+    source.write_text(EVIL, encoding="ascii")
+    copy = py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
+    source.write_bytes(honest)
+    os.utime(source, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert copy is not None
+    path = Path(copy)
+    if mode is Flags.CHECKED_HASH:
+        data = path.read_bytes()
+        path.write_bytes(data[:8] + importlib.util.source_hash(honest) + data[16:])
+    elif mode is Flags.TIMESTAMP:
+        data, written = path.read_bytes(), int(found.st_mtime).to_bytes(4, "little")
+        path.write_bytes(data[:8] + written + found.st_size.to_bytes(4, "little") + data[16:])
+    return path
+
+
+def what_runs(source: Path) -> str:
+    """Return what Python makes of the module: 9 where a planted copy ran."""
+    words = (sys.executable, "-c", "import controller.pays; print(controller.pays.pays(1))")
+    done = subprocess.run(words, cwd=source.parents[1], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("mode", list(Flags))
+def test_a_planted_copy_runs_and_is_found(mode: Flags, source: Path) -> None:
+    copy = plant(source, mode)
+    assert what_runs(source) == "9", "else the test would prove nothing"
+    assert list(planted(source)) == [copy]
+
+
+@pytest.mark.parametrize("optimize", [0, 1, 2])
+@pytest.mark.parametrize("mode", list(Flags))
+def test_what_python_made_of_the_source_itself_is_no_fault(mode: Flags, optimize: int, source: Path) -> None:
+    py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
+    assert list(planted(source)) == []
+
+
+def test_copies_of_this_program_are_its_sources() -> None:
+    """Of a real interpreter's own making, whatever words the sources hold."""
+    place = place_of()
+    names = [path for _, path in place.files() if path.suffix == ".py"][::12]
+    assert [copy for path in names for copy in planted(path)] == []
+
+
+@pytest.mark.parametrize("optimize", [1, 2])
+def test_a_copy_for_an_optimized_run_is_found_too(optimize: int, source: Path) -> None:
+    copy = plant(source, optimize=optimize)
+    assert list(planted(source)) == [copy]
+
+
+@pytest.mark.parametrize("part", ["co_filename", "co_stacksize", "co_exceptiontable", "co_consts"])
+def test_no_part_of_a_copy_can_be_changed_but_where_it_was_compiled(part: str, source: Path) -> None:
+    copy = Path(py_compile.compile(str(source), doraise=True) or "")
+    data = copy.read_bytes()
+    code = marshal.loads(data[16:])
+    (inner, *_) = [one for one in code.co_consts if hasattr(one, "co_code")]
+    other = {
+        "co_filename": "/elsewhere.py",
+        "co_stacksize": inner.co_stacksize + 1,
+        "co_exceptiontable": b"\x80\x01\x01\x01",
+        "co_consts": tuple(True if one == 1 else one for one in inner.co_consts),
+    }[part]
+    changed = inner.replace(**{part: other})
+    consts = tuple(changed if one is inner else one for one in code.co_consts)
+    copy.write_bytes(data[:16] + marshal.dumps(code.replace(co_consts=consts)))
+    assert list(planted(source)) == ([] if part == "co_filename" else [copy])
+
+
+@pytest.mark.parametrize("found", ["cut", "no code", "a link", "a folder of links"])
+def test_what_is_no_copy_is_no_copy_of_the_source(found: str, source: Path, tmp_path: Path) -> None:
+    copy = Path(py_compile.compile(str(source), doraise=True) or "")
+    data = copy.read_bytes()
+    if found == "cut":
+        copy.write_bytes(data[:-20])
+    elif found == "no code":
+        copy.write_bytes(data[:16] + marshal.dumps(7))
+    elif found == "a link":
+        copy.unlink()
+        (tmp_path / "elsewhere").write_bytes(data)
+        copy.symlink_to(tmp_path / "elsewhere")
+    else:
+        copy.parent.rename(tmp_path / "elsewhere")
+        copy.parent.symlink_to(tmp_path / "elsewhere")
+    assert list(planted(source)) == [copy.parent if found == "a folder of links" else copy]
+
+
+def test_a_copy_that_python_would_not_run_is_nobodys_concern(source: Path) -> None:
+    copy = plant(source)
+    os.utime(source, (1, 1))
+    assert list(planted(source)) == []
+    assert what_runs(source) == "1"
+    copy.write_bytes(b"\0" * 40)
+    assert list(planted(source)) == []
+
+
+@pytest.fixture
+def signed(source: Path, tmp_path: Path) -> Path:
+    """Return the public key of a signed program."""
+    keys.make("release", tmp_path / "release.key")
+    folder = source.parents[1]
+    (folder / LIST_FILE).write_bytes(sign(place_of(folder), tmp_path / "release.key"))
+    return tmp_path / "release.pub"
+
+
+def test_a_release_with_a_planted_copy_is_not_as_it_was_signed(source: Path, signed: Path) -> None:
+    place, trusted = place_of(source.parents[1]), trusted_keys(signed)
+    py_compile.compile(str(source), doraise=True)
+    verify(place, trusted)
+    plant(source)
+    with pytest.raises(ReleaseFault, match=r"not compiled from their sources: controller/__pycache__/pays\."):
+        verify(place, trusted)
+    verify(place, trusted, compiled=False)
+
+
+@pytest.mark.live
+def test_the_controllers_check_runs_no_compiled_copy_and_its_word_locks(signed: Path) -> None:
+    """This checkout is no signed release, which is what it must say, from sources alone."""
+    words = (
+        sys.executable,
+        "-B",
+        "-X",
+        f"pycache_prefix={NOWHERE}",
+        "-c",
+        "import sys; import controller.app.release",
+    )
+    done = subprocess.run(
+        (*words[:-1], f"{words[-1]}; print(sys.modules['controller.app.release'].__cached__)"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(f"{NOWHERE}/")
+    faults = ActiveFaults()
+    one = ReleaseCheck(signed, faults)
+    one.start()
+    until(lambda: bool(faults.locking), "the check to end")
+    assert [fault.code for fault in faults.present] == ["release_unverified"]
+    assert faults.locking[0].found == check(signed).differs
+    one.stop(1.0)
