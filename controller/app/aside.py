@@ -12,7 +12,6 @@ from threading import Event, Lock, Thread
 
 from controller.app.faults import ActiveFaults, Fault
 
-ENDED = "verifier_ended"
 AGAIN_S = 10.0
 """The wait after a process ended without an answer: something else on the machine killed it."""
 PATIENCE_S = 600.0
@@ -58,10 +57,10 @@ class Aside:
         while not self._stop.is_set():
             told = self._told()
             if told is not None and self._taken(told):
-                self._faults.over(ENDED, self._what)
+                self._faults.over("verifier_ended", self._what)
                 return
             if not self._stop.is_set():
-                self._faults.began(Fault(ENDED, self._what, "ended without a result"), self._what)
+                self._faults.began(Fault("verifier_ended", self._what, "ended without a result"), self._what)
                 self._stop.wait(AGAIN_S)
 
     def _told(self) -> bytes | None:
@@ -80,6 +79,6 @@ class Aside:
                 told, _ = self._process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 found = f"process {self._process.pid} gave no result for {PATIENCE_S:.0f} s"
-                self._faults.began(Fault(ENDED, self._what, found), self._what)
+                self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return told

@@ -17,7 +17,6 @@ from controller.app.release import ReleaseFault, place_of, trusted_keys, verify
 
 NOWHERE = "/proc/none"
 """A folder that nobody can make: Python finds no compiled copy below it, and leaves none."""
-CODE = "release_unverified"
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -64,7 +63,7 @@ class ReleaseCheck:
         except msgspec.MsgspecError:
             return False
         if found.differs:
-            self._faults.began(Fault(CODE, str(self._keys), found.differs))
+            self._faults.began(Fault("release_unverified", str(self._keys), found.differs))
         return True
 
 
