@@ -121,10 +121,14 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
         self._game.began(t)
 
-    def judged(self, t: int, verdict: V) -> None:
-        """Handle the judge's verdict, decided by a reading or timer at t."""
+    def judged(self, t: int, verdict: V, doubt: str = "") -> None:
+        """Handle the judge's verdict, decided by a reading or timer at t.
+
+        `doubt` is what is seen against it, if anything: a person then rules.
+        """
         if self.ending:
             return
+        self._doubt = self._doubt or doubt
         if self._doubt:
             verdict = doubted(verdict, self._doubt, self._causes)
         verdict = objected(verdict, self._objection)

@@ -209,23 +209,48 @@ class Deals:
 
         The table's word, on which Play is granted, is given only after this; so no position has both.
         """
-        acts = self._layout().acts if self.attempts.open else {}
-        positions = (position_of(seat) for seat in entered.seats or ())
         if entered.what in self._questions:
             return  # Somebody repeats it: the dealer must not wait for that.
         self._questions.add(entered.what)
-        for position in positions:
-            if position is not None and acts.get(position) != "fold":
+        folded = self._folded
+        for seat in entered.seats or ():
+            position = position_of(seat)
+            if position is not None and position not in folded:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
         """Note where Play lies. A position that the dealer folded meanwhile has both: a person rules."""
         positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
         self._played.update(positions)
-        acts = self._layout().acts if self.attempts.open else {}
-        both = [position for position in positions if acts.get(position) == "fold"]
+        folded = self._folded
+        both = [position for position in positions if position in folded]
         if both:
             self.attempts.note_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
+
+    def _unanswered(self) -> str:
+        """Say which folded positions the settlement engine may have Play at; empty if none (T-DEAL-4).
+
+        It asked for them, and never said what came of it: whether the deal fits its book is no guess.
+        """
+        folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
+        if not folded:
+            return ""
+        return (
+            f"position {', '.join(folded)} was folded, Play was asked for there, and the settlement engine"
+            " did not say whether it granted it (T-DEAL-4): look at the player's account, then accept the"
+            " deal, or enter play"
+        )
+
+    @property
+    def _folded(self) -> tuple[str, ...]:
+        """The positions of the present deal that have folded."""
+        acts = self._layout().acts if self.attempts.open else {}
+        return tuple(position for position, act in acts.items() if act == "fold")
+
+    @property
+    def has_both(self) -> bool:
+        """Whether a position of the present deal was folded and has Play: the deal can't be called so."""
+        return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
         """Forget where Play was asked for and lies: it was in a round of bets that is over."""
@@ -277,7 +302,7 @@ class Deals:
             self._decide(entered.t, verdict)
             return
         self._reconsider(entered.t, verdict)
-        if verdict.ruling is Ruling.VALID and attempts.state == "review":
+        if verdict.ruling is Ruling.VALID and attempts.state == "review" and not self.has_both:
             # Of a card `what` is no deal's number, but the card that it replaced.
             what = None if entered.name == "set_card" else entered.what
             attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
@@ -297,7 +322,9 @@ class Deals:
         self._found_first = self._found = verdict.reasons
         self._agenda.stop_timer("deal")
         self._note_basis(t)
-        self.attempts.judged(t, verdict)
+        # A deal that is void for certain gives all stakes back, whoever folded.
+        doubt = "" if verdict.ruling is Ruling.VOID else self._unanswered()
+        self.attempts.judged(t, verdict, doubt)
 
     def _reconsider(self, t: int, verdict: DealVerdict) -> None:
         self._found = verdict.reasons

@@ -233,6 +233,9 @@ class ThreeCard(PlaysAttempts):
                 self.attempts.settle()
                 if self._machine.allows("paid"):
                     self._machine.fire("paid")
+            case "accept" if self.deals.has_both:
+                self.attempts.require_attempt(entered)
+                raise InputRefused("played")
             case _:
                 return self.attempts.enter(entered)
         return True

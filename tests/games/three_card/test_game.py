@@ -5,7 +5,7 @@ import pytest
 from controller.games.three_card.machine import ThreeCardState, as_three_card_state
 from controller.machines.setup import read_memory, written
 from controller.model.effects import Lamp
-from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, Happening
+from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, DealVoid, Happening
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
 from tests.scenes import SECOND_US
 
@@ -243,14 +243,34 @@ def lies(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - th
     return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
 
 
-def test_T_DEAL_4_the_dealer_may_still_fold_it_once_it_is_known_that_play_was_not_granted() -> None:
-    """Where the engine never heard the table's word nobody has Play, and the player asks the dealer."""
+def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_person_to_rule() -> None:
+    """Either the engine never heard the table's word, and nobody has Play, or its word on Play was lost."""
     table = asked(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
     (refused,) = table.played.data(Happening)
     assert refused.says == "Play was asked for here and may still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
-    assert called(table.end()).folds == ("1",)
+    (review,) = table.quiet(1).played.data(DealReview)
+    assert review.reasons[0].seen.startswith("position 1 was folded, Play was asked for there")
+    assert called(table.says("accept").end()).folds == ("1",)
+
+
+def test_T_DEAL_4_play_that_was_granted_is_heard_of_in_the_review_and_no_person_accepts_the_fold() -> None:
+    """The engine's word comes after the time at which the deal would have been called."""
+    table = lies(asked(after_s=10).act(p1="fold", p2="play").quiet(60), "1")
+    table.says("accept").says("set_card", card="Qh", seat="1", what="Qh")
+    played = table.quiet(1).played
+    assert "played" in played.refusals()
+    assert not played.data(DealCalled)
+    assert played.session.awaited() is not None
+    assert called(table.says("play", seat="1").end()).folds == ()
+
+
+def test_T_DEAL_4_an_unanswered_play_asks_nobody_where_the_position_plays_or_the_deal_is_void() -> None:
+    assert called(asked().act(p1="play", p2="fold").end()).folds == ("2",)
+    void = asked(after_s=10).act(p1="fold").card("4h", "1").quiet(1).played
+    assert [data.reasons[0].code for data in void.data(DealVoid)] == ["four_cards"]
+    assert not void.data(DealReview)
 
 
 def test_T_DEAL_4_who_repeats_the_question_holds_the_dealer_up_no_longer() -> None:
@@ -259,7 +279,7 @@ def test_T_DEAL_4_who_repeats_the_question_holds_the_dealer_up_no_longer() -> No
     for _ in range(5):
         table.says("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
     table.act(p1="fold", p2="play")
-    assert called(table.end()).folds == ("1",)
+    assert called(table.says("accept").end()).folds == ("1",)
     again = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     again.says("play_asked", "settlement", seats=["1"], what="5d", after_s=8).act(p1="fold")
     assert again.quiet(1).played.refusals() == ["play_asked"], "a new question may be granted"
