@@ -20,6 +20,7 @@ from controller.app.messages import (
     AskPast,
     BeginTest,
     Enter,
+    HoldPictures,
     StatusRequest,
     Watch,
     answer,
@@ -205,7 +206,7 @@ class Control:
         except ValueError as error:
             connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
             return True
-        if isinstance(request, Enter | Approve | BeginTest):
+        if isinstance(request, Enter | Approve | BeginTest | HoldPictures):
             self._pause.wait(self._deeds.wait_s(peer.uid, self._daemon.monotonic.now_us()))
         if isinstance(request, StatusRequest) and not self._in_time(seat, bucket, STATUS_COST):
             return False

@@ -270,12 +270,12 @@ class Bucket:
         self._tokens -= cost
         return max(0.0, -self._tokens / self._rate.per_s)
 
-    def spend(self, now_us: int) -> bool:
-        """Spend a token; return False if there is none now, and nothing is deducted."""
+    def spend(self, now_us: int, cost: float = 1.0) -> bool:
+        """Spend tokens; return False if there are not so many now, and nothing is deducted."""
         self._fill(now_us)
-        if self._tokens < 1:
+        if self._tokens < cost:
             return False
-        self._tokens -= 1
+        self._tokens -= cost
         return True
 
     def _fill(self, now_us: int) -> None:

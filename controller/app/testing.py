@@ -18,7 +18,7 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
-from controller.app.peers import Peer
+from controller.app.peers import Bucket, Peer, Rate
 from controller.app.running import RunningTable
 from controller.app.status import devices_of
 from controller.app.view import View
@@ -37,6 +37,10 @@ ENDS_WITHIN_S = 10.0
 """The time to leave test mode: earlier readings have to be judged first."""
 LONGEST_US = 3_600_000_000
 """An hour: an abandoned test then ends automatically."""
+MAX_FAILED = 64
+"""Sensors of one device that may stand as failed: a wheel has two or three dozen."""
+RESULTS = Rate(burst=128, per_s=8)
+"""Sensors reported and lamps tried: a guide needs seconds for each."""
 Note = Callable[[str], None]
 """Journals what this client did."""
 
@@ -51,6 +55,7 @@ class Tests:
         self._ending = False
         """Whether the test that holds the lock is over, except that the table has yet to leave test mode."""
         self._pause = Event()
+        self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 
     def hold(
         self,
@@ -84,6 +89,18 @@ class Tests:
         return self._one.acquire(timeout=NOTICED_S) or (
             self._ending and self._one.acquire(timeout=ENDS_WITHIN_S)
         )
+
+    def may(self, cost: int) -> bool:
+        """Return whether so much more may be reported or tried now: no test may fill the journal."""
+        return self._results.spend(self._daemon.monotonic.now_us(), cost)
+
+    def fits(self, tested: TestResult) -> bool:
+        """Return whether no more of its sensors would stand as failed than a device can have."""
+        begins = f"{tested.device}, "
+        standing = {fault.where for fault in self._daemon.faults.present if fault.code == TEST_FAILED}
+        failed = {where for where in standing if where.startswith(begins)}
+        failed -= {begins + sensor for sensor in tested.passed}
+        return len(failed | {begins + sensor for sensor in tested.failed}) <= MAX_FAILED
 
     def note_result(self, tested: TestResult) -> None:
         """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
@@ -185,8 +202,11 @@ class _Requests:
         self._lines = LineSplitter(MAX_LINE)
 
     def go_on(self) -> bool:
-        """Process the requests that have come; return False if the client is gone."""
-        while select.select([self._connection], [], [], 0)[0]:
+        """Process the requests that have come; return False if the client is gone.
+
+        One block at a time: who sends without end holds up no end of the test.
+        """
+        if select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
             if not block:
                 return False
@@ -204,6 +224,8 @@ class _Requests:
                 self._live.core.lamps.asks = request.shows
                 return answer(asked=request.shows)
             case OutputTest():
+                if not self._tests.may(1):
+                    return _TOO_FAST
                 hardware = self._daemon.hardware
                 if hardware is None or request.device not in hardware.kinds:
                     return refusal(
@@ -215,11 +237,17 @@ class _Requests:
                 if device not in self._daemon.settings.devices:
                     known = ", ".join(self._daemon.settings.devices)
                     return refusal("bad_request", f"found device {device!r}, expected one of {known}")
+                if not self._tests.may(len(request.passed) + len(request.failed)):
+                    return _TOO_FAST
+                if not self._tests.fits(request):
+                    says = f"more than {MAX_FAILED} sensors of {device} would have failed; test it again"
+                    return refusal("too_many", says)
                 self._tests.note_result(request)
                 return answer(noted=device)
         return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
 
 
+_TOO_FAST = refusal("too_fast", "more than any test reports or tries; send it again in a moment")
 _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 

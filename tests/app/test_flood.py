@@ -210,6 +210,7 @@ class Still:
         return 1
 
 
+HELD = b'{"do":"hold_pictures","sha256":"%s","held":true,"who":"ann","reason":"-"}\n' % (b"0" * 64)
 LONG = (
     b'{"do":"input","name":"no_roll","by":"boxperson","seats":[' + b",".join([b'"\\u0041"'] * 6_000) + b"]}\n"
 )
@@ -217,8 +218,13 @@ LONG = (
 
 @pytest.mark.parametrize(
     ("line", "count", "at_least_s"),
-    [(b'{"do":"faults"}\n', 400, 0.9), (b'{"do":"status"}\n', 100, 0.9), (LONG, 20, 4.0)],
-    ids=["short lines", "whole statuses", "lines of 54,000 bytes"],
+    [
+        (b'{"do":"faults"}\n', 400, 0.9),
+        (b'{"do":"status"}\n', 100, 0.9),
+        (LONG, 20, 4.0),
+        (HELD, 80, 1.9),
+    ],
+    ids=["short lines", "whole statuses", "lines of 54,000 bytes", "pictures held, each a row"],
 )
 def test_what_is_asked_for_costs_what_it_takes(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch, line: bytes, count: int, at_least_s: float

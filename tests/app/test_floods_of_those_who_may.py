@@ -1,0 +1,64 @@
+"""Whoever has a right to something uses it without end: it comes to few rows, and play goes on."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app.testing import MAX_FAILED, RESULTS
+from tests.app.rig import PATIENCE_S, Json, Table, until
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    """A daemon in a process of its own, unlocked."""
+    table = Table(tmp_path, arguments=("--no-self-test-devices",))
+    table.start(watch=False)
+    until(lambda: table.status()["lock"] == "unlocked", "the table to unlock itself")
+    yield table
+    if table.process is not None:
+        table.kill()
+
+
+def all_said(table: Table, lines: list[bytes], *, first: bytes = b"") -> list[Json]:
+    """Send these lines over one connection without waiting; give the answer to each."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(PATIENCE_S)
+        link.connect(table.socket)
+        with link.makefile("rb") as heard:
+            if first:
+                link.sendall(first)
+                assert b'"ok":true' in heard.readline()
+            answers: list[Json] = []
+            for start in range(0, len(lines), 20):
+                block = lines[start : start + 20]
+                link.sendall(b"".join(block))
+                while len(answers) < start + len(block):
+                    answer = msgspec.json.decode(heard.readline(), type=Json)
+                    if "ok" in answer:  # Else it is a reading, which a test hears too.
+                        answers.append(answer)
+    return answers
+
+
+def test_who_reports_failed_sensors_without_end_fills_neither_the_journal_nor_the_list(table: Table) -> None:
+    """12,800 names of sensors in 5 s filled the journal's queue: the core halted until it was restarted."""
+    failed = [{f"sensor-{number}-{each}": "never heard of" for each in range(64)} for number in range(200)]
+    lines = [
+        msgspec.json.encode({"do": "tested", "device": "console", "failed": one}) + b"\n" for one in failed
+    ]
+    codes = Counter(answer.get("code") for answer in all_said(table, lines, first=b'{"do":"test"}\n'))
+    assert codes[None] <= MAX_FAILED / 64
+    assert set(codes) == {None, "too_fast", "too_many"}
+    status = table.status()
+    assert isinstance(status["faults"], list)
+    assert len(status["faults"]) <= MAX_FAILED
+    assert status["halted"] is False
+    until(lambda: table.status()["testing"] is False, "the end of the test")
+    assert len(table.rows()) < MAX_FAILED + 2 * RESULTS.burst
+    passed = sorted(failed[0])
+    line = msgspec.json.encode({"do": "tested", "device": "console", "passed": passed}) + b"\n"
+    until(lambda: all_said(table, [line], first=b'{"do":"test"}\n')[0]["ok"] is True, "the test to be noted")
+    until(lambda: table.status()["faults"] == [], "the faults to be over")
