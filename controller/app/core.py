@@ -86,6 +86,8 @@ class Core:
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
+        self.why_locked: Callable[[], str | None] = lambda: None
+        """Returns why nobody may unlock the table now."""
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
@@ -316,6 +318,7 @@ class Core:
             self._answers.answer(None)
             return
         if isinstance(reading, Input):
+            reading = self._held_back(reading)
             self._last_word_us = now_us
             self._may_be_others = True
             if reading.name == "test_mode":
@@ -333,6 +336,21 @@ class Core:
             self._unsettled = True
             self._settles_us = max(now_us, reading.t) + self._lateness_us
         self._hand_over(self._segment.feed(reading))
+
+    def _held_back(self, entered: Input) -> Input:
+        """Return a person's `unlock` as one to refuse (`on` is false) while the self-test has not passed.
+
+        It is recorded so: a replay knows no self-test.
+        """
+        by_person = entered.name == "unlock" and entered.dev != CONTROLLER
+        if not by_person or self._state.lock == "unlocked" or self._testing:
+            return entered
+        why = self.why_locked()
+        if why is None:
+            return entered
+        refused = msgspec.structs.replace(entered, on=False, reason=f"the table can't be unlocked yet: {why}")
+        self._answers.passed_on(entered, refused)
+        return refused
 
     # --- what the engine hands out ---
 

@@ -302,9 +302,7 @@ class Daemon:
         """Return why the table can't be unlocked now; None if a person may unlock it."""
         if self.live is None:
             return self.headline()
-        self.live.test()
-        failing = [f"{check.name}: {check.says}" for check in self.live.tested if not check.ok]
-        return "; ".join(failing) or None
+        return self.live.why_locked()
 
     def approve_identity(self, by: str, who: str) -> None:
         """Approve the present identity; raises OSError if the approval can't be saved."""

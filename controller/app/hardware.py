@@ -474,6 +474,20 @@ class Devices:
         seen = self.seen
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
+    def unheard(self, switches: Mapping[str, frozenset[str] | None]) -> dict[str, str]:
+        """Return the devices that have not reported these switches of theirs yet, each with which.
+
+        None stands for a device whose switches are not known by name: it has to report any.
+        """
+        heard = self._open.copy()
+        found: dict[str, str] = {}
+        for dev, names in sorted(switches.items()):
+            if names is None and not any(by == dev for by, _ in heard):
+                found[dev] = "any"
+            elif missing := sorted(name for name in names or () if (dev, name) not in heard):
+                found[dev] = ", ".join(missing)
+        return found
+
     @property
     def open_switches(self) -> tuple[str, ...]:
         """Return the locking switches that are open."""

@@ -240,6 +240,12 @@ class Answers:
             asked.refused, asked.allowed, asked.answer = refused, allowed, answer
             self._decided.append(asked)
 
+    def passed_on(self, entered: Reading, changed: Reading) -> None:
+        """Note that an input is handed on as another one: whose result is the entered one's."""
+        _, asked = self._waiting.pop(id(entered), (None, None))
+        if asked is not None:
+            self._waiting[id(changed)] = changed, asked
+
     def too_late(self, effects: Iterable[Effect]) -> None:
         """Record the inputs among what arrived too late."""
         if self._waiting:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from threading import Lock
 
@@ -63,13 +64,20 @@ class SelfTest:
         devices: Devices,
         faults: ActiveFaults,
         wanted: frozenset[str],
+        *,
+        switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """`started` proves that the journal takes rows; `wanted` are the devices that must be up."""
+        """`started` proves that the journal takes rows; `wanted` are the devices that must be up.
+
+        `switches` are the locking switches that must have been reported, by device; None where their names
+        are not known.
+        """
         self._journal = journal
         self._started = started
         self._devices = devices
         self._faults = faults
         self._wanted = wanted
+        self._switches = switches
 
     def run(self) -> tuple[Check, ...]:
         """Check everything."""
@@ -100,9 +108,14 @@ class SelfTest:
         return Check(name="devices", ok=not missing, says=says)
 
     def _closed(self) -> Check:
+        """An open door is told only once its device is asked: until then nobody knows that it is closed."""
         opened = self._devices.open_switches
-        says = f"open: {', '.join(opened)}" if opened else "none that locks the table is open"
-        return Check(name="switches", ok=not opened, says=says)
+        if opened:
+            return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
+        unheard = self._devices.unheard(self._switches)
+        if unheard:
+            return Check(name="switches", ok=False, says="; ".join(starmap(_unheard, unheard.items())))
+        return Check(name="switches", ok=True, says="none that locks the table is open")
 
     def _well(self) -> Check:
         locking = [fault for fault in self._faults.locking if fault.code != WAITS]
@@ -112,6 +125,16 @@ class SelfTest:
 
 def _each(missing: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({says})" for name, says in missing.items())
+
+
+def _unheard(dev: str, switches: str) -> str:
+    """Say what a device has not reported yet, and what to do if it never does."""
+    if switches == "any":
+        return (
+            f"{dev} has not reported its switches since the start; open and close one, or, if it has none,"
+            " take `switch` out of its `reads` in the table's file"
+        )
+    return f"{dev} has not reported {switches} since the start; open and close it"
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
@@ -247,7 +270,14 @@ class RunningTable:
             play_asked=self._publishing.note_play_asked,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
-        self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted)
+        locking = self.setup.locking_switches
+        switches = {
+            name: None if device.switches is None else frozenset(device.switches) & locking
+            for name, device in settings.devices.items()
+            if name in wanted and "switch" in device.reads and locking
+        }
+        self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted, switches=switches)
+        self.core.why_locked = self.why_locked
 
     def begin(self, watchdog: Watchdog) -> None:
         """Start the threads, and add them to the watchdog."""
@@ -285,6 +315,12 @@ class RunningTable:
         return self._publishing.late_wagers
 
     # --- the self-test ---
+
+    def why_locked(self) -> str | None:
+        """Return what of the self-test fails now; None if a person may unlock the table."""
+        self.test()
+        failing = [f"{check.name}: {check.says}" for check in self.tested if not check.ok]
+        return "; ".join(failing) or None
 
     @property
     def tested(self) -> tuple[Check, ...]:

@@ -83,7 +83,9 @@ class TableMode:
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
-        """Unlock the table. Raises InputRefused."""
+        """Unlock the table; `on` is false where the controller does not allow it. Raises InputRefused."""
+        if entered.on is False and self.lock == "locked":
+            raise InputRefused("not_ready", entered.reason)
         self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:

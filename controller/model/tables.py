@@ -150,6 +150,8 @@ class DeclaredDevice:
     """Empty for a device that only sends others' readings."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
+    switches: tuple[str, ...] | None = None
+    """The names of its switches; None if its settings don't say them."""
     type: str = ""
     """The kind of hardware; empty if another device sends its readings, or they come from elsewhere."""
     settings: object | None = None
@@ -159,13 +161,14 @@ class DeclaredDevice:
 class Speaks(NamedTuple):
     """A device speaks for a device of the table: itself, or one whose name stands at this key.
 
-    `kinds` and `wall` are what its settings tell of it; None if they don't.
+    `kinds`, `wall` and `switches` are what its settings tell of it; None if they don't.
     """
 
     at: KeyPath
     dev: str
     kinds: tuple[DeviceReading, ...] | None = None
     wall: Wall | None = None
+    switches: tuple[str, ...] | None = None
 
 
 class Claim(NamedTuple):

@@ -188,7 +188,8 @@ class Devices:
                 speaker, Wrong(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
-        return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), before.wall or now.wall)
+        wall, switches = before.wall or now.wall, before.switches or now.switches
+        return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), wall, switches)
 
     def _compare(self, dev: str, written: DeclaredDevice, told: Speaks) -> None:
         if written.wall and told.wall and written.wall != told.wall:
@@ -218,6 +219,7 @@ class Devices:
             wall=device.wall or told.wall,
             type=device.type,
             settings=device.settings,
+            switches=told.switches,
         )
 
     def may_read_nothing(self, name: str) -> bool:

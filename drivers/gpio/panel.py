@@ -101,7 +101,9 @@ def _address(settings: PanelSettings) -> PanelLines:
 
 
 def _speaks(name: str, settings: PanelSettings) -> Iterator[Speaks]:
-    yield Speaks((), name, tuple(dict.fromkeys(read.kind for read in settings.inputs.values())))
+    inputs = settings.inputs.values()
+    switches = tuple(read.name for read in inputs if read.kind == "switch")
+    yield Speaks((), name, tuple(dict.fromkeys(read.kind for read in inputs)), switches=switches)
 
 
 TYPE = DeviceType(

@@ -214,7 +214,10 @@ def _address(settings: ShoeSettings) -> StreamAddress:
 
 
 def _speaks(name: str, settings: ShoeSettings) -> Iterator[Speaks]:
-    yield Speaks((), name, ("card", "switch") if settings.lid_open else ("card",))
+    if settings.lid_open:
+        yield Speaks((), name, ("card", "switch"), switches=(LID_SWITCH,))
+    else:
+        yield Speaks((), name, ("card",))
 
 
 TYPE = DeviceType(

@@ -119,9 +119,13 @@ class Board:
         self.deaf = False
         self.lamps: dict[str, str] = {}
         self._switches: dict[tuple[str, str], Switch] = {}
-        """The state of each output that has changed."""
+        """The state of each switch, by device and name."""
         self._greeted = False
         self._sensors = sensors or {0: Sensor(name, reads)}
+        for sensor in self._sensors.values():
+            if "switch" in sensor.reads:
+                door = Switch(t=0, dev=sensor.dev, name="door", open=False)
+                self._switches[sensor.dev, door.name] = door
         self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
         """The table's devices whose readings it sends."""
         self._rng = rng

@@ -10,7 +10,8 @@ from controller.app.inlet import NextReading
 from controller.app.recording import Rotation
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
-from controller.model.readings import Switch
+from controller.model.readings import DeviceUp, Input, Switch
+from controller.settings.tables import load_table
 from tests.app.house import HandClock, House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import until
 from tests.scenes import SECOND_US, says, throw
@@ -73,17 +74,53 @@ def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMa
     assert daemon.why_locked() is not None
 
 
-def test_who_unlocks_at_the_console_before_the_self_test_passed_finds_it_locked_again(
+def test_who_unlocks_at_the_console_before_the_self_test_passed_is_refused_as_at_the_socket(
     house: HouseMaker,
 ) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
     play(daemon, [says(SECOND_US, "unlock")])
-    play(daemon, [says(5 * SECOND_US, "inspected", what="nothing")])
-    relocked = one.outcomes()[2].data
-    assert one.types()[:3] == ["table.locked", "table.unlocked", "table.locked"]
-    assert isinstance(relocked, Happening)
-    assert (relocked.cause, relocked.by) == ("self_test_waits", "controller")
+    refused = one.outcomes()[-1].data
+    assert one.types() == ["table.locked", "input.refused"]
+    assert isinstance(refused, Happening)
+    assert (refused.cause, refused.by) == ("not_ready", "boxperson")
+    assert refused.says == f"the table can't be unlocked yet: {daemon.why_locked()}"
+    assert "wall-left" in (refused.says or "")
+
+
+def test_an_unlock_that_the_socket_lets_pass_is_refused_where_a_door_opens_before_it_counts(
+    house: HouseMaker,
+) -> None:
+    one = house(unlock="person")
+    daemon = one.open()
+    drain(daemon)
+    core = live_of(daemon).core
+    assert daemon.why_locked() is None
+    assert daemon.inlet.post(Switch(t=SECOND_US, dev="console", name="door", open=True, arrived=SECOND_US))
+    asked = core.enter(Input(t=0, dev="control", name="unlock", by="boxperson"))
+    drain(daemon)
+    assert asked is not None
+    assert asked.wait(0)
+    assert asked.refused is not None
+    assert asked.refused.code == "not_ready"
+    assert "door on console" in asked.says
+    assert one.types() == ["table.locked", "input.refused"]
+
+
+def test_no_person_unlocks_a_table_whose_door_has_not_been_heard_of(house: HouseMaker) -> None:
+    """A board is up a moment before it says how its switches stand."""
+    one = house(self_test_devices=True)
+    daemon = one.open()
+    devices = sorted(load_table("craps").devices)
+    play(daemon, [DeviceUp(t=SECOND_US + n, dev=dev) for n, dev in enumerate(devices)])
+    play(daemon, [says(2 * SECOND_US, "unlock")])
+    (refused,) = [outcome.data for outcome in one.outcomes() if outcome.type == "input.refused"]
+    assert isinstance(refused, Happening)
+    assert "console has not reported its switches" in (refused.says or "")
+    play(daemon, [Switch(t=4 * SECOND_US, dev="console", name="door", open=True)])
+    assert "open: door on console" in (daemon.why_locked() or "")
+    play(daemon, [Switch(t=5 * SECOND_US, dev="console", name="door", open=False)])
+    unlocked(daemon)
 
 
 def test_a_setting_leaves_unlocking_to_a_person(house: HouseMaker) -> None:
