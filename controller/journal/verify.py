@@ -366,6 +366,23 @@ def check_strays(connection: apsw.Connection, path: Path, last_n: int = 2**63 - 
             raise JournalFault("journal_row_moved", where, f"row {stray[0]}", f"rows 1 to {last_n}")
 
 
+def _check_unowned(connection: apsw.Connection, path: Path, walked_n: int) -> None:
+    """Check that no evidence and no place in the outbox stands behind the last row, where nothing owns it.
+
+    A row that is written meanwhile comes with both, in one commit: so a look at all of them at once tells it
+    from what somebody put there. A start would refuse it. Raises JournalFault.
+    """
+    for table in ("evidence", "outbox"):
+        statement = (
+            f"SELECT n FROM {table} WHERE n > ? AND NOT EXISTS "  # noqa: S608 - names of our own
+            f"(SELECT 1 FROM rows WHERE rows.n = {table}.n) LIMIT 1"
+        )
+        stray = fetch_one(connection, path, statement, (walked_n,))
+        if stray is not None:
+            where = f"{path}, table {table}"
+            raise JournalFault("journal_row_moved", where, f"row {stray[0]}", "rows of the journal alone")
+
+
 def verify_all(
     connection: apsw.Connection, path: Path, progress: Progress | None, *, every_signature: bool
 ) -> tuple[Verified, Keyring]:
@@ -382,4 +399,6 @@ def verify_all(
         raise JournalFault("journal_damaged", path, said[0].replace("\n", "; "), "a sound database")
     check_strays(connection, path)
     walk = Walk(connection, path)
-    return walk.run(progress, every_signature=every_signature), walk.keyring
+    verified = walk.run(progress, every_signature=every_signature)
+    _check_unowned(connection, path, walk.n)
+    return verified, walk.keyring

@@ -131,6 +131,8 @@ def cases(rig: Rig) -> dict[str, tuple[Change, str]]:
         "out of the outbox": (sql("DELETE FROM outbox WHERE n = ?", n), "journal_outbox_differs"),
         "into the outbox": (sql("INSERT INTO outbox VALUES (1)"), "journal_outbox_differs"),
         "another in its place": (sql("UPDATE outbox SET n = 1 WHERE n = ?", n), "journal_outbox_differs"),
+        "into the outbox, of no row": (sql("INSERT INTO outbox VALUES (99999)"), "journal_row_moved"),
+        "evidence of no row": (sql("INSERT INTO evidence VALUES (99999, x'00')"), "journal_row_moved"),
         "another table": (sql("UPDATE journal SET name = 'table-8'"), "journal_row_moved"),
         "another key": (sql("UPDATE journal SET public_key = zeroblob(32)"), "journal_row_moved"),
     }
@@ -152,6 +154,8 @@ CASES = (
     "out of the outbox",
     "into the outbox",
     "another in its place",
+    "into the outbox, of no row",
+    "evidence of no row",
     "another table",
     "another key",
 )
