@@ -104,7 +104,7 @@ class AccountRequests:
         def do(work: Work) -> Done:
             account = player_account(player)
             need_account(work, player)
-            if work.balance(account) + min(cents, 0) < 0:
+            if cents < 0 and work.balance(account) + cents < 0:
                 raise RequestRefused("FUNDS", f"the balance is {work.balance(account)} cents, less than that")
             movement = Movement()
             movement.move(cents, CAGE, account)

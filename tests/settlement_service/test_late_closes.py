@@ -76,6 +76,26 @@ def test_a_bet_taken_back_after_it_stays_up_and_loses(wheel: Wheel) -> None:
     assert wheel.house.proof().faults == ()
 
 
+def test_what_was_taken_back_late_and_paid_out_at_the_cage_is_owed_and_can_be_paid_in(wheel: Wheel) -> None:
+    """The chips have left the house: the wager stands all the same, and nothing is granted on a debt."""
+    heard_at(wheel, BEFORE_US)
+    assert wheel.bet("20") == ""
+    heard_at(wheel, AFTER_US)
+    assert wheel.take_back() == ""
+    wheel.desk.pay(wheel.house.asking(), "ann", -1_000)
+    closes_late(wheel)
+    wheel.hears(wheel.table.shows("17"))
+    assert wheel.balance == -100
+    heard_at(wheel, CLOSED_US + 10 * SECOND_US)
+    assert wheel.bet("20") == "FUNDS"
+    wheel.desk.pay(wheel.house.asking(), "ann", 60)
+    with pytest.raises(RequestRefused, match="-40 cents"):
+        wheel.desk.pay(wheel.house.asking(), "ann", -10)
+    wheel.desk.pay(wheel.house.asking(), "ann", 140)
+    assert wheel.bet("20") == ""
+    assert wheel.house.proof().faults == ()
+
+
 def test_one_that_would_have_won_and_was_taken_back_wins(wheel: Wheel) -> None:
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("17") == ""
