@@ -2,16 +2,18 @@
 
 from controller.app.buttons import FREE_AFTER_US, STICKS_AFTER
 from controller.app.running import DEVICES_WITHIN_US
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input, Switch
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
 
 NAMES = ("cam", "wall-left", "wall-right", "console")
+DOOR = Switch(t=2_000, dev="console", name="door", open=False)
+"""A board says so as soon as the table listens."""
 
 
 def test_play_waits_for_every_device_and_names_the_missing_one(house: HouseMaker) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
-    play(daemon, [DeviceUp(t=1_000, dev=name) for name in NAMES if name != "wall-right"])
+    play(daemon, [*(DeviceUp(t=1_000, dev=name) for name in NAMES if name != "wall-right"), DOOR])
     down = DeviceDown(t=2_000, dev="wall-right", code="no_port", reason="it is not there; plug it in")
     play(daemon, [down])
     live_of(daemon).test()
@@ -34,7 +36,7 @@ def test_play_waits_for_every_device_and_names_the_missing_one(house: HouseMaker
 def test_a_device_that_goes_away_in_play_does_not_lock_the_table(house: HouseMaker) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
-    play(daemon, [DeviceUp(t=1_000, dev=name) for name in NAMES])
+    play(daemon, [*(DeviceUp(t=1_000, dev=name) for name in NAMES), DOOR])
     unlocked(daemon)
     play(daemon, [DeviceDown(t=daemon.clock.now_us(), dev="cam", code="unplugged")])
     daemon.clock.reach(daemon.clock.now_us() + 2 * DEVICES_WITHIN_US)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -27,7 +28,7 @@ from controller.journal.reading import Reader
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieReleased, DieRest
 from controller.settings.places import config_home
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
-from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
+from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
 from tests.drivers.vision.bounced import RIG, film
 from tests.scenes import SECOND_US
 
@@ -179,18 +180,19 @@ def state_of(control: Path) -> str:
     return str(status.get("lock"))
 
 
-def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path: Path) -> None:
-    source = tmp_path / "throw.avi"
-    film(source, 6, 3)
+@contextmanager
+def live_table(folder: Path) -> Iterator[Path]:
+    """Run a table with a camera's socket and two walls; give its control socket."""
     ports = [pty.openpty() for _ in range(2)]
-    devices = CAMERA.format(folder=tmp_path)
+    devices = CAMERA.format(folder=folder)
     for (_, theirs), side in zip(ports, ("left", "right"), strict=True):
         devices += WALL.format(side=side, port=os.ttyname(theirs))
-    file = shipped_table(tmp_path, devices)
+    file = shipped_table(folder, devices)
     file.write_text(f"{file.read_text(encoding='utf-8')}max_lateness_ms: 3000\n", encoding="utf-8")
+    control = folder / "control"
     command = [
-        sys.executable, "-m", "controller.cli.main", "run", str(file), "--journal", str(tmp_path / "journal"),
-        "--socket", str(tmp_path / "control"), "--no-self-test-devices",
+        sys.executable, "-m", "controller.cli.main", "run", str(file), "--journal", str(folder / "journal"),
+        "--socket", str(control), "--no-self-test-devices",
     ]  # fmt: skip
     stopping = threading.Event()
 
@@ -201,20 +203,14 @@ def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path:
 
     walls = threading.Thread(target=alive)
     walls.start()
-    with (tmp_path / "log").open("wb") as log:
+    with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        until(lambda: (tmp_path / "cam.sock").exists() or daemon.poll() is not None, "the camera's socket")
-        assert daemon.poll() is None, (tmp_path / "log").read_text(encoding="utf-8")
-        until(lambda: "unlocked" in state_of(tmp_path / "control"), "the table to be unlocked")
-        camera = running_camera(tmp_path, tmp_path / "cam.sock", source)
-        journal = tmp_path / "journal"
-        until(lambda: any(name.startswith("roll.") for name in named(journal)), "an outcome of the throw")
-        camera.wait(PATIENCE_S)
-        (names,) = named(journal).values()
-        assert names
-        for sha256 in names:
-            assert Folder(tmp_path / "kept").pictures(sha256).of("die")
+        until(lambda: (folder / "cam.sock").exists() or daemon.poll() is not None, "the camera's socket")
+        assert daemon.poll() is None, (folder / "log").read_text(encoding="utf-8")
+        until(lambda: "unlocked" in state_of(control), "the table to be unlocked")
+        yield control
+        assert daemon.poll() is None, "the table ran on"
     finally:
         stopping.set()
         walls.join()
@@ -222,3 +218,59 @@ def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path:
         daemon.wait(PATIENCE_S)
         for descriptor in chain.from_iterable(ports):
             os.close(descriptor)
+
+
+def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path: Path) -> None:
+    source, journal = tmp_path / "throw.avi", tmp_path / "journal"
+    film(source, 6, 3)
+    with live_table(tmp_path):
+        camera = running_camera(tmp_path, tmp_path / "cam.sock", source)
+        until(lambda: any(name.startswith("roll.") for name in named(journal)), "an outcome of the throw")
+        camera.wait(PATIENCE_S)
+        (names,) = named(journal).values()
+        assert names
+        for sha256 in names:
+            assert Folder(tmp_path / "kept").pictures(sha256).of("die")
+
+
+def told_by(control: Path, word: str) -> Json:
+    """Return a part of the table's status."""
+    status = next(conversation(str(control), {"do": "status"}))["status"]
+    assert isinstance(status, dict)
+    part = status[word]
+    assert isinstance(part, dict)
+    return part
+
+
+def outcomes_of(journal: Path) -> list[str]:
+    with Reader(journal / "journal.db") as reader:
+        return [row.name for row in reader.rows() if row.seq is not None and row.name.startswith("roll.")]
+
+
+def test_a_camera_killed_in_mid_throw_makes_no_outcome_and_the_next_throw_is_seen(tmp_path: Path) -> None:
+    """What it saw before is no throw that counts, and none that is void: a person rules, and play goes on."""
+    source, journal = tmp_path / "throw.avi", tmp_path / "journal"
+    film(source, 6, 3)
+    with live_table(tmp_path) as control:
+
+        def camera_s(word: str) -> object:
+            return told_by(control, "devices")["cam"][word]  # type: ignore[index]  # a device's figures
+
+        camera = running_camera(tmp_path, tmp_path / "cam.sock", source)
+        until(lambda: told_by(control, "next").get("roll") == 2, "the throw to have begun")
+        camera.kill()
+        camera.wait(PATIENCE_S)
+        until(lambda: camera_s("up") is False, "the camera to be missed")
+        until(lambda: "review" in "".join(outcomes_of(journal)), "the throw to be under review")
+        assert outcomes_of(journal) == ["roll.review"]
+        ruled = {"do": "input", "name": "no_roll", "by": "boxperson", "who": "ann"}
+        assert next(conversation(str(control), ruled))["ok"] is True
+        until(lambda: outcomes_of(journal) == ["roll.review", "roll.no_roll"], "the ruling")
+        again = running_camera(tmp_path, tmp_path / "cam.sock", source)
+        until(lambda: len(outcomes_of(journal)) > 2, "an outcome of the next throw")
+        again.wait(PATIENCE_S)
+        assert outcomes_of(journal)[:2] == ["roll.review", "roll.no_roll"]
+        assert "unlocked" in state_of(control)
+        with Reader(journal / "journal.db") as reader:
+            evidence = [row.evidence for row in reader.rows(evidence=True) if row.evidence is not None]
+        assert any(isinstance(one, DieRest) and one.pictures for one in unpack(evidence[-1]).readings)

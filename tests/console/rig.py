@@ -116,6 +116,12 @@ class Screens:
         self._end("sign_in")
         self.start_sign_in()
 
+    def kill_console(self) -> None:
+        """Kill the console, as a lack of memory would."""
+        process = self._processes.pop("console")
+        process.kill()
+        process.wait(PATIENCE_S)
+
     def stop_console(self) -> None:
         """Stop the console in order."""
         self._end("console")
@@ -142,6 +148,17 @@ class Screens:
             self.table.feed(lines_of(feed, shift))
             self._t_us = last_us + after_us
             self.table.feed([tick(self._t_us)])
+
+    def happens(self, readings: Sequence[AnyReading], until_us: int) -> None:
+        """Let readings come at their own times while the clock is paused, and time run on to `until_us`."""
+        self.table.feed(lines_of([(one.t, one) for one in readings]))
+        self._t_us = until_us
+        self.table.feed([tick(until_us)])
+
+    @property
+    def now_us(self) -> int:
+        """The table's time."""
+        return self._t_us
 
     def has_person(self, name: str) -> bool:
         """Return whether the register has this person."""
