@@ -263,7 +263,7 @@ def test_a_camera_killed_in_mid_throw_makes_no_outcome_and_the_next_throw_is_see
         until(lambda: camera_s("up") is False, "the camera to be missed")
         until(lambda: "review" in "".join(outcomes_of(journal)), "the throw to be under review")
         assert outcomes_of(journal) == ["roll.review"]
-        ruled = {"do": "input", "name": "no_roll", "by": "boxperson", "who": "ann"}
+        ruled: Json = {"do": "input", "name": "no_roll", "by": "boxperson", "who": "ann"}
         assert next(conversation(str(control), ruled))["ok"] is True
         until(lambda: outcomes_of(journal) == ["roll.review", "roll.no_roll"], "the ruling")
         again = running_camera(tmp_path, tmp_path / "cam.sock", source)
