@@ -269,7 +269,7 @@ def test_T_DEAL_4_play_that_was_granted_is_heard_of_in_the_review_and_no_person_
 def test_T_DEAL_4_an_unanswered_play_asks_nobody_where_the_position_plays_or_the_deal_is_void() -> None:
     assert called(asked().act(p1="play", p2="fold").end()).folds == ("2",)
     void = asked(after_s=10).act(p1="fold").card("4h", "1").quiet(1).played
-    assert [data.reasons[0].code for data in void.data(DealVoid)] == ["four_cards"]
+    assert [data.reasons[0].code for data in void.data(DealVoid)] == ["wrong_count"]
     assert not void.data(DealReview)
 
 
