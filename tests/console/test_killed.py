@@ -45,6 +45,6 @@ def test_a_console_killed_in_mid_throw_costs_no_outcome_and_comes_back_with_it(s
     screens.resume()
     screens.start_console()
     assert screens.url == before, "browsers find it where it was"
-    assert "Point" in shown(screens)
+    until(lambda: "Point" in shown(screens), "the display to show the point")
     screens.play(throw(10 * SECOND_US, (3, 1)))
     until(lambda: rolls(screens) == ["roll.called"] * 2, "the next call")
