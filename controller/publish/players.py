@@ -8,7 +8,8 @@ The board is retained at the broker. It is made of what players may see and of w
 person, without what was seen or is proposed: so it tells nothing before its time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from queue import SimpleQueue
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Raw
 
 from controller.games.registry import game_of
 from controller.journal.chain import Row
+from controller.journal.reading import Outbox, check_contents, row_of
 from controller.machines.setup import First, State
 from controller.model.outcomes import (
     Awaited,
@@ -221,6 +223,49 @@ def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:
 def board_bytes(board: TableBoard) -> bytes:
     """Return a board's bytes."""
     return _encode_board(board)
+
+
+class PublishedBoard:
+    """The board that a table publishes: it follows the outcomes, and what waits for a person.
+
+    `note` and `note_awaited` are for any thread, `changed` for the publishing one alone.
+    """
+
+    def __init__(self, first: TableBoard) -> None:
+        """Start from this board, before any outcome of the journal."""
+        self._board = first
+        self._rows: SimpleQueue[Row] = SimpleQueue()
+        self._awaited: Awaited | None = None
+        self._is_whole = False
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """Note outcomes that have become durable."""
+        for row in rows:
+            self._rows.put(row)
+
+    def note_awaited(self, awaited: Awaited | None) -> None:
+        """Note what waits for a person now."""
+        self._awaited = awaited
+
+    def changed(self, reader: Outbox, last_seq: int) -> bytes | None:
+        """Return the board's bytes if it has changed; at a start, with the journal's earlier outcomes.
+
+        `last_seq` is the newest outcome's number. Raises JournalFault if the journal can't be read.
+        """
+        board = self._board
+        if not self._is_whole:
+            newest = row_of(reader, last_seq) if last_seq else None
+            for row in reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
+                check_contents(row, reader.path)
+                board = follow(board, row)
+        while not self._rows.empty():
+            board = follow(board, self._rows.get())
+        board = showing(board, self._awaited)
+        if board is self._board and self._is_whole:
+            return None
+        self._is_whole = True
+        self._board = board
+        return board_bytes(board)
 
 
 def _moved(board: TableBoard, type_: str, data: Data) -> TableBoard:

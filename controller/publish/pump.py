@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from queue import Empty, Full, Queue, SimpleQueue
+from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Protocol
 
@@ -30,7 +30,7 @@ from controller.publish.events import (
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.players import LOOK_BACK, TableBoard, board_bytes, follow, showing
+from controller.publish.players import PublishedBoard, TableBoard
 from controller.publish.sink import Acknowledged, Chance, Newest, Patience, Ready, Report, Sink, Window
 from controller.publish.wire import Signer
 
@@ -54,8 +54,8 @@ class Journal(Protocol):
         """Close an outcome's entry in the outbox."""
 
 
-class _News:
-    """Outcomes have become durable, or something new waits for a person."""
+class _Wakeup:
+    """Wakes the pump: outcomes have become durable, or something new waits for a person."""
 
 
 class Pump:
@@ -88,7 +88,7 @@ class Pump:
         """Prepare; nothing is read before `start`.
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
-        up to which all are acknowledged, `status` returns how the table stands (the pump fills in what it
+        up to which all are acknowledged, `status` returns the table's status (the pump fills in what it
         knows of outcomes), `ask` takes the engine's questions whether bets are open, `ask_late` those whether
         a wager made with the dice out is confirmed, `ask_play` those for Play. `session` is the table's: the
         engine's word on bets counts for that one alone. `board` is the table's before any outcome of the
@@ -115,7 +115,7 @@ class Pump:
         self._play_lies: Newest[tuple[int, tuple[str, ...]]] = Newest(acknowledged_seq)
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
-        self._reports: Queue[Report | _News] = Queue(REPORTS)
+        self._reports: Queue[Report | _Wakeup] = Queue(REPORTS)
         self._outbox: Outbox | None = None
         self._more = True
         self._after_n = 0
@@ -127,16 +127,13 @@ class Pump:
         self._last_seq = last_seq
         self._last_chain: str | None = None
         self._overflowed = False
-        self._told_status: TableStatus | None = None
+        self._sent_status: TableStatus | None = None
         self._status_due_us = 0
         self._stopping = False
         self._thread = Thread(target=self._run, name="publish", daemon=True)
-        self._board = board
-        self._board_rows: SimpleQueue[Row] = SimpleQueue()
-        self._board_is_whole = False
-        self._awaited: Awaited | None = None
+        self._board = None if board is None else PublishedBoard(board)
         self._doubt_us = 0
-        self._met_told = 0
+        self._met_seq = 0
         """The newest outcome that the engine knew at the last meeting."""
         self.doubtful = 0
         """Acknowledgements that fit no outcome in flight and were not journaled."""
@@ -151,19 +148,19 @@ class Pump:
         assert newest.seq is not None
         self._fresh.extend(rows)
         if self._board is not None:
-            for row in rows:
-                self._board_rows.put(row)
+            self._board.note(rows)
         self._more = True  # first, or the pump could take the new number for acknowledged
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
-        self.post(_News())
+        self.post(_Wakeup())
 
     def awaits(self, awaited: Awaited | None) -> None:
         """Show on the board what waits for a person now."""
-        self._awaited = awaited
-        self.post(_News())
+        if self._board is not None:
+            self._board.note_awaited(awaited)
+        self.post(_Wakeup())
 
-    def post(self, report: Report | _News) -> None:
+    def post(self, report: Report | _Wakeup) -> None:
         """Handle what a sink reports."""
         try:
             self._reports.put_nowait(report)
@@ -183,7 +180,7 @@ class Pump:
     def stop(self, timeout_s: float) -> bool:
         """End pump and sink; False if one of them did not end in time."""
         self._stopping = True
-        self.post(_News())
+        self.post(_Wakeup())
         ended = True
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -203,15 +200,15 @@ class Pump:
         self.turns += 1
         self._take_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
-        self._tell_of_bets(now_us)
+        self._report_bets(now_us)
         if self._sink.ready:
             if again := self._window.due(now_us):
                 self._sink.offer(again)
             self._offer_new(now_us)
         else:
             self._read_ahead(now_us)
-        self._mind_silence(now_us)
-        self._tell_status(now_us)
+        self._check_silence(now_us)
+        self._send_status(now_us)
         self._show_board()
 
     def _patient_s(self, timeout_s: float) -> float:
@@ -235,7 +232,7 @@ class Pump:
         else:
             self._alarm.over("answers_overflow")
 
-    def _take(self, report: Report | _News) -> None:
+    def _take(self, report: Report | _Wakeup) -> None:
         match report:
             case Acknowledgement():
                 self._acknowledge(report, None)
@@ -244,7 +241,7 @@ class Pump:
             case ResendRequest():
                 self._replay(report)
             case OpenQuery() | LateWagersQuery() | PlayQuery():
-                self._hear_question(report)
+                self._answer_query(report)
             case LineBet() | PairPlus() | PlayLies() if report.session != self._session:
                 pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
             case LineBet():
@@ -254,13 +251,13 @@ class Pump:
             case PlayLies():
                 self._play_lies.put((report.round, report.seats), (report.sequence, report.step))
             case Meeting():
-                self._meet(report)
+                self._compare(report)
             case Ready():
                 self._window.hurry(self._now_us())
-            case _News():
+            case _Wakeup():
                 pass
 
-    def _hear_question(self, asked: OpenQuery | LateWagersQuery | PlayQuery) -> None:
+    def _answer_query(self, asked: OpenQuery | LateWagersQuery | PlayQuery) -> None:
         match asked:
             case OpenQuery():
                 self._ask(asked.nonce)
@@ -269,7 +266,7 @@ class Pump:
             case PlayQuery():
                 self._ask_play(asked)
 
-    def _tell_of_bets(self, now_us: int) -> None:
+    def _report_bets(self, now_us: int) -> None:
         if (line_bet := self._line_bets.due(now_us)) is not None:
             self._line_bet(*line_bet)
         if (without := self._without_pair_plus.due(now_us)) is not None:
@@ -281,7 +278,7 @@ class Pump:
         """Close a waiting outcome; one that fits none is counted, and journaled at intervals."""
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
-        if not waits and not self._may_doubt(now_us):
+        if not waits and not self._may_journal_doubtful(now_us):
             self.doubtful += 1
             return
         try:
@@ -292,7 +289,7 @@ class Pump:
             self._window.acknowledged(ack.id, now_us)
             self._patience.note_acknowledgement(now_us)
 
-    def _may_doubt(self, now_us: int) -> bool:
+    def _may_journal_doubtful(self, now_us: int) -> bool:
         """Whether another one that fits nothing may be journaled: a flood must leave space for play."""
         if now_us < self._doubt_us:
             return False
@@ -301,16 +298,16 @@ class Pump:
 
     # --- meetings ---
 
-    def _meet(self, meeting: Meeting) -> None:
+    def _compare(self, meeting: Meeting) -> None:
         """Compare the engine's progress with what this journal holds, and send what it lost."""
         try:
             if self._is_old(meeting.told):
                 return
             fault = self._difference(meeting)
         except JournalFault as unreadable:
-            self._be_unreadable(unreadable)
+            self._note_unreadable(unreadable)
             return
-        self._met_told = min(meeting.told, self._last_seq)  # what was never told here proves nothing
+        self._met_seq = min(meeting.told, self._last_seq)  # what was never told here proves nothing
         for code in MEETING_FAULTS:
             if fault is None or code != fault.code:
                 self._alarm.over(code)
@@ -321,7 +318,7 @@ class Pump:
 
     def _is_old(self, told: int) -> bool:
         """Return whether an engine's message is older than one received before: a replayed copy."""
-        return told < max(self._waits_from() - 1, self._met_told)
+        return told < max(self._waits_from() - 1, self._met_seq)
 
     def _waits_from(self) -> int:
         """Return the number of the oldest outcome that is not acknowledged, or of the next one there is."""
@@ -379,7 +376,7 @@ class Pump:
                 self._after_n, self._read_seq = row.n, row.seq or 0
         except JournalFault as fault:
             self._more = True
-            self._be_unreadable(fault)
+            self._note_unreadable(fault)
             return messages
         self._alarm.over("outbox_unreadable")
         if len(rows) == room or self._fresh:
@@ -389,9 +386,9 @@ class Pump:
         return messages
 
     def _read(self, room: int) -> list[Row]:
-        return self._at_hand(room) or self._from_disk(room)
+        return self._from_memory(room) or self._from_disk(room)
 
-    def _at_hand(self, room: int) -> list[Row]:
+    def _from_memory(self, room: int) -> list[Row]:
         """Return what has just become durable, where it follows what was read last: numbers have no gap."""
         rows: list[Row] = []
         following = self._read_seq + 1
@@ -415,7 +412,7 @@ class Pump:
             rows = list(islice((row for row in past if row.seq is not None), room))
             if len(rows) < room:
                 self._after_n, self._replay_to_n = self._replay_to_n, 0
-            self._say_what_is_gone(rows)
+            self._report_pruned(rows)
         return rows + reader.outbox(room - len(rows), self._after_n) if len(rows) < room else rows
 
     @property
@@ -424,7 +421,7 @@ class Pump:
             self._outbox = self._open_outbox()
         return self._outbox
 
-    def _be_unreadable(self, fault: JournalFault) -> None:
+    def _note_unreadable(self, fault: JournalFault) -> None:
         if self._outbox is not None:
             self._outbox.close()
             self._outbox = None
@@ -432,28 +429,28 @@ class Pump:
 
     # --- replay ---
 
-    def _replay(self, wish: ResendRequest) -> None:
+    def _replay(self, request: ResendRequest) -> None:
         """Go back to an outcome that settlement is missing; a request repeated at once counts once."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
             return
         if self._after_n < self._replay_to_n:
-            return  # All of it comes; begun anew for whoever repeats a wish it would never end.
+            return  # All of it comes; restarted at each repeated request it would never end.
         oldest = self._window.oldest
-        if oldest is not None and oldest.seq <= wish.from_seq:
+        if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us
             self._window.hurry(now_us)
             return
         try:
-            if wish.from_seq < self._waits_from() and self._is_old(wish.told):
+            if request.from_seq < self._waits_from() and self._is_old(request.told):
                 return
             self._replayed_us = now_us
             reader = self._reader
-            from_n, to_n = row_of(reader, wish.from_seq), row_of(reader, self._last_seq)
+            from_n, to_n = row_of(reader, request.from_seq), row_of(reader, self._last_seq)
             unread = reader.outbox(1, self._after_n)
         except JournalFault as fault:
-            self._be_unreadable(fault)
+            self._note_unreadable(fault)
             return
         if from_n is None or to_n is None:
             return
@@ -462,7 +459,7 @@ class Pump:
         self._window.clear()
         self._more = True
 
-    def _say_what_is_gone(self, rows: Sequence[Row]) -> None:
+    def _report_pruned(self, rows: Sequence[Row]) -> None:
         gone = [row.seq for row in rows if row.body is None]
         if gone:
             found = f"outcomes {gone[0]} to {gone[-1]} were pruned"
@@ -470,9 +467,9 @@ class Pump:
         elif rows:
             self._alarm.over("replay_impossible")
 
-    # --- how it stands ---
+    # --- status and board ---
 
-    def _mind_silence(self, now_us: int) -> None:
+    def _check_silence(self, now_us: int) -> None:
         waiting, where = self.unacknowledged, "settlement engine"
         oldest = self._window.oldest
         found = f"{waiting} unacknowledged" + (f", the oldest is {oldest.id}" if oldest is not None else "")
@@ -486,29 +483,17 @@ class Pump:
             self._alarm.over("settlement_behind")
 
     def _show_board(self) -> None:
-        """Publish the board if it has changed; at a start, with the journal's earlier outcomes."""
-        before = self._board
-        if before is None or self._outbox is None:
+        if self._board is None or self._outbox is None:
             return
-        board = before
-        if not self._board_is_whole:
-            try:
-                newest = row_of(self._reader, self._last_seq) if self._last_seq else None
-                for row in self._reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
-                    check_contents(row, self._reader.path)
-                    board = follow(board, row)
-            except JournalFault as fault:
-                self._be_unreadable(fault)
-                return
-        while not self._board_rows.empty():
-            board = follow(board, self._board_rows.get())
-        board = showing(board, self._awaited)
-        if board is not before or not self._board_is_whole:
-            self._board_is_whole = True
-            self._board = board
-            self._sink.show(board_bytes(board))
+        try:
+            changed = self._board.changed(self._reader, self._last_seq)
+        except JournalFault as fault:
+            self._note_unreadable(fault)
+            return
+        if changed is not None:
+            self._sink.show(changed)
 
-    def _tell_status(self, now_us: int) -> None:
+    def _send_status(self, now_us: int) -> None:
         if now_us < self._status_due_us:
             return
         self._status_due_us = now_us + STATUS_US
@@ -519,6 +504,6 @@ class Pump:
             chain=self._last_chain,
             says_open=True,
         )
-        if status != self._told_status:
-            self._told_status = status
+        if status != self._sent_status:
+            self._sent_status = status
             self._sink.send_status(status)
