@@ -217,7 +217,7 @@ class Control:
             self._test(connection, peer, request)
             return False
         if isinstance(request, AskPast):
-            self._tell_past(connection, peer, request)
+            self._send_past(connection, peer, request)
         else:
             connection.sendall(self._requests.answer(request, peer))
         return True
@@ -234,7 +234,7 @@ class Control:
             heard.add("timing")
         watcher: Watcher = hub.watch(frozenset(heard))
         try:
-            connection.sendall(answer(watching=request.topics) + self._stands(request))
+            connection.sendall(answer(watching=request.topics) + self._present_state(request))
             while not self._stopping:
                 lines = watcher.take(1.0)
                 if watcher.dropped:
@@ -248,13 +248,13 @@ class Control:
         finally:
             hub.leave(watcher)
 
-    def _stands(self, request: Watch) -> bytes:
+    def _present_state(self, request: Watch) -> bytes:
         """Return what a watcher that joins in mid-game needs: what is waiting for a person."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
 
-    def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
+    def _send_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live
         asking = self._requests.admitted(request, peer, "read past records")
         if isinstance(asking, bytes):

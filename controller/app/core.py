@@ -125,7 +125,7 @@ class Core:
         self._attempts = OpenAttempts(setup.first)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
-        self._pieces = Pieces(setup, epoch, recorder, rotation, self._heard)
+        self._pieces = Pieces(setup, epoch, recorder, rotation, self._input_decided)
         self._segment = self._pieces.next(self._state, self._first)
         self._state = self._segment.session.state()
         self._stop = Event()
@@ -181,7 +181,7 @@ class Core:
         """Queue a person's input; return its pending answer, or None if the queue is full."""
         return self._answers.enter(entered)
 
-    def _heard(self, entered: AnyReading, refused: InputRefused | None, answer: str = "") -> None:
+    def _input_decided(self, entered: AnyReading, refused: InputRefused | None, answer: str = "") -> None:
         if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
             self._keep_confirmation(entered)
         elif refused is None and isinstance(entered, Input) and entered.name == "play_asked":
@@ -230,7 +230,7 @@ class Core:
         self._stands_still = taken.reading is None and taken.now_us == self._now_us
         self._now_us = taken.now_us
         if taken.reading is not None:
-            self._take(taken.reading, taken.now_us)
+            self._handle(taken.reading, taken.now_us)
         elif not self._halted:
             self._hand_over(self._segment.session.advance(taken.now_us))
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
@@ -308,13 +308,13 @@ class Core:
         """Whether an attempt waits for its call or for a ruling."""
         return self._attempts.open_before(self._first)
 
-    def _take(self, reading: AnyReading, now_us: int) -> None:
+    def _handle(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
         self._last_reading_us = now_us
         self.devices.saw(reading)
         self._discretion.publish(reading, betting=self._betting, testing=self._testing)
         if self._halted:
-            self._heard(reading, HALTED)
+            self._input_decided(reading, HALTED)
             self._answers.answer(None)
             return
         if isinstance(reading, Input):
@@ -327,7 +327,7 @@ class Core:
                 answer = self._cut_off.answer
                 self._void_pending(reading, min(now_us, reading.t))
                 if reading.what != "game":
-                    self._heard(reading, None, answer)
+                    self._input_decided(reading, None, answer)
                     self._answers.answer(self._ticket)
                     return
         elif self._lapses_at(reading):
@@ -527,11 +527,11 @@ class Core:
     # --- recordings ---
 
     def _rotate(self, now_us: int) -> None:
-        if self._pieces.due(self._segment, now_us) and self._at_rest(now_us):
+        if self._pieces.due(self._segment, now_us) and self._is_idle(now_us):
             self._hand_over(self._segment.end())
             self._segment = self._pieces.next(self._state, self._first, self._segment)
 
-    def _at_rest(self, now_us: int) -> bool:
+    def _is_idle(self, now_us: int) -> bool:
         """Whether a freshly started engine would know everything that later readings depend on."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
         still = (

@@ -116,7 +116,7 @@ class Daemon:
         self.draw = draw
         self.settings = settings
         self.hub = Hub()
-        self.faults = ActiveFaults(self._tell_fault)
+        self.faults = ActiveFaults(self._report_fault)
         self.monotonic = MonotonicClock()
         self.clock: Clock = clock or (DataClock() if options.data_time else self.monotonic)
         self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
@@ -244,7 +244,7 @@ class Daemon:
             self.hardware.look_at_keys()
         if self._input_ended_us is not None:
             since_s = (now_us - self._input_ended_us) / 1e6
-            if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._at_rest):
+            if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._is_idle):
                 self.stop()
         if self._watchdog.check(now_us):
             self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
@@ -328,7 +328,7 @@ class Daemon:
         self.faults.over("clock_behind")
 
     @property
-    def _at_rest(self) -> bool:
+    def _is_idle(self) -> bool:
         """Whether nothing waits for the core, and no attempt for its decision."""
         return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
@@ -459,7 +459,7 @@ class Daemon:
     def _core_failed(self) -> None:
         self.stop(service.DEFECT)
 
-    def _tell_fault(self, change: Change) -> None:
+    def _report_fault(self, change: Change) -> None:
         fault, word = change.fault, "began" if change.began else "over"
         level = (CRITICAL if fault.kind.locks else ERROR) if change.began else NOTICE
         log(level, f"{word}: {fault}" if change.began else f"over: {fault.where}: {fault.code}")

@@ -158,7 +158,7 @@ class Hardware:
         """Open the links, so that lamps can be lit before play."""
         if not self._on:
             self._on = True
-            self._station.start(self._hear)
+            self._station.start(self._receive)
 
     def start(self, inlet: Inlet) -> None:
         """Start posting readings, beginning with the present state of each device and switch."""
@@ -173,8 +173,8 @@ class Hardware:
         """Close all links."""
         return self._station.stop(timeout_s) if self._on else True
 
-    def _hear(self, reading: AnyReading) -> None:
-        if self._reads and not self._is_its_own(reading):
+    def _receive(self, reading: AnyReading) -> None:
+        if self._reads and not self._may_send(reading):
             found = f"an input by {reading.by}" if isinstance(reading, Input) else f"a {kind_of(reading)}"
             self._faults.began(Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}")
             return
@@ -184,9 +184,9 @@ class Hardware:
         if isinstance(reading, DeviceUp):
             self._faults.over("reading_not_its_own", f"not its own {reading.dev}")
         if isinstance(reading, DeviceDown | DeviceUp):
-            self._ask(reading.dev, self._bring_all)
+            self._run_on(reading.dev, self._bring_all)
         elif isinstance(reading, DeviceFault) and reading.code == UNANSWERED:
-            self._ask(reading.dev, self._forget)
+            self._run_on(reading.dev, self._forget)
         elif isinstance(reading, WheelStatus):
             self._wheels[reading.dev] = reading.state
         with self._lock:
@@ -197,7 +197,7 @@ class Hardware:
             elif isinstance(reading, Switch):
                 self._before[reading.dev, reading.name] = reading
 
-    def _is_its_own(self, reading: AnyReading) -> bool:
+    def _may_send(self, reading: AnyReading) -> bool:
         """Return whether a device may send this: a camera gives no ruling, none speaks for another."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
             return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
@@ -218,25 +218,25 @@ class Hardware:
     def refresh(self) -> None:
         """Send every device the lamps that it does not show yet."""
         for name in self._kinds:
-            self._ask(name, self._bring)
+            self._run_on(name, self._bring)
 
     def look_at_keys(self) -> None:
         """Pass on each key that a person has replaced or taken away since the last look."""
         for new in () if self._keys is None else self._keys.look():
             log(NOTICE, f"{new.device}: {new.flaw or 'its key file has another key'}")
-            self._ask(new.device, partial(_rekey, new=new))
+            self._run_on(new.device, partial(_rekey, new=new))
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
         """Set one device's lamp, or its buzzer, for a test; nothing else changes."""
         self._tried.setdefault(name, set()).add(lamp)
-        self._ask(name, partial(_try, lamp=lamp, shows=shows))
+        self._run_on(name, partial(_try, lamp=lamp, shows=shows))
 
     def end_tries(self) -> None:
         """Restore every lamp that was set for a test."""
         tried, self._tried = self._tried, {}
         for name, lamps in tried.items():
             for lamp in lamps - {BUZZER}:
-                self._ask(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
+                self._run_on(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
 
     def note_durable(self, outcome: Outcome) -> None:
         """Show and sound an outcome that has become durable."""
@@ -249,7 +249,7 @@ class Hardware:
             self.show("no_roll", "off")
         if outcome.type in _VOIDS | _REVIEWS or outcome.type == "table.locked":
             for name in self._kinds:
-                self._ask(name, _buzz)
+                self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
         """Forget what a board shows, so that it is sent again; a panel is lit again by its own device."""
@@ -270,7 +270,7 @@ class Hardware:
             shown.update(missing)
         elif missing and isinstance(device, Commanded) and _does(device, "lamp"):
             for lamp, shows in missing.items():
-                if not _said(device, now_us, "lamp", {"name": lamp, "shows": shows}):
+                if not _sent(device, now_us, "lamp", {"name": lamp, "shows": shows}):
                     return
                 shown[lamp] = shows
 
@@ -284,7 +284,7 @@ class Hardware:
         if not is_of_the_past(data.reasons, data.by):
             for name, state in self._wheels.copy().items():
                 if state in WHEEL_PLAYS:
-                    self._ask(name, _void_game)
+                    self._run_on(name, _void_game)
 
     # --- status ---
 
@@ -302,11 +302,11 @@ class Hardware:
                 done.set()
 
         for name in self._kinds:
-            self._ask(name, note)
+            self._run_on(name, note)
         done.wait(STATUS_S)
         return found.copy()
 
-    def _ask(self, name: str, work: Work) -> None:
+    def _run_on(self, name: str, work: Work) -> None:
         if name in self._kinds:
             self._station.ask(name, work)
 
@@ -317,7 +317,7 @@ def _does(device: AttachedDevice, verb: str) -> bool:
     return status.get("phase") == "up" and isinstance(does, list) and verb in does
 
 
-def _said(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) -> bool:
+def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) -> bool:
     try:
         device.command(now_us, verb, fields)
     except OverflowError:
@@ -337,7 +337,7 @@ def _buzz(device: AttachedDevice, now_us: int) -> None:
     if isinstance(device, Panel):
         device.show(now_us, BUZZER, "on")
     elif isinstance(device, Commanded) and _does(device, BUZZER):
-        _said(device, now_us, BUZZER, {"ms": str(BUZZ_MS)})
+        _sent(device, now_us, BUZZER, {"ms": str(BUZZ_MS)})
 
 
 def _try(device: AttachedDevice, now_us: int, *, lamp: str, shows: str) -> None:
@@ -346,7 +346,7 @@ def _try(device: AttachedDevice, now_us: int, *, lamp: str, shows: str) -> None:
     elif lamp == BUZZER:
         _buzz(device, now_us)
     elif isinstance(device, Commanded) and _does(device, "lamp"):
-        _said(device, now_us, "lamp", {"name": lamp, "shows": shows})
+        _sent(device, now_us, "lamp", {"name": lamp, "shows": shows})
 
 
 def _void_game(device: AttachedDevice, now_us: int) -> None:
@@ -414,7 +414,7 @@ class Devices:
         seen = DeviceActivity(up=True, says="") if before is None else before
         match reading:
             case DeviceUp() | DeviceDown() | DeviceFault():
-                seen = self._told(seen, reading)
+                seen = self._updated(seen, reading)
             case Switch():
                 self._open[reading.dev, reading.name] = reading.open
                 self._note_switch(reading)
@@ -450,7 +450,7 @@ class Devices:
                 del self._late[dev]
                 self._faults.over("readings_late", f"late {dev}")
 
-    def _told(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
+    def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
             # Of a failed part only a restart of the device is an end, and that brings it down.

@@ -89,15 +89,15 @@ class Counts:
             return
         match data_of(type_, data):
             case RollCalled(roll=number, total=total) | RollCorrected(roll=number, total=total):
-                self._came(number, None if total is None else str(total))
+                self._count(number, None if total is None else str(total))
             case SpinCalled(spin=number, number=pocket) | SpinCorrected(spin=number, number=pocket):
-                self._came(number, pocket)
+                self._count(number, pocket)
             case DealCalled(deal=number, qualifies=plays) | DealCorrected(deal=number, qualifies=plays):
-                self._came(number, None if plays is None else "plays" if plays else "does not play")
+                self._count(number, None if plays is None else "plays" if plays else "does not play")
             case _:
                 pass
 
-    def _came(self, number: int, result: str | None) -> None:
+    def _count(self, number: int, result: str | None) -> None:
         self._newest[number] = result
         if len(self._newest) > CORRECTABLE:
             oldest = self._newest.pop(next(iter(self._newest)))

@@ -145,11 +145,11 @@ class Publishing:
             folder,
             self._enrolled,
             self._ask,
-            self._hear_ask_late,
-            self._hear_line_bet,
-            self._hear_pair_plus,
-            self._hear_ask_play,
-            self._hear_played,
+            self._post_late_query,
+            self._post_line_bet,
+            self._post_pair_plus,
+            self._post_play_query,
+            self._post_played,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
@@ -277,22 +277,22 @@ class Publishing:
         if self._pump is not None:
             self._pump.awaits(awaited)
 
-    def _hear_line_bet(self, seat: str, has: bool) -> None:
+    def _post_line_bet(self, seat: str, has: bool) -> None:
         if self._line_bet is not None:
             self._line_bet(seat, has)
 
-    def _hear_pair_plus(self, without: tuple[str, ...]) -> None:
+    def _post_pair_plus(self, without: tuple[str, ...]) -> None:
         if self._pair_plus is not None:
             self._pair_plus(without)
 
-    def _hear_played(self, round_: int, seats: tuple[str, ...]) -> None:
+    def _post_played(self, round_: int, seats: tuple[str, ...]) -> None:
         if self._played is not None:
             self._played(round_, seats)
 
-    def _hear_ask_late(self, asked: LateWagersQuery) -> bool:
+    def _post_late_query(self, asked: LateWagersQuery) -> bool:
         return self._ask_late is not None and self._ask_late(asked)
 
-    def _hear_ask_play(self, asked: PlayQuery) -> bool:
+    def _post_play_query(self, asked: PlayQuery) -> bool:
         return self._ask_play is not None and self._ask_play(asked)
 
     def _ask(self, nonce: str) -> bool:

@@ -179,7 +179,7 @@ class _Piece:
             self._write()
         except OSError as error:
             faults.began(Fault("recording_failed", str(self._path), error.strerror or str(error)), "recorder")
-            self._give_up_where_too_much_waits(faults)
+            self._drop_overflow(faults)
         else:
             faults.over("recording_failed", "recorder")
 
@@ -206,7 +206,7 @@ class _Piece:
             os.fdatasync(self._descriptor)
             self._unsynced_turns = 0
 
-    def _give_up_where_too_much_waits(self, faults: ActiveFaults) -> None:
+    def _drop_overflow(self, faults: ActiveFaults) -> None:
         if len(self._unwritten) <= MAX_UNWRITTEN:
             return
         # A hole in a packed stream damages all after it: the piece ends here, and the next is whole again.

@@ -197,7 +197,7 @@ class RunningTable:
             key,
             table=settings.table,
             wall=wall,
-            told=self._told,
+            told=self._note_durable,
             alarm=self._alarmed,
             accept=accept,
             progress=progress,
@@ -231,12 +231,12 @@ class RunningTable:
         )
         self.verifier = Verifier(options.place.journal, faults, done=self._verified)
         try:
-            self._take_up(settings, digests, failed)
+            self._start_session(settings, digests, failed)
         except BaseException:
             self.journal.close()
             raise
 
-    def _take_up(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
+    def _start_session(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
         options, faults = self._options, self._faults
         resumed = self._resume(game_of(settings.rules.game))
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
@@ -434,7 +434,7 @@ class RunningTable:
         else:
             self._faults.began(of_journal(fault), "journal")
 
-    def _told(self, ticket: Ticket) -> None:
+    def _note_durable(self, ticket: Ticket) -> None:
         self._publishing.note_durable(ticket.outcomes)
         self.showing.note_durable(tuple(ticket.outcomes))
         for row in ticket.outcomes:

@@ -112,7 +112,7 @@ def camera(given: Given) -> Calibrated:
             )
         told = dict(zip(places, seen, strict=True))
     else:
-        told = _laid(given.guide, given.name, places, rough=plane is not None)
+        told = _lay_dice(given.guide, given.name, places, rough=plane is not None)
     laid = [DiePlacement(name, places[name], _image(plane, place)) for name, place in told.items()]
     return calibrate_camera(laid, table, given.name, plane)
 
@@ -159,7 +159,7 @@ def _point(text: str) -> tuple[str, Point]:
     return name, (x, y)
 
 
-def _laid(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> dict[str, Point]:
+def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> dict[str, Point]:
     told: dict[str, Point] = {}
     for place_name, place in places.items():
         act = LayAt(name, place_name, place)
@@ -191,7 +191,7 @@ def walls(given: Given) -> Calibrated:
         ringing_us = round(errors.ringing_ms * 1000)
         dice, noise = sorted_out(given.recorded, given.name, device.wall, table, ringing_us)
         return calibrate_wall(at, dice, noise, (), before)
-    quiet, knocks = _heard(given.guide, given.name, device.wall, given.arguments.knocks)
+    quiet, knocks = _record_throws(given.guide, given.name, device.wall, given.arguments.knocks)
     loudest = []
     for _ in range(given.arguments.throws):
         act = ThrowAtWall(given.name, device.wall, table, errors, tracked=False)
@@ -200,7 +200,7 @@ def walls(given: Given) -> Calibrated:
     return calibrate_wall(at, loudest, quiet, knocks, before)
 
 
-def _heard(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
+def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
     quiet = Listen(name, wall, f"quiet_{wall}", "hands off the table: listening to the room")
     guide.perform(quiet, name)
     peaks: list[float] = []
@@ -286,7 +286,7 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     diff = "".join(
         difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names, n=2)
     )
-    tell = _tell if guide is None else guide.show
+    tell = _print if guide is None else guide.show
     if not arguments.json:
         for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
             tell(printable(line))
@@ -305,7 +305,7 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     return msgspec.structs.replace(plain, written=True, kept=str(done.kept), next=NEXT)
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     print(text, flush=True)
 
 

@@ -186,7 +186,7 @@ def _track(arguments: argparse.Namespace) -> int:
                 log.write(reading)
                 if isinstance(reading, DieRest):
                     unread += reading.up is None
-                    say(_lies(reading, follower.why))
+                    say(_rest_line(reading, follower.why))
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
     return FAILED if unread else OK
@@ -213,7 +213,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _lies(rest: DieRest, why: str) -> str:
+def _rest_line(rest: DieRest, why: str) -> str:
     shows = f"shows {rest.up} ({rest.confidence:.2f})" if rest.up else f"was not read: {why or 'unclear'}"
     return f"{rest.t / 1e6:.3f} s: die {rest.die} at rest at {rest.x:.0f}, {rest.y:.0f} mm {shows}"
 

@@ -141,17 +141,17 @@ class Commentary:
                 self._called(data)
                 self.write_detail(*(notice.seen for notice in data.notices))
                 if data.grade == "person":
-                    self.write_detail(f"set by the {_whom(data.by, data.who)}")
+                    self.write_detail(f"set by the {_person(data.by, data.who)}")
             case RollNoRoll():
                 self._void("No Roll", data.roll, data.reasons, data.notices)
             case RollReview():
                 self._review(data.roll, data.reasons)
             case RollCorrected(dice=None):
                 self.call(data.roll, "", "Corrected: No Roll", _REVIEW_STYLE)
-                self.write_detail(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_person(data.by, data.who)}")
             case _:
                 self._called(data)
-                self.write_detail(f"corrected by the {_whom(data.by, data.who)}", style=_REVIEW_STYLE)
+                self.write_detail(f"corrected by the {_person(data.by, data.who)}", style=_REVIEW_STYLE)
 
     def _called(self, roll: RollCalled | RollCorrected) -> None:
         words = call_in_words(roll)
@@ -176,7 +176,7 @@ class Commentary:
                 self.call(data.spin, shown, ", ".join(self._run_of(data)), shown_style=style)
                 self.write_detail(*(notice.seen for notice in data.notices))
                 if data.grade == "person":
-                    self.write_detail(f"set by the {_whom(data.by, data.who)}")
+                    self.write_detail(f"set by the {_person(data.by, data.who)}")
             case SpinNoSpin():
                 self._void("No Spin", data.spin, data.reasons, data.notices)
             case SpinReview():
@@ -184,7 +184,7 @@ class Commentary:
             case _:
                 words = f"{data.number} {data.colour}" if data.number else "No Spin"
                 self.call(data.spin, "", f"Corrected: {words}", _REVIEW_STYLE)
-                self.write_detail(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_person(data.by, data.who)}")
 
     def _run_of(self, spin: SpinCalled) -> Iterable[str]:
         if spin.revolutions is not None:
@@ -200,7 +200,7 @@ class Commentary:
                 self._review(data.deal, data.reasons)
             case DealCorrected(dealer=None):
                 self.call(data.deal, "", "Corrected: misdeal, all bets go back", _REVIEW_STYLE)
-                self.write_detail(f"by the {_whom(data.by, data.who)}")
+                self.write_detail(f"by the {_person(data.by, data.who)}")
             case _:
                 self._hands(data)
 
@@ -213,7 +213,7 @@ class Commentary:
             _REVIEW_STYLE if corrected else "bold",
         )
         if corrected:
-            self.write_detail(f"corrected by the {_whom(deal.by, deal.who)}", style=_REVIEW_STYLE)
+            self.write_detail(f"corrected by the {_person(deal.by, deal.who)}", style=_REVIEW_STYLE)
         hands = deal.hands or {}
         for result in deal.results:
             style: Style = "green" if result.result in ("win", "dealer_does_not_play") else "plain"
@@ -312,14 +312,14 @@ class Commentary:
 
 def _happening(type_: str, data: Happening) -> str:
     what = _plain(data.what or "the table")
-    by = f", by the {_whom(data.by, data.who)}" if data.by not in (None, "controller") else ""
+    by = f", by the {_person(data.by, data.who)}" if data.by not in (None, "controller") else ""
     why = f": {data.says}" if data.says else ""
     if type_.startswith("table."):
         return f"{_plain(type_)}{by}{why or ('' if not data.cause else f': {_plain(data.cause)}')}"
     return f"{_plain(type_)}, {what}{by}{why}"
 
 
-def _whom(role: str | None, who: str | None) -> str:
+def _person(role: str | None, who: str | None) -> str:
     return f"{role} {who}" if who else str(role)
 
 

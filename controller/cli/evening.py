@@ -70,7 +70,7 @@ class Evening:
                 settings,
                 types,
                 seed=seed,
-                tell=self._tell,
+                tell=self._print,
                 attempts=arguments.throws,
                 boards=boards,
                 cue=self._practice.cue,
@@ -80,20 +80,20 @@ class Evening:
         elif arguments.technician:
             types = with_own_cameras(settings, types)
             guess = None if settings.dice_table is None else first_guess(settings.dice_table)
-            self._table = with_technician(settings, types, seed=seed, tell=self._tell, boards=boards)
+            self._table = with_technician(settings, types, seed=seed, tell=self._print, boards=boards)
         elif arguments.camera == "rendered":
             self._table = with_rendered_camera(
                 settings,
                 types,
                 self._rendered,
                 seed=seed,
-                tell=self._tell,
+                tell=self._print,
                 attempts=arguments.throws,
                 boards=boards,
             )
         else:
             self._table = virtual_table(
-                settings, types, seed=seed, tell=self._tell, attempts=arguments.throws, boards=boards
+                settings, types, seed=seed, tell=self._print, attempts=arguments.throws, boards=boards
             )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ class Evening:
             )
         sys.stdout.flush()
 
-    def _tell(self, story: Story) -> None:
+    def _print(self, story: Story) -> None:
         self._truth.write(msgspec.json.encode(story).decode() + "\n")
         self._truth.flush()
         if self._practice is not None:

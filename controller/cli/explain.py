@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.extract is not None and not extract(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
-        print(msgspec.json.encode(_told(exhibit, found)).decode())
+        print(msgspec.json.encode(_as_json(exhibit, found)).decode())
     else:
         _show(exhibit, seen, [line_of(one, folder) for one in found], plotted=not arguments.no_plot)
     return OK
@@ -160,7 +160,7 @@ def lines(exhibit: Exhibit) -> Iterator[str]:
         yield from lines_of(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
             yield from lines_of(exhibit.judged, explain=True, stamp=stamp)
-    for code, asks in _asked(exhibit):
+    for code, asks in _requirements(exhibit):
         yield printable(f"{_INDENT}asked  {code}: {asks}")
 
 
@@ -168,14 +168,14 @@ def _reasons(exhibit: Exhibit) -> tuple[Reason, ...]:
     return () if exhibit.judged is None else exhibit.judged.verdict.reasons
 
 
-def _asked(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
+def _requirements(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
     for code in dict.fromkeys(reason.code for reason in _reasons(exhibit)):
         asks = threshold(code, exhibit.setup.ruleset)
         if asks is not None:
             yield code, asks
 
 
-def _told(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
+def _as_json(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
     judged = exhibit.judged
     return {
         "attempt": exhibit.number,
@@ -183,7 +183,7 @@ def _told(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
         "outcomes": exhibit.told,
         "bets_closed": exhibit.closed,
         "verdict": None if judged is None else judged.verdict,
-        "asked": dict(_asked(exhibit)),
+        "asked": dict(_requirements(exhibit)),
         "decided_at_us": None if judged is None else judged.basis.decided_at_us,
         "readings": () if judged is None else judged.readings,
         "pictures": [as_json(one) for one in found],

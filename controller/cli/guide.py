@@ -59,7 +59,7 @@ class TestLink:
             # Test mode begins once all that came before has been judged.
             self._link.settimeout(2 * TIMEOUT_S)
             self._link.connect(path)
-            self._say({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
+            self._send({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
             while b"\n" not in self._rest:
                 self._read()
             line, _, self._rest = self._rest.partition(b"\n")
@@ -88,11 +88,11 @@ class TestLink:
     def ask(self, word: str) -> None:
         """Show on the lamp `test` what is asked for; a number tells it from the request before."""
         self._asked += 1
-        self._say({"do": "ask", "shows": f"{word}-{self._asked}"})
+        self._send({"do": "ask", "shows": f"{word}-{self._asked}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
         """Set a lamp or the buzzer until the test ends."""
-        self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
+        self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
         """Report the test's result to the table, which keeps it until the test is repeated successfully.
@@ -101,7 +101,7 @@ class TestLink:
         OutOfReachError or RefusedError where it is not.
         """
         self._noted = None
-        self._say({"do": "tested", "device": device, "passed": passed, "failed": failed})
+        self._send({"do": "tested", "device": device, "passed": passed, "failed": failed})
         while self._noted != device:
             self._read()
             list(self._lines())
@@ -144,7 +144,7 @@ class TestLink:
             raise OutOfReachError(f"{self._path}: the controller closed the connection; see its log")
         self._rest += block
 
-    def _say(self, request: Json) -> None:
+    def _send(self, request: Json) -> None:
         try:
             send(self._link, request)
         except OSError as error:

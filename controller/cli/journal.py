@@ -253,7 +253,7 @@ def run_recall(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.json:
         pictures = [as_json(one) for one in found]
-        print(msgspec.json.encode({**_told(recalled), "pictures": pictures}).decode())
+        print(msgspec.json.encode({**_as_json(recalled), "pictures": pictures}).decode())
     else:
         _show_recalled(recalled)
         for one in found:
@@ -262,7 +262,7 @@ def run_recall(arguments: argparse.Namespace) -> int:
     return OK if recalled.signed and (again is None or not again.differences) else FAILED
 
 
-def _told(recalled: Recalled) -> dict[str, object]:
+def _as_json(recalled: Recalled) -> dict[str, object]:
     row, evidence, again = recalled.row, recalled.evidence, recalled.judged_again
     return {
         "outcome": recalled.outcome,

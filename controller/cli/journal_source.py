@@ -54,7 +54,7 @@ class ToldJournal:
     def __init__(self, socket: str) -> None:
         """Ask whose it is; raises OutOfReachError if nothing answers, RefusedError if it is refused."""
         self.path = Path(socket)
-        first, *_ = self._asked({"do": "rows", "from_n": 1, "to_n": 0})
+        first, *_ = self._answers({"do": "rows", "from_n": 1, "to_n": 0})
         self._held_back = first.get("held_back") is True
         self._last_n = _part(first, "last_n", _number_of)
         self.origin = Origin(
@@ -76,23 +76,23 @@ class ToldJournal:
     ) -> Iterator[Row]:
         """Yield rows in order, `to_n` included, of all types or of these; with evidence if asked."""
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
-        for told in self._asked(wanted if to_n is None else {**wanted, "to_n": to_n}):
+        for told in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
             if "row" in told:
                 yield _part(told, "row", _row_of)
 
     def find(self, told_id: str) -> Row:
         """Return an outcome's row by its id, with its evidence."""
-        (told,) = self._asked({"do": "row", "id": told_id}, ends=False)
+        (told,) = self._answers({"do": "row", "id": told_id}, ends=False)
         return _part(told, "row", _row_of)
 
     def identity_at(self, n: int) -> Identity | None:
         """Return the session that wrote this row; None before the first."""
-        (told,) = self._asked({"do": "identity", "at": n}, ends=False)
+        (told,) = self._answers({"do": "identity", "at": n}, ends=False)
         return None if told["identity"] is None else _part(told, "identity", _identity_of)
 
     def key_at(self, n: int) -> PublicKey:
         """Return the key that signs this row."""
-        (told,) = self._asked({"do": "identity", "at": n}, ends=False)
+        (told,) = self._answers({"do": "identity", "at": n}, ends=False)
         return PublicKey(_part(told, "key", _bytes_of))
 
     def last_n(self) -> int:
@@ -105,11 +105,11 @@ class ToldJournal:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.jsonl"
         with path.open("w", encoding="utf-8") as log:
-            for told in self._asked({"do": "recording", "name": name}):
+            for told in self._answers({"do": "recording", "name": name}):
                 log.write(str(told.get("lines", "")))
         return path
 
-    def _asked(self, request: Json, *, ends: bool = True) -> Iterator[Json]:
+    def _answers(self, request: Json, *, ends: bool = True) -> Iterator[Json]:
         for told in conversation(str(self.path), request):
             if told.get("ok") is False:
                 if told.get("code") == "no_journal":

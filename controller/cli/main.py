@@ -136,7 +136,7 @@ def _run(words: list[str]) -> int:
     chosen = next((word for word in words if not word.startswith("-")), "")
     try:
         try:
-            code = _obey(chosen, words)
+            code = _execute(chosen, words)
         except SystemExit as end:
             if end.code not in (shell.OK, shell.BAD_INPUT):
                 shell.give_up_output()  # a signal: who would read it is gone, or does not wait
@@ -155,7 +155,7 @@ def _run(words: list[str]) -> int:
     return code
 
 
-def _obey(chosen: str, words: list[str]) -> int:
+def _execute(chosen: str, words: list[str]) -> int:
     if (undecodable := _undecodable(words)) is not None:
         say(undecodable)
         return shell.BAD_INPUT

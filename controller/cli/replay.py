@@ -287,7 +287,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Results:
     """What a log's replay gave: lines to print, outcomes to compare, and how many there were."""
 
     log: str
@@ -298,7 +298,7 @@ class _Told:
     remarks: list[str] = field(default_factory=list)
 
 
-def _played(arguments: argparse.Namespace) -> Iterator[_Told]:
+def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
     logs: list[str] = arguments.logs
     workers = min(arguments.workers or cores(), len(logs))
     if len(logs) > 1 and "-" in logs:
@@ -322,7 +322,7 @@ def _clear_progress() -> None:
         print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
-def _try(arguments: argparse.Namespace, log: str) -> _Told | str:
+def _try(arguments: argparse.Namespace, log: str) -> _Results | str:
     """In a worker: replay a log, or return what is wrong with it."""
     counted = 0
 
@@ -337,31 +337,31 @@ def _try(arguments: argparse.Namespace, log: str) -> _Told | str:
         return str(error)
 
 
-def _replayed(log: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Told:
+def _replayed(log: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Results:
     replayed = _replay_capture if arguments.device else _replay_log
     return replayed(log, arguments, progress)
 
 
-def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Told:
+def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Results:
     if arguments.wheel is not None:
         expected = "it with --device ss2"
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
     with open_log(name, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
-        told = _told(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
+        told = _results_of(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
         told.remarks = list(remarks_on(log, told.late))
     return told
 
 
 def _replay_capture(
     name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None
-) -> _Told:
+) -> _Results:
     setup = setup_for_wheel(
         load_ruleset(arguments.rules or DEFAULT_RULES), arguments.wheel or 38, arguments.calls
     )
     with open_capture(name, lenient=arguments.lenient) as capture:
         play = CapturePlay(capture, setup)
-        told = _told(name, play.effects(progress), arguments)
+        told = _results_of(name, play.effects(progress), arguments)
         told.remarks = list(_remarks_on_capture(capture, play))
     return told
 
@@ -385,8 +385,10 @@ def stamp_of_log(header: Header) -> Stamp:
     return clock if began_us is None else wall_stamp(began_us, 0)
 
 
-def _told(log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock) -> _Told:
-    told = _Told(log)
+def _results_of(
+    log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock
+) -> _Results:
+    told = _Results(log)
     for effect in effects:
         told.late += isinstance(effect, Late)
         if not arguments.json:

@@ -160,7 +160,7 @@ def _check(arguments: argparse.Namespace) -> int:
         ("exact house edges", [(edge.wager, _edge(edge)) for edge in report.edges]),
         ("exact chances", [(chance.event, _chance(chance)) for chance in report.chances]),
         ("findings", list(open_ones.items())),
-        ("accepted", [(id_, _taken(accepted[id_])) for id_ in sorted(stands)]),
+        ("accepted", [(id_, _acceptance(accepted[id_])) for id_ in sorted(stands)]),
     ):
         if rows:
             print(f"\n{heading}", *aligned(rows), sep="\n")
@@ -191,7 +191,7 @@ def _word(wager: str) -> str:
     return wager.replace(", ", ",").replace(" ", "_")
 
 
-def _taken(accepted: AcceptedFinding) -> str:
+def _acceptance(accepted: AcceptedFinding) -> str:
     return f"{accepted.text}; accepted by {accepted.who} on {accepted.on}: {accepted.reason}"
 
 

@@ -115,7 +115,7 @@ def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
     yield title, [_review(review) for review in shift.reviews]
     yield (
         _counted(len(shift.rulings), "ruling"),
-        [f"{who}: {_made(made)}" for who, made in shift.rulings_by().items()],
+        [f"{who}: {_counts_line(made)}" for who, made in shift.rulings_by().items()],
     )
     others = [span for span in shift.faults if span.cause != "device_down"]
     yield _counted(len(others), "fault"), [_span(span) for span in others]
@@ -153,7 +153,7 @@ def _span(span: Span) -> str:
     return f"{wall_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
 
 
-def _made(made: dict[str, int]) -> str:
+def _counts_line(made: dict[str, int]) -> str:
     return ", ".join(f"{count} {what}" for what, count in made.items() if count)
 
 

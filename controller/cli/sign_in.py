@@ -63,13 +63,13 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         key = SigningKey(folder)
         read_register(folder / REGISTER_FILE)
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
-        tries = TriesFile(folder / TRIES_FILE, _tell)
-        screens = ScreensFile(folder / SCREENS_FILE, _tell)
+        tries = TriesFile(folder / TRIES_FILE, _print)
+        screens = ScreensFile(folder / SCREENS_FILE, _print)
         sessions = SignInSessions(
             lambda: read_register(folder / REGISTER_FILE),
             lambda: key.key,
             _now_us,
-            tells=_tell,
+            tells=_print,
             idle_us=round(arguments.idle * 60_000_000),
             tries=tries.read(_now_us()),
             keeps=tries.write,
@@ -87,7 +87,7 @@ def _now_us() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
-def _tell(words: str) -> None:
+def _print(words: str) -> None:
     print(words, flush=True)
 
 

@@ -96,7 +96,7 @@ class GuidedTest:
         """Ask, look, and tell."""
         began = _now()
         self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
-        self._take(self._health())
+        self._add(self._health())
         for act in self._acts:
             self._perform(act)
         self._try_outputs()
@@ -131,12 +131,12 @@ class GuidedTest:
     def _perform(self, act: Act) -> None:
         ending = self._guide.perform(act, self._name)
         if ending == "skipped":
-            self._take(SensorFinding(sensor=act.sensor, status="skipped", says="skipped on request"))
+            self._add(SensorFinding(sensor=act.sensor, status="skipped", says="skipped on request"))
             return
         for finding in act.findings():
-            self._take(finding)
+            self._add(finding)
 
-    def _take(self, finding: SensorFinding) -> None:
+    def _add(self, finding: SensorFinding) -> None:
         if finding.status == "fail":
             finding = replace(finding, next_step=next_step(self._name, finding.sensor))
         self._findings.append(finding)
@@ -177,10 +177,10 @@ class GuidedTest:
         words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
             says = f"{WORD} was not typed (nor --yes-i-am-at-the-table given)"
-            self._take(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))
+            self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))
             return
         for lamp in self._lamps:
-            self._take(self._try(lamp))
+            self._add(self._try(lamp))
 
     def _try(self, lamp: str) -> SensorFinding:
         link = self._guide.link

@@ -68,12 +68,12 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
         if interface is not None and device is not None:
             yield Plugged(
                 tty=link.name,
-                vendor=_told(device / "idVendor"),
-                product=_told(device / "idProduct"),
-                serial=_told(device / "serial"),
-                interface=_told(interface / "bInterfaceNumber"),
+                vendor=_text_in(device / "idVendor"),
+                product=_text_in(device / "idProduct"),
+                serial=_text_in(device / "serial"),
+                interface=_text_in(interface / "bInterfaceNumber"),
                 socket=interface.name,
-                says=f"{_told(device / 'manufacturer')} {_told(device / 'product')}".strip(),
+                says=f"{_text_in(device / 'manufacturer')} {_text_in(device / 'product')}".strip(),
             )
 
 
@@ -101,7 +101,7 @@ def _pattern(text: str) -> str:
     return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
 
 
-def _told(file: Path) -> str:
+def _text_in(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

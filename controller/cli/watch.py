@@ -110,7 +110,7 @@ class Watcher:
             return
         match line:
             case {"outcome": _} if outcome is not None:
-                if not self._told_already(outcome):
+                if not self._already_shown(outcome):
                     self._commentary.write(outcome)
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
@@ -156,7 +156,7 @@ class Watcher:
             self._commentary.write_detail(f"seen so far: {awaited.seen}")
         self._commentary.write_detail(f"say {may}", style="yellow")
 
-    def _told_already(self, outcome: Outcome) -> bool:
+    def _already_shown(self, outcome: Outcome) -> bool:
         """Return whether a review was already shown as what waits for a person."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None

@@ -149,7 +149,7 @@ class Console:
             Route("/sign-in", self._told(self._sign_in), methods=["POST"]),
             Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
             Route("/role", self._told(self._role), methods=["POST"]),
-            Route("/say", self._told(self._say), methods=["POST"]),
+            Route("/say", self._told(self._enter), methods=["POST"]),
             Route("/approve", self._told(self._approve), methods=["POST"]),
             Route("/display", self._display),
             Route("/display/events", self._display_events),
@@ -369,7 +369,7 @@ class Console:
         await self.feed.stir()
         return json_answer({"ok": True})
 
-    async def _say(self, request: Request) -> Response:
+    async def _enter(self, request: Request) -> Response:
         session = self._ours(request)
         say = await body_of(request, _say_of)
         if say.name in BOUND and say.what is None:

@@ -185,7 +185,7 @@ class Feed:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             group.create_task(self._refresh())
-            group.create_task(self._look())
+            group.create_task(self._fetch_changed())
 
     async def after(self, version: int, within_s: float) -> bool:
         """Wait until there is something newer than this version; False if nothing came in this time."""
@@ -220,7 +220,7 @@ class Feed:
     async def _refresh(self) -> None:
         while True:
             self._dirty.clear()
-            now = await self._asked()
+            now = await self._fetch()
             if now != self.now:
                 self.now = now
                 await self.stir()
@@ -231,7 +231,7 @@ class Feed:
             except TimeoutError:
                 pass
 
-    async def _look(self) -> None:
+    async def _fetch_changed(self) -> None:
         """Look for pictures beside the feed: no key waits for them."""
         while True:
             review = await self._reviewed.get()
@@ -246,7 +246,7 @@ class Feed:
             self._reviewed.put_nowait(review)
         return shown or ()
 
-    async def _asked(self) -> Now:
+    async def _fetch(self) -> Now:
         try:
             told = await self._link.ask(do="table")
             if not told.get("ok"):

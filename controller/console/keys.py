@@ -221,7 +221,7 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
                 cards=floor.awaited.entered,
             )  # fmt: skip
         return
-    data = _last_told(floor, number)
+    data = _last_result(floor, number)
     if data is None or data.hands is None or data.dealer is None:
         seats = (*_seated(floor), "dealer")
         yield Form("set_card", "A card that was not read", ("card", "to"), submit, str(number), seats=seats)
@@ -231,14 +231,14 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
     yield Form("set_card", "A card that was read wrong", ("wrong", "card"), submit, str(number), cards=cards)
 
 
-def _last_told(floor: Floor, number: int | None) -> Data | None:
+def _last_result(floor: Floor, number: int | None) -> Data | None:
     told = next((result.told for result in floor.results if result.number == number), ())
     return told[-1].data if told else None
 
 
 def _void(floor: Floor, number: int | None) -> bool:
     """Return whether an attempt holds as one that does not count: its wagers are not paid (!T-14)."""
-    data = _last_told(floor, number)
+    data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
 

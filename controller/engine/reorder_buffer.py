@@ -274,14 +274,14 @@ class ReorderBuffer:
             return ()
         if len(waiting) == 1 or waiting[1][0] >= limit:
             return (waiting.pop(0)[2],)
-        return self._take(bisect_left(waiting, limit, key=_key))
+        return self._pop(bisect_left(waiting, limit, key=_key))
 
     def flush(self) -> Sequence[AnyReading]:
         """Return every reading that still waits, in order; the watermark then stands behind the last."""
         while self._doubted is not None:
             self._settle_doubt(max(self._now, self._doubted.now))
         self.watermark = max(self.watermark, self._now)
-        return self._take(len(self._waiting))
+        return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
         """Return the time to be told by `advance` at which this timer, or the first that waits, is due."""
@@ -298,7 +298,7 @@ class ReorderBuffer:
         """The latest time heard of."""
         return self._now
 
-    def _take(self, count: int) -> Sequence[AnyReading]:
+    def _pop(self, count: int) -> Sequence[AnyReading]:
         waiting = self._waiting
         taken = waiting[:count]
         del waiting[:count]

@@ -115,7 +115,7 @@ class Session:
             self._run()  # A replay knows arrivals alone: no tick of a live table may decide what follows.
             if self._order.need_not_wait(entered) and not self._game.attempt_under_way:
                 if not self._is_for_the_latest(entered):
-                    self._take(entered)
+                    self._handle(entered)
                     return
                 if self._obeyed_at_once(entered):
                     return
@@ -187,13 +187,13 @@ class Session:
         if cut:
             self._game.stop_judging()
             for ready in self._order.flush():
-                self._take(ready)
+                self._handle(ready)
             self._report_losses()
             self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
             return self._handed_out()
         for ready in self._order.flush():
             self._fire_timers(ready.t)
-            self._take(ready)
+            self._handle(ready)
         self._report_losses()
         self._fire_timers(NEVER_US)
         return self._handed_out()
@@ -332,7 +332,7 @@ class Session:
                     self._health.sent(ready)
                 self._see(ready)
             else:
-                self._take(ready)
+                self._handle(ready)
         if agenda.next_due_us < order.watermark:
             self._fire_timers(order.watermark)
 
@@ -340,7 +340,7 @@ class Session:
         for name, due_us in self._agenda.due_before(before_us):
             self._game.timer(name, due_us)
 
-    def _take(self, reading: AnyReading) -> None:
+    def _handle(self, reading: AnyReading) -> None:
         why_not = self._mode.why_not_playing or ""
         self._take_with_care(reading)
         played, self._plays = self._plays, self._mode.why_not_playing is None and not self._mode.testing
@@ -407,12 +407,12 @@ class Session:
             return InputRefused("testing")
         self._agenda.answer = ""
         try:
-            self._obey(entered)
+            self._execute(entered)
         except InputRefused as refused:
             return refused
         return None
 
-    def _obey(self, entered: Input) -> None:
+    def _execute(self, entered: Input) -> None:
         if entered.name in SETTLEMENTS_ALONE:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
@@ -436,9 +436,9 @@ class Session:
             case "inspected":
                 self._agenda.inspections.done(entered)
             case _:
-                self._obey_in_play(entered)
+                self._execute_in_play(entered)
 
-    def _obey_in_play(self, entered: Input) -> None:
+    def _execute_in_play(self, entered: Input) -> None:
         if self._mode.door == "closed":
             raise InputRefused("table_closed")
         if entered.name == "dice_set" and self._has_dice:

@@ -188,7 +188,7 @@ class _Clerk:
         self._lock: dict[str, Span] = {}
         self._away: dict[str, Span] = {}
         self._voids: Counter[str] = Counter()
-        self._told: dict[str, Outcome] = {}
+        self._outcomes: dict[str, Outcome] = {}
 
     def enter(self, row: Row) -> None:
         """Enter a row, whatever it tells."""
@@ -198,7 +198,7 @@ class _Clerk:
         self.shift.synced = self.shift.synced and row.wall.synced
         if row.name in (FAULT_BEGAN, FAULT_OVER):
             began = _follow_fault(self._standing, row)
-            if began is not None and not self._goes_on(began):
+            if began is not None and not self._is_open(began):
                 self.shift.faults.append(began)
         elif row.seq is not None and row.body is not None:
             self._outcome(outcome_of(row.body), row.wall.us)
@@ -210,7 +210,7 @@ class _Clerk:
             self._before[key] = span
         self._standing.clear()
 
-    def _goes_on(self, began: Span) -> bool:
+    def _is_open(self, began: Span) -> bool:
         """Go on with a fault that stood when the controller stopped, where the next one finds it again."""
         key = f"{began.cause} {began.what}"
         before = self._before.pop(key, None)
@@ -223,7 +223,7 @@ class _Clerk:
     def _outcome(self, outcome: Outcome, wall_us: int) -> None:
         if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:
             self.shift.told.append((wall_us, outcome))
-            self._told[outcome.id] = outcome
+            self._outcomes[outcome.id] = outcome
             self._attempt(outcome, wall_us)
         elif isinstance(outcome.data, Happening):
             self._happening(outcome.type, outcome.data, wall_us)
@@ -238,7 +238,7 @@ class _Clerk:
             self.shift.reviews.append(review)
             return
         if outcome.type in CORRECTIONS:
-            self._uncount(self._told.get(getattr(data, "corrects", "")))
+            self._uncount(self._outcomes.get(getattr(data, "corrects", "")))
         void = outcome.type in VOIDS or (outcome.type in CORRECTIONS and bool(reasons_of(data)))
         self._count(data, void=void, by=1)
         if (ended := self._open_reviews.pop(number, None)) is not None:
@@ -348,24 +348,24 @@ def compared(journal: Rows) -> list[Compared]:
     """Return every attempt of a journal, in order of its number."""
     attempts: dict[int, Compared] = {}
     latest: Compared | None = None
-    for wall_us, outcome in _told(journal):
+    for wall_us, outcome in _outcomes(journal):
         number = attempt_of(outcome)
         if number is None:
             if latest is not None and _confirms(outcome.data):
                 _enter(latest, latest.entered or latest.called, outcome.data)
             continue
         latest = attempts.setdefault(number, Compared(attempt=number, wall_us=wall_us))
-        _take(latest, outcome)
+        _add(latest, outcome)
     return [attempts[number] for number in sorted(attempts)]
 
 
-def _told(journal: Rows) -> Iterator[tuple[int, Outcome]]:
+def _outcomes(journal: Rows) -> Iterator[tuple[int, Outcome]]:
     for row in journal.rows(types=RESULTS | VOIDS | REVIEWS | CORRECTIONS | {"input.refused"}):
         if row.body is not None:
             yield row.wall.us, outcome_of(row.body)
 
 
-def _take(attempt: Compared, outcome: Outcome) -> None:
+def _add(attempt: Compared, outcome: Outcome) -> None:
     data = outcome.data
     reasons = tuple(dict.fromkeys(reason.code for reason in reasons_of(data)))
     if outcome.type in REVIEWS:

@@ -199,7 +199,7 @@ class Walk:
                 break
             for row in rows:
                 self._check(row, signature=every_signature or row.name in LANDMARKS)
-                self._take(row)
+                self._add(row)
             if progress is not None:
                 total = fetch_one(self._connection, self._path, "SELECT max(n) FROM rows")
                 progress(self.n, int(str(total[0])) if total else self.n)
@@ -262,7 +262,7 @@ class Walk:
         else:
             self._counts["evidence"] += 1
 
-    def _take(self, row: Row) -> None:
+    def _add(self, row: Row) -> None:
         if row.seq is not None and row.seq != self.memory.seq + 1 and self.memory.seq:
             found = f"outcome number {row.seq}"
             raise self._fault("journal_row_missing", row.n, found, f"outcome number {self.memory.seq + 1}")

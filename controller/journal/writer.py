@@ -269,7 +269,7 @@ class Writer:
             try:
                 return self._queue.get(timeout=self._limits.look_s)
             except Empty:
-                self._look_at_files()
+                self._check_files()
 
     def _write(self, entries: Sequence[Entry], *, last: bool) -> None:
         drafts: list[Draft] = []
@@ -301,7 +301,7 @@ class Writer:
             if entry.pruned is not None:
                 self._pruning.append((entry.ticket, rows[begin:end]))
             else:
-                self._tell(entry.ticket, rows[begin:end])
+                self._notify(entry.ticket, rows[begin:end])
         self._written += len(entries) - last
         self._write_head(sync=bool(rows and rows[-1].name == CHECKPOINT), last=last)
 
@@ -362,11 +362,11 @@ class Writer:
 
     def _wait_for_files(self) -> None:
         """Continue once the files have their own names again: what is written to a deleted one is lost."""
-        while self._look_at_files() is not None:
+        while self._check_files() is not None:
             if self._stopped is not None or self._abandon.wait(self._limits.retry_s):
                 raise _AbandonedError
 
-    def _look_at_files(self) -> JournalFault | None:
+    def _check_files(self) -> JournalFault | None:
         self._taken_away = self._files.fault()
         if self._taken_away is not None:
             self._alarms.began("files", self._taken_away)
@@ -374,7 +374,7 @@ class Writer:
             self._alarms.over("files")
         return self._taken_away
 
-    def _tell(self, ticket: Ticket, rows: Sequence[Row]) -> None:
+    def _notify(self, ticket: Ticket, rows: Sequence[Row]) -> None:
         ticket.done(rows)
         try:
             self._told(ticket)
@@ -416,13 +416,13 @@ class Writer:
             self._alarms.over("write_back")
             self._alarms.over(WAL)
         except apsw.BusyError:
-            self._look_who_reads()
+            self._check_readers()
         except apsw.Error as error:
             self._alarms.began("write_back", fault_of(error, self._path))
         finally:
             self._connection.set_busy_timeout(BUSY_MS)
 
-    def _look_who_reads(self) -> None:
+    def _check_readers(self) -> None:
         """Name the readers that have kept the WAL from being written back until it is large."""
         if self._wal_pages < self._limits.wal_fault_pages:
             return
@@ -442,7 +442,7 @@ class Writer:
             self._pruning.clear()
             self._alarms.began("prune", fault_of(error, self._path))
         for ticket, rows in self._pruning:
-            self._tell(ticket, rows)
+            self._notify(ticket, rows)
         self._pruning.clear()
 
     def _count_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:

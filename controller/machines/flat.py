@@ -40,19 +40,19 @@ class MachineTable:
         cells: dict[tuple[str, str], str] = {}
         for arrow in self.arrows:
             for source in arrow.sources:
-                self._must_know(source, arrow.trigger, arrow.to)
+                self._require_known(source, arrow.trigger, arrow.to)
                 if (source, arrow.trigger) in cells:
                     raise ValueError(f"{self.name}: two arrows for {arrow.trigger} from {source}")
                 cells[source, arrow.trigger] = arrow.to
         for state, trigger in self.refusals:
-            self._must_know(state, trigger, state)
+            self._require_known(state, trigger, state)
         for state in self.states:
             for trigger in self.triggers:
                 if ((state, trigger) in cells) == ((state, trigger) in self.refusals):
                     raise ValueError(f"{self.name}: {trigger} in {state} must be an arrow or a refusal")
         object.__setattr__(self, "cells", cells)
 
-    def _must_know(self, source: str, trigger: str, to: str) -> None:
+    def _require_known(self, source: str, trigger: str, to: str) -> None:
         for word, known in ((source, self.states), (to, self.states), (trigger, self.triggers)):
             if word not in known:
                 raise ValueError(f"{self.name}: nothing is named {word}")
@@ -154,14 +154,14 @@ def _library_machine(table: MachineTable, *, tells: bool) -> Machine:
         states=list(table.states),
         initial=table.initial,
         transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
-        after_state_change=_tell if tells else None,
+        after_state_change=_notify if tells else None,
         auto_transitions=False,
         queued=False,
         send_event=True,
     )
 
 
-def _tell(event: EventData) -> None:
+def _notify(event: EventData) -> None:
     model = event.model
     assert isinstance(model, FlatMachine)
     assert event.event is not None

@@ -59,7 +59,7 @@ class Health:
         elif reading.code in BLINDNESS:
             self._blind.setdefault(reading.dev, reading)
         if tell:
-            self._tell(reading)
+            self._publish(reading)
         else:
             self._untold[reading.dev] = reading
 
@@ -91,10 +91,10 @@ class Health:
     def publish_pending(self, t: int) -> None:
         """Publish what changed while nothing was told and holds still, as of t."""
         for reading in self._untold.values():
-            self._tell(reading, t)
+            self._publish(reading, t)
         self._untold.clear()
 
-    def _tell(self, reading: DeviceReading, t: int | None = None) -> None:
+    def _publish(self, reading: DeviceReading, t: int | None = None) -> None:
         before = self._told.get(reading.dev)
         same = (
             type(before) is type(reading) and before.reason == reading.reason and before.code == reading.code

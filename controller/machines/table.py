@@ -42,8 +42,8 @@ class TableMode:
     def __init__(self, agenda: Agenda, *, door: str = "open", lock: str = "unlocked") -> None:
         """Start open and unlocked by default."""
         self._agenda = agenda
-        self._door = FlatMachine(DOOR_TABLE, door, self._tell)
-        self._lock = FlatMachine(LOCK_TABLE, lock, self._tell)
+        self._door = FlatMachine(DOOR_TABLE, door, self._publish)
+        self._lock = FlatMachine(LOCK_TABLE, lock, self._publish)
         self._test = FlatMachine(TEST_TABLE)
 
     @property
@@ -109,7 +109,7 @@ class TableMode:
         yield from filter(self._lock.allows, ("lock", "unlock"))
         yield "test_mode on"
 
-    def _tell(self, trigger: str, t: int, happening: Happening) -> None:
+    def _publish(self, trigger: str, t: int, happening: Happening) -> None:
         self._agenda.publish(_TOLD_AS[trigger], t, happening)
 
 

@@ -116,7 +116,7 @@ class Throws:
             if reading.t - self._turned_away_us > OTHER_DIE_US:
                 self._begin([reading], reading.t)
         elif attempts.cleared and attempts.state != "held" and isinstance(reading, DieAt):
-            self._look_for_throw(reading)
+            self._detect_throw(reading)
 
     def turned_away(self, release: Reading) -> None:
         """Handle a release while the table does not play: neither die of that throw begins another."""
@@ -166,7 +166,7 @@ class Throws:
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
         self._agenda.set_timer("settle", max(due_us, now_us))
 
-    def _look_for_throw(self, point: DieAt) -> None:
+    def _detect_throw(self, point: DieAt) -> None:
         points = self._moving[point.die]
         if points and not _fast(points[-1], point):
             points.clear()

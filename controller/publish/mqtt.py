@@ -247,7 +247,7 @@ class MqttSink:
         if self.ready:
             self._publish_what_is_due(link)
         for happened in link.turn():
-            self._take(link, happened)
+            self._handle_event(link, happened)
         if self._link is not link:
             return
         now_us = self._now_us()
@@ -307,7 +307,7 @@ class MqttSink:
         self._due.clear()
         self._offered.clear()
 
-    def _take(self, link: MqttLink, happened: Happened) -> None:
+    def _handle_event(self, link: MqttLink, happened: Happened) -> None:
         match happened:
             case Connected(code=code, says=says) if code >= REFUSED:
                 self._lose("broker_refused", says)
@@ -324,7 +324,7 @@ class MqttSink:
             case Received(topic=self._topics.status, payload=payload, retained=retained):
                 self._namesake.check(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
-                self._hear(payload)
+                self._handle_answer(payload)
             case ConnectionLost():
                 self._mourn(happened)
 
@@ -425,7 +425,7 @@ class MqttSink:
 
     # --- answers and status ---
 
-    def _hear(self, payload: bytes) -> None:
+    def _handle_answer(self, payload: bytes) -> None:
         try:
             answer = read_answer(payload)
         except Unreadable as error:

@@ -198,7 +198,7 @@ class Pump:
     def turn(self, timeout_s: float) -> None:
         """Handle reports, offer what is due; wait at most this long for work."""
         self.turns += 1
-        self._take_reports(self._patient_s(timeout_s))
+        self._handle_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
         self._report_bets(now_us)
         if self._sink.ready:
@@ -217,11 +217,11 @@ class Pump:
             return timeout_s
         return min(timeout_s, max(0.0, (due_us - self._now_us()) / 1e6))
 
-    def _take_reports(self, timeout_s: float) -> None:
+    def _handle_reports(self, timeout_s: float) -> None:
         try:
-            self._take(self._reports.get(timeout=timeout_s) if timeout_s else self._reports.get_nowait())
+            self._handle(self._reports.get(timeout=timeout_s) if timeout_s else self._reports.get_nowait())
             for _ in range(REPORTS):
-                self._take(self._reports.get_nowait())
+                self._handle(self._reports.get_nowait())
         except Empty:
             pass
         if self._overflowed:
@@ -232,7 +232,7 @@ class Pump:
         else:
             self._alarm.over("answers_overflow")
 
-    def _take(self, report: Report | _Wakeup) -> None:
+    def _handle(self, report: Report | _Wakeup) -> None:
         match report:
             case Acknowledgement():
                 self._acknowledge(report, None)

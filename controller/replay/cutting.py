@@ -91,7 +91,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Replayed:
     """Of each attempt of a log: the time of its last outcome, and when its launch arrived."""
 
     lateness_us: int
@@ -138,7 +138,7 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
         LogError: the log is bad, has no such attempt, or the attempt does not replay alone as in the whole.
     """
     with open_log(path) as log:
-        heard = _heard(log, rules(log))
+        heard = _replayed(log, rules(log))
     wanted = max(heard.told, default=None) if number is None else number
     if wanted is None or wanted not in heard.told:
         there = f"numbers {min(heard.told)} to {max(heard.told)}" if heard.told else "none at all"
@@ -154,7 +154,7 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
         LogError: the log is bad, lacks one of them, or they do not replay alone as in the whole.
     """
     with open_log(path) as log:
-        heard = _heard(log, rules(log))
+        heard = _replayed(log, rules(log))
     missing = [number for number in range(first, last + 1) if number not in heard.told]
     if missing:
         found = f"no throw, spin or deal #{missing[0]}"
@@ -162,7 +162,7 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
     return _shortest(path, rules, heard, range(first, last + 1))
 
 
-def _shortest(path: str, rules: RulesOf, heard: _Heard, wanted: range) -> Piece:
+def _shortest(path: str, rules: RulesOf, heard: _Replayed, wanted: range) -> Piece:
     told = [outcome for number in wanted for outcome in heard.told[number]]
     for from_us, to_us in heard.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
@@ -184,9 +184,9 @@ def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
             return None
 
 
-def _heard(log: Log, ruleset: RuleSet) -> _Heard:
+def _replayed(log: Log, ruleset: RuleSet) -> _Replayed:
     session = Session(setup_of(log.header, ruleset, log.name))
-    heard = _Heard(round(ruleset.max_lateness_ms * 1000))
+    heard = _Replayed(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
         heard.note(session.feed(reading))
     heard.note(session.finish(cut=log.truncated))

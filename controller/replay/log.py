@@ -204,12 +204,12 @@ class Log:
 
     def _skip(self, bad: BadLineError) -> None:
         if not self._lenient:
-            self._look_for_damage()
+            self._check_damage()
             raise bad
         self.skipped += 1
         self.first_skipped = self.first_skipped or bad
 
-    def _look_for_damage(self) -> None:
+    def _check_damage(self) -> None:
         """Read packed data on to its end, which tells whether the line is bad or the file is damaged."""
         if self._source.packed:
             for _ in self._blocks:

@@ -97,7 +97,7 @@ class Devices:
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
         """Return those that could be read, each with what its hardware says of it."""
-        return {name: self._told(name, device) for name, device in self._read.items()}
+        return {name: self._completed(name, device) for name, device in self._read.items()}
 
     @property
     def whole(self) -> bool:
@@ -153,11 +153,11 @@ class Devices:
                     expected = f"one of its own: {first} has it already"
                     self._wrong(name, Wrong(claim.at, claim.what, expected))
             for speaks in kind.speaks(name, device.settings):
-                self._hear(name, speaks)
+                self._add_speaker(name, speaks)
         if any(device.type for device in self._read.values()):
             self._find_mute(kinds)
 
-    def _hear(self, speaker: str, speaks: Speaks) -> None:
+    def _add_speaker(self, speaker: str, speaks: Speaks) -> None:
         dev = speaks.dev
         if dev not in self._names:
             hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
@@ -210,7 +210,7 @@ class Devices:
                     expected = f"what it sends: {one_of(told.kinds)}"
                     self._wrong(name, Wrong(("reads", place), f"'{kind}'", expected, "delete it"))
 
-    def _told(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
+    def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
         told = self._spoken.get(name)
         if told is None:
             return device

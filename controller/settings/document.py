@@ -254,7 +254,7 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
             yield document.mistake(path, f"the key '{path[-1]}'", _own_words(error))
         elif error["type"] == "value_error":
             for line in _own_words(error).splitlines():
-                yield _self_told(document, path, line)
+                yield _own_mistakes(document, path, line)
         else:
             yield _wrong_value(document, shape, path, error)
 
@@ -299,7 +299,7 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
     return document.mistake(path, _found(value), expected, _hint(value, shapes))
 
 
-def _self_told(document: Document, path: KeyPath, line: str) -> Mistake:
+def _own_mistakes(document: Document, path: KeyPath, line: str) -> Mistake:
     told = _SELF_TOLD.fullmatch(line)
     if told is None:
         return document.mistake(path, _found(_value_at(document.value, path)), line)

@@ -239,7 +239,7 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
             yield Finding("fault", "standing fault", says, remedy)
     for check in checks:
         name, says = str(check.get("name")), str(check.get("says"))
-        if not check.get("ok") and not _told_by_faults(name, says, faults):
+        if not check.get("ok") and not _reported_faults(name, says, faults):
             yield Finding("fault", f"self-test {name}", says, _SHOWS.get(name, "tablectl faults"))
 
 
@@ -247,7 +247,7 @@ _SHOWS = {"devices": "tablectl devices"}
 """The command that shows more about a check of the self-test."""
 
 
-def _told_by_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
+def _reported_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
     """Return whether the active faults include what this check of the self-test reports."""
     if name == "faults":
         return bool(faults)

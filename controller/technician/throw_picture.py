@@ -104,7 +104,7 @@ def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     met = meet_walls(scene, rules) if basis.called is None or whole else _unmet(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
     stories = () if met.account is None else tell_stories(scene, met.account)
-    return ThrowSeen(table, (one, two), _heard(scene, met), met.far, stories)
+    return ThrowSeen(table, (one, two), _impacts(scene, met), met.far, stories)
 
 
 def _unmet(scene: Scene) -> Met:
@@ -112,7 +112,7 @@ def _unmet(scene: Scene) -> Met:
     return Met((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
 
 
-def _heard(scene: Scene, met: Met) -> tuple[DrawnImpact, ...]:
+def _impacts(scene: Scene, met: Met) -> tuple[DrawnImpact, ...]:
     owners: dict[int, list[int]] = {}
     for label, encounters in enumerate(met.encounters):
         for encounter in encounters:

@@ -190,7 +190,7 @@ class GpioDevice(ABC):
                 self._unheard.discard(name)
                 happened = line.level(event.t_us, event.active)
             told += self._took(now_us, name, happened)
-        self._rest(now_us)
+        self._settle(now_us)
         if self._is_open and self._is_down and not self._unheard:
             told += self._there(now_us, "every line's level is known")
         return told
@@ -207,7 +207,7 @@ class GpioDevice(ABC):
         if all_round:
             self._round_us = now_us + ROUND_US
         for name, line in self.lines.items():
-            look_us = _look_at(line)
+            look_us = _check_level(line)
             if all_round or (look_us is not None and look_us <= now_us):
                 line.asked(now_us)
                 self._output.append(ReadLevel(self._inputs[name].line))
@@ -223,7 +223,7 @@ class GpioDevice(ABC):
         if self._is_open:
             due.append(self._round_us)
             for name, line in self.lines.items():
-                due += [_look_at(line), line.calm_us, self._stuck_at(name)]
+                due += [_check_level(line), line.calm_us, self._stuck_at(name)]
         return min((at for at in due if at is not None), default=None)
 
     def order(self, order: ReadLevel | Set | Rest) -> None:
@@ -275,13 +275,13 @@ class GpioDevice(ABC):
             clears_us=now_us + PASSES_US if passes else None,
             again_us=AGAIN_US if passes else None,
         )
-        return self._told(now_us, self._devices[name], changes)
+        return self._readings(now_us, self._devices[name], changes)
 
     def over(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a trouble of one input."""
         dev = self._devices[name]
         changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} works again")
-        return self._told(now_us, dev, changes)
+        return self._readings(now_us, dev, changes)
 
     @property
     def _is_down(self) -> bool:
@@ -292,7 +292,7 @@ class GpioDevice(ABC):
         told: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
-            told += self._told(now_us, dev, health.closed(now_us, code, seen))
+            told += self._readings(now_us, dev, health.closed(now_us, code, seen))
         return told
 
     def _there(self, now_us: int, seen: str) -> list[AnyReading]:
@@ -300,17 +300,17 @@ class GpioDevice(ABC):
         return [
             reading
             for dev, health in self._health.items()
-            for reading in self._told(now_us, dev, health.over(now_us, LINK, seen=seen))
+            for reading in self._readings(now_us, dev, health.over(now_us, LINK, seen=seen))
         ]
 
     def _ended(self, now_us: int) -> list[AnyReading]:
         return [
             reading
             for dev, health in self._health.items()
-            for reading in self._told(now_us, dev, health.tick(now_us))
+            for reading in self._readings(now_us, dev, health.tick(now_us))
         ]
 
-    def _told(self, now_us: int, dev: str, changes: list[Change]) -> list[AnyReading]:
+    def _readings(self, now_us: int, dev: str, changes: list[Change]) -> list[AnyReading]:
         return readings_of(changes, [dev], now_us, causes=GPIO_TROUBLES)
 
     def _took(
@@ -343,7 +343,7 @@ class GpioDevice(ABC):
                     told += self.over(now_us, name, "babbling")
         return told
 
-    def _rest(self, now_us: int) -> None:
+    def _settle(self, now_us: int) -> None:
         """Order that babbling lines are ignored for a while, so that they do not drown the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._rested_us[name]:
@@ -366,6 +366,6 @@ class GpioDevice(ABC):
         return self.fault(now_us, name, "stuck", seen, since_us=now_us)
 
 
-def _look_at(line: InputLine) -> int | None:
+def _check_level(line: InputLine) -> int | None:
     """Return when to look at a line; one that babbles is only looked at on the rounds."""
     return None if line.babbling else line.look_us

@@ -85,10 +85,10 @@ class PanelDevice(GpioDevice):
 
 def _lit(output: PanelOutput, shows: str) -> bool:
     lit_when = output.lit_when or (("*",) if output.dark_when else ("on",))
-    return _says(shows, lit_when) and not _says(shows, output.dark_when)
+    return _matches(shows, lit_when) and not _matches(shows, output.dark_when)
 
 
-def _says(shows: str, words: tuple[str, ...]) -> bool:
+def _matches(shows: str, words: tuple[str, ...]) -> bool:
     return any(shows.startswith(w[:-1]) if w.endswith("*") else shows == w for w in words)
 
 

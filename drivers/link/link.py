@@ -86,7 +86,7 @@ class Inlet:
                         self._lost[source] = (since_us, lost + len(event))
                         self.lost += len(event)
                         return
-                    self._tell_lost(source)
+                    self._report_lost(source)
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
@@ -100,10 +100,10 @@ class Inlet:
                 return None
             with self._lock:
                 for source in list(self._lost):
-                    self._tell_lost(source)
+                    self._report_lost(source)
             return self.take(0)
 
-    def _tell_lost(self, source: str) -> None:
+    def _report_lost(self, source: str) -> None:
         lost = self._lost.pop(source, None)
         if lost is not None:
             self._queue.put(Arrival(source, lost[0], Overflow(lost[1])))

@@ -51,7 +51,7 @@ class Hub:
         if arrival.source not in self._devices:
             self.strays += 1
             return []
-        return self._with(arrival.source, _heard, arrival)
+        return self._with(arrival.source, _readings_of, arrival)
 
     def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
         """Do something with a device, such as send it a command; raises KeyError if there is none."""
@@ -100,7 +100,7 @@ def _nothing(_device: AnyDevice, _now_us: int) -> list[AnyReading]:
     return []
 
 
-def _heard(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
+def _readings_of(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
     match arrival.event:
         case bytes() | tuple() as data:
             return device.receive(arrival.t_us, data)
@@ -180,20 +180,20 @@ class Station:
         self._inlet.post(_NOBODY, self._now_us(), b"")
 
     def _run(self) -> None:
-        self._tell(self._hub.start(self._now_us()))
+        self._pass_on(self._hub.start(self._now_us()))
         for link in self._links.values():
             link.start()
         while not self._stopping.is_set():
             self.turns += 1
-            self._take(self._inlet.take(self._wait_s()))
-            self._do_what_is_asked()
+            self._handle(self._inlet.take(self._wait_s()))
+            self._run_requests()
             self._guard(_NOBODY, lambda: self._hub.tick(self._now_us()))
 
     def _wait_s(self) -> float:
         due = self._hub.next_deadline()
         return MAX_WAIT_S if due is None else min(MAX_WAIT_S, max(0.0, (due - self._now_us()) / 1e6))
 
-    def _take(self, arrival: Arrival | None) -> None:
+    def _handle(self, arrival: Arrival | None) -> None:
         for _ in range(MAX_AT_ONCE):
             if arrival is None:
                 return
@@ -201,7 +201,7 @@ class Station:
                 self._guard(arrival.source, partial(self._hub.take, arrival))
             arrival = self._inlet.take(0)
 
-    def _do_what_is_asked(self) -> None:
+    def _run_requests(self) -> None:
         while True:
             try:
                 name, work = self._asked.get_nowait()
@@ -212,14 +212,14 @@ class Station:
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
         """Do it; a defect in one device takes that device down, and never the thread of all."""
         try:
-            self._tell(work())
+            self._pass_on(work())
         except Exception as error:  # noqa: BLE001 - whatever it is, the other devices must go on
             now_us = self._now_us()
             reason = reason_for("defect", f"{type(error).__name__}: {error}")
             for dev in [name] if name != _NOBODY else list(self._devices):
-                self._tell([DeviceDown(t=now_us, dev=dev, reason=reason, code="defect", arrived=now_us)])
+                self._pass_on([DeviceDown(t=now_us, dev=dev, reason=reason, code="defect", arrived=now_us)])
                 self._links[dev].reopen()
 
-    def _tell(self, readings: Iterable[AnyReading]) -> None:
+    def _pass_on(self, readings: Iterable[AnyReading]) -> None:
         for reading in readings:
             self._hear(reading)

@@ -62,7 +62,7 @@ class NodeEnd:
 
     def start(self, now_us: int) -> None:
         """Announce itself, as a board does when it has started."""
-        self._say(now_us, "hello", hello_fields(self._hello))
+        self._send(now_us, "hello", hello_fields(self._hello))
         self._beat_us = now_us + ANNOUNCE_US
 
     def next_deadline(self) -> int:
@@ -74,7 +74,7 @@ class NodeEnd:
         if now_us < self._beat_us:
             return
         if self.in_session:
-            self._say(now_us, "beat")
+            self._send(now_us, "beat")
             self._beat_us = now_us + BEAT_US
         else:
             self.start(now_us)
@@ -96,7 +96,7 @@ class NodeEnd:
         if not self.in_session:
             return
         channels = {"ch": str(channel)} if channel else {}
-        self._say(now_us if seen_us is None else seen_us, kind, {**channels, **fields})
+        self._send(now_us if seen_us is None else seen_us, kind, {**channels, **fields})
         self._beat_us = now_us + TRAIL_US
 
     def receive(self, now_us: int, data: bytes) -> list[Command]:
@@ -105,20 +105,20 @@ class NodeEnd:
         for line in self._wire.lines(data):
             heard = self._wire.read(line)
             if heard is not None:
-                commands += self._hear(heard, now_us)
+                commands += self._handle(heard, now_us)
         return commands
 
     def acknowledge(self, now_us: int, number: int, *, ok: bool = True, says: str = "") -> None:
         """Report what became of a command."""
         self._answers[number] = (ok, says)
         fields = {"id": str(number), "ok": "1" if ok else "0"}
-        self._say(now_us, "ack", {**fields, "says": says} if says else fields)
+        self._send(now_us, "ack", {**fields, "says": says} if says else fields)
 
-    def _say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> None:
+    def _send(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> None:
         self._said.append((self._seq, self._wire.say(clock_us, verb, fields)))
         self._seq += 1
 
-    def _hear(self, heard: ReceivedSentence, now_us: int) -> list[Command]:
+    def _handle(self, heard: ReceivedSentence, now_us: int) -> list[Command]:
         sentence, counters = heard.sentence, self._wire.counters
         if sentence.verb == "hello":
             self._greeted(heard, now_us)
@@ -136,9 +136,9 @@ class NodeEnd:
             case "ping":
                 self.pings += 1
                 got = {"id": sentence.fields.get("id", ""), "got": str(now_us % (1 << 32))}
-                self._say(now_us, "pong", got)
+                self._send(now_us, "pong", got)
             case "resend":
-                self._say_again(sentence)
+                self._repeat(sentence)
             case _:
                 return self._command(sentence, now_us)
         return []
@@ -163,10 +163,10 @@ class NodeEnd:
             self.pings = 0
         if self._reorder.place(sentence.seq, now_us) != "next":
             return
-        self._say(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
+        self._send(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
         self._beat_us = now_us + BEAT_US
 
-    def _say_again(self, sentence: Sentence) -> None:
+    def _repeat(self, sentence: Sentence) -> None:
         first, last = sentence.fields.get("first", ""), sentence.fields.get("last", "")
         if first.isdecimal() and last.isdecimal():
             for seq, line in self._said:

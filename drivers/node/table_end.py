@@ -169,7 +169,7 @@ class TableEnd:
             heard = wire.read(line)
             if heard is not None:
                 self._line_bytes = len(line) + 1
-                told += self._hear(heard, now_us)
+                told += self._handle(heard, now_us)
         if wire.counters.flawed != flawed and self._noise.count(wire.counters.flawed - flawed, now_us):
             told += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
         return told
@@ -213,7 +213,7 @@ class TableEnd:
 
     def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
-            self._say_hello(now_us)
+            self._send_hello(now_us)
         if now_us >= self._next_reopen_us:
             self._next_reopen_us = now_us + REOPEN_US
             self.reopen = True
@@ -267,9 +267,9 @@ class TableEnd:
         self._next_reopen_us = now_us + REOPEN_US
         self._wire.begin(self._nonce[:4], self._nonce.encode())
         self._reorder.begin()
-        self._say_hello(now_us)
+        self._send_hello(now_us)
 
-    def _say_hello(self, now_us: int) -> None:
+    def _send_hello(self, now_us: int) -> None:
         self._next_hello_us = now_us + HELLO_EVERY_US
         self._wire.say(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
 
@@ -278,10 +278,10 @@ class TableEnd:
         self._greet(now_us)
         return told
 
-    def _hear(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
+    def _handle(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         if sentence.verb == "hello":
-            return self._hear_hello(heard, now_us)
+            return self._handle_hello(heard, now_us)
         if sentence.node != self.node:
             self.counters.strangers += 1
             return []
@@ -299,7 +299,7 @@ class TableEnd:
         handle = self._verbs.get(sentence.verb, self._reading)
         return [*self._chase(now_us), *handle(sentence, now_us)]
 
-    def _hear_hello(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
+    def _handle_hello(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         nonce = sentence.fields.get("nonce", "")
         if sentence.node != self.node:
@@ -307,7 +307,7 @@ class TableEnd:
                 now_us, "wrong_device", f"node {sentence.node} answers, node {self.node} is expected"
             )
         if nonce != self._nonce or sentence.session != self._wire.session:
-            return self._hear_announcement(sentence, now_us)
+            return self._handle_announcement(sentence, now_us)
         nonces = (self._nonce + sentence.fields.get("salt", "")).encode()
         genuine = self._wire.genuine(heard, nonces)
         if self.phase is not Phase.GREETING:
@@ -331,12 +331,12 @@ class TableEnd:
         self._ping(now_us)
         return [hello]
 
-    def _hear_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
+    def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
         """A node that knows nothing of our session has restarted."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
-                self._say_hello(now_us)
+                self._send_hello(now_us)
             return []
         boot = sentence.fields.get("boot", "")
         if sentence.session != NO_SESSION and self.hello is not None and boot == self.hello.boot:

@@ -102,7 +102,7 @@ class Shoe:
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until its port is open."""
-        return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+        return self._readings(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle that the port is open. A shoe that sends nothing by itself is up at once."""
@@ -110,20 +110,22 @@ class Shoe:
         self._open = True
         self._heard_us = now_us
         if self._settings.silent_s is None:
-            return self._told(now_us, self._health.over(now_us, "starting", LINK, seen="its port is open"))
+            return self._readings(
+                now_us, self._health.over(now_us, "starting", LINK, seen="its port is open")
+            )
         told = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
-        return self._told(now_us, told + self._health.over(now_us, LINK, seen="its port is open"))
+        return self._readings(now_us, told + self._health.over(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle that the port is gone."""
         self._open = False
-        return self._told(now_us, self._health.closed(now_us, code, seen))
+        return self._readings(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle that bytes were thrown away on their way here: cards may be among them."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
-        return self._told(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
+        return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
@@ -131,7 +133,7 @@ class Shoe:
             return []
         readings: list[AnyReading] = []
         for event in self._protocol.feed(now_us, data):
-            readings += self._take(now_us, event)
+            readings += self._handle(now_us, event)
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -143,7 +145,7 @@ class Shoe:
             told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
         if self._open and "silent" in self._health:
             self._reopen_port(now_us)
-        return self._told(now_us, told)
+        return self._readings(now_us, told)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""
@@ -181,15 +183,17 @@ class Shoe:
             self._next_reopen_us = now_us + REOPEN_US
             self._reopen = True
 
-    def _take(self, now_us: int, event: Event) -> list[AnyReading]:
+    def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
             self._reopen_port(now_us)
             seen = f"{in_a_row} lines in a row that are no code"
-            return self._told(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
+            return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
-            return self._told(now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}"))
+            return self._readings(
+                now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}")
+            )
         self._heard_us = now_us
-        up = self._told(now_us, self._health.over(now_us, "starting", "silent", LINK, seen="it speaks"))
+        up = self._readings(now_us, self._health.over(now_us, "starting", "silent", LINK, seen="it speaks"))
         match event:
             case CardOut():
                 return [*up, self._card(now_us, event)]
@@ -205,7 +209,7 @@ class Shoe:
         rank, suit = FACES[out.face] if out.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
 
-    def _told(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
+    def _readings(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
         return readings_of(changes, [self.name], now_us)
 
 

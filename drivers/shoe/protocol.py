@@ -101,7 +101,7 @@ class ShoeProtocol:
                 self.unreadable += 1
                 events.append(self._doubt("a line that is not a code"))
             elif code:
-                events += self._hear(now_us, code)
+                events += self._handle(now_us, code)
         return events
 
     def _first(self, end: str, *, whole: bool) -> list[Event]:
@@ -116,7 +116,7 @@ class ShoeProtocol:
             return [Alive()]
         return [self._doubt("what may be the end of a code: the line was joined within it")]
 
-    def _hear(self, now_us: int, code: str) -> list[Event]:
+    def _handle(self, now_us: int, code: str) -> list[Event]:
         known = self._codes
         if code in known.cards or code in known.words or code in known.positions:
             self.unreadable = 0

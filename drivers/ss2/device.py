@@ -165,21 +165,21 @@ class Ss2Wheel:
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a status frame was heard."""
         self._lose(now_us, "starting", "no status frame received yet")
-        return self._taken()
+        return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """The port is open: wait for the first frame and read the settings back."""
         self.decoder.join()
         self._open(now_us)
-        return self._taken()
+        return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """The port is gone, by which trouble, and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
-        self._tell(now_us, self._health.closed(now_us, code, seen))
-        return self._taken()
+        self._report(now_us, self._health.closed(now_us, code, seen))
+        return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Bytes were thrown away because the table was busy: frames may be missing."""
@@ -187,15 +187,15 @@ class Ss2Wheel:
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
         self._fault(now_us, Fault("sentences_lost", seen))
-        return self._taken()
+        return self._take_readings()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
         if self._opened_us is None:
             self._open(now_us)
         for message in self.decoder.feed(data):
-            self._hear(now_us, message)
-        return self._taken()
+            self._handle(now_us, message)
+        return self._take_readings()
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do; None while it has not."""
@@ -219,7 +219,7 @@ class Ss2Wheel:
             self._ask_at_us = now_us + ASK_EVERY_US
             if self._requests.idle:
                 self._requests.send(READ_STATUS)
-        return self._taken()
+        return self._take_readings()
 
     def take_output(self) -> bytes:
         """Return the bytes to send now."""
@@ -243,7 +243,7 @@ class Ss2Wheel:
 
     def void_game(self, now_us: int) -> None:
         """Acknowledge a void game, so that the wheel launches again; an unanswered one becomes a fault."""
-        self._ask(now_us, Question("void", VOID_GAME, "R"))
+        self._send_question(now_us, Question("void", VOID_GAME, "R"))
 
     def _open(self, now_us: int) -> None:
         self._opened_us = now_us
@@ -252,7 +252,7 @@ class Ss2Wheel:
 
     # --- what the wheel says ---
 
-    def _hear(self, now_us: int, message: Message) -> None:
+    def _handle(self, now_us: int, message: Message) -> None:
         match message:
             case Status():
                 self._status(now_us, message)
@@ -297,20 +297,20 @@ class Ss2Wheel:
         self._announced = None
         for fault in self._watch.see(status):
             if fault.code in _LASTING:
-                self._stands(now_us, fault)
+                self._keep_active(now_us, fault)
             else:
                 self._fault(now_us, fault)
             if fault.code == POWER_CYCLE:
                 self._end_self_test(now_us)
                 self._check_settings(now_us)
             elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
-                self._ask(now_us, Question("m", read_parameter("m"), "T"))
+                self._send_question(now_us, Question("m", read_parameter("m"), "T"))
         if not status.flags & Flag.COMPONENT_FAULT:
-            self._tell(
+            self._report(
                 now_us, self._health.over(now_us, COMPONENT, seen="it reports no failed part any more")
             )
         if status.state in _IN_PLAY and is_speed(status.rotor_rpm_x10):
-            self._tell(
+            self._report(
                 now_us, self._health.over(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
             )
 
@@ -321,7 +321,7 @@ class Ss2Wheel:
             return
         code = f"{SELF_TEST}_{found.code}"
         known = code if code in TROUBLES_OF_WHEEL else SELF_TEST
-        self._stands(now_us, Fault(known, f"self-test: {found.meaning}"))
+        self._keep_active(now_us, Fault(known, f"self-test: {found.meaning}"))
 
     def _end_self_test(self, now_us: int) -> None:
         codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
@@ -355,10 +355,10 @@ class Ss2Wheel:
     def _ask_settings(self, now_us: int) -> None:
         questions = list(self._approval.questions())
         for question in questions:
-            self._ask(now_us, question)
+            self._send_question(now_us, question)
         self._check_at_us = now_us + ASK_AGAIN_US * len(questions) if questions else None
 
-    def _ask(self, now_us: int, question: Question) -> None:
+    def _send_question(self, now_us: int, question: Question) -> None:
         if not self._settings.listen_only:
             self._requests.ask(now_us, question.name, question.command, question.letters)
 
@@ -373,20 +373,20 @@ class Ss2Wheel:
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
         """Note a trouble that keeps the wheel down; it is reported again when what is seen changes."""
-        self._tell(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
+        self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
-        self._tell(now_us, self._health.over(now_us, *codes, seen=seen))
+        self._report(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
         """Report what is over as soon as it was seen."""
-        self._tell(now_us, [Trouble(fault.code, fault.says, False, now_us)])
+        self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
-    def _stands(self, now_us: int, fault: Fault) -> None:
+    def _keep_active(self, now_us: int, fault: Fault) -> None:
         """Report what stands until it is ended, each time that it is seen."""
-        self._tell(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
+        self._report(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
 
-    def _tell(self, now_us: int, changes: list[Change]) -> None:
+    def _report(self, now_us: int, changes: list[Change]) -> None:
         told = readings_of(changes, [self.name], now_us, causes=TROUBLES_OF_WHEEL, stamp=self._stamp)
         self._readings += told
 
@@ -395,7 +395,7 @@ class Ss2Wheel:
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 
-    def _taken(self) -> list[AnyReading]:
+    def _take_readings(self) -> list[AnyReading]:
         readings, self._readings = self._readings, []
         return readings
 

@@ -148,8 +148,8 @@ def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> No
     )
     before = len(at.house.rows())
     for _ in range(FLOOD // 2):
-        sink._hear(b"no answer")
-        sink._hear(b'{"answer":"again","from_seq":1,"by":"nobody"}')
+        sink._handle_answer(b"no answer")
+        sink._handle_answer(b'{"answer":"again","from_seq":1,"by":"nobody"}')
     sink.leave()
     drain(at.daemon)
     assert len(at.house.rows()) - before < 10

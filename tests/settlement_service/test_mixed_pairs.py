@@ -89,7 +89,7 @@ def _with_the_signature_first(signed: bytes) -> bytes:
 def test_what_the_engine_did_not_sign_as_an_answer_closes_nothing(sink: Sink, forged: bytes) -> None:
     """Its own signature for another purpose, another's, or the true one beside other words."""
     table, alarms, heard = sink(pinned())
-    table._hear(forged)
+    table._handle_answer(forged)
     assert heard == []
     assert set(alarms.holding) == {"answer_forged"}
 
@@ -97,14 +97,14 @@ def test_what_the_engine_did_not_sign_as_an_answer_closes_nothing(sink: Sink, fo
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
     """That engine would grant bets by the order of messages."""
     table, alarms, heard = sink(Pin())
-    table._hear(_unsigned(ACK))
+    table._handle_answer(_unsigned(ACK))
     assert heard == []
     assert alarms.holding["answer_unsigned"].kind.locks
 
 
 def test_once_an_engine_has_signed_an_unsigned_answer_is_forged_and_stops_nobody(sink: Sink) -> None:
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
-    table._hear(_unsigned(ACK))
+    table._handle_answer(_unsigned(ACK))
     assert heard == []
     assert set(alarms.holding) == {"answer_forged"}
     assert not alarms.holding["answer_forged"].kind.locks
@@ -112,13 +112,13 @@ def test_once_an_engine_has_signed_an_unsigned_answer_is_forged_and_stops_nobody
 
 def test_an_answer_under_another_key_or_with_a_changed_bit_closes_nothing(tmp_path: Path, sink: Sink) -> None:
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
-    table._hear(answer_bytes(ACK, key_in(tmp_path)))
+    table._handle_answer(answer_bytes(ACK, key_in(tmp_path)))
     true = answer_bytes(ACK, ENGINE_KEY)
     for at in range(40, len(true), 11):
-        table._hear(bytes([*true[:at], true[at] ^ 1, *true[at + 1 :]]))
+        table._handle_answer(bytes([*true[:at], true[at] ^ 1, *true[at + 1 :]]))
     assert not any(isinstance(one, Acknowledged) for one in heard)
     assert "answer_forged" in alarms.ever
-    table._hear(true)
+    table._handle_answer(true)
     assert len(heard) == 1
 
 
@@ -127,7 +127,7 @@ def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, si
     key = key_in(tmp_path)
     table, alarms, heard = sink(Pin(key.public.raw))
     event = SealedTable("wheel-1", key).closes()
-    table._hear(event)
+    table._handle_answer(event)
     assert heard == []
     assert set(alarms.ever) == {"answer_unreadable"}
 
@@ -150,9 +150,9 @@ def test_the_first_key_that_is_shown_is_kept_and_a_strangers_is_not(tmp_path: Pa
     pin = Pin(None, lambda key, _by: kept.append(key))
     table, alarms, _ = sink(pin)
     first = engine_key(tmp_path / "a.key", {})
-    table._hear(meeting(first))
+    table._handle_answer(meeting(first))
     assert kept == [first.key.public.raw]
-    table._hear(meeting(engine_key(tmp_path / "b.key", {})))
+    table._handle_answer(meeting(engine_key(tmp_path / "b.key", {})))
     assert pin.key == first.public
     assert "answer_forged" in alarms.holding
 
@@ -163,13 +163,13 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     table, alarms, heard = sink(pin)
     second = rotate(tmp_path / "a.key")
     assert second.public != first.public
-    table._hear(meeting(second))
+    table._handle_answer(meeting(second))
     assert pin.key == second.public
-    table._hear(answer_bytes(ACK, second.key))
+    table._handle_answer(answer_bytes(ACK, second.key))
     assert isinstance(heard[-1], Acknowledged)
     assert heard[-1].ack.id == ACK.id
     assert heard[-1].proof.key == second.public
-    table._hear(answer_bytes(ACK, first.key))
+    table._handle_answer(answer_bytes(ACK, first.key))
     assert "answer_forged" in alarms.holding
 
 
@@ -185,7 +185,7 @@ def test_a_table_that_was_away_for_many_rotations_goes_along(
     newest = engine_key(tmp_path / "a.key", {})
     shown = meeting(newest)
     assert len(shown) < MAX_ANSWER_BYTES - 800, "with names of any length it is still read"
-    table._hear(shown)
+    table._handle_answer(shown)
     assert pin.key == newest.public
     assert not alarms.ever
 
@@ -198,7 +198,7 @@ def test_a_table_that_was_away_for_more_rotations_than_are_shown_is_told_by_a_pe
     table, alarms, _ = sink(pin)
     for _ in range(2 + MAX_EARLIER):
         rotate(tmp_path / "a.key")
-    table._hear(meeting(engine_key(tmp_path / "a.key", {})))
+    table._handle_answer(meeting(engine_key(tmp_path / "a.key", {})))
     assert pin.key == first.public
     assert "engine_key" in alarms.holding["answer_forged"].kind.next_step
 
@@ -213,12 +213,12 @@ def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Si
     for earlier in ((two,), (one,), (), (two, one), (one, strange), (strange, two)):
         pin = Pin(first.key.public.raw)
         table, alarms, _ = sink(pin)
-        table._hear(meeting(newest._replace(endorsements=(newest.endorsements[0], *earlier))))
+        table._handle_answer(meeting(newest._replace(endorsements=(newest.endorsements[0], *earlier))))
         assert pin.key == first.public
         assert "answer_forged" in alarms.holding
     told = stranger._replace(endorsements=newest.endorsements)
     table, alarms, _ = sink(Pin(first.key.public.raw))
-    table._hear(meeting(told))
+    table._handle_answer(meeting(told))
     assert "answer_forged" in alarms.holding
 
 
@@ -234,7 +234,7 @@ def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Si
 def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:
     """Truly signed, and repeated here by who may write to the broker, a meeting looked like another past."""
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
-    table._hear(answer_bytes(word, ENGINE_KEY))
+    table._handle_answer(answer_bytes(word, ENGINE_KEY))
     assert heard == []
     assert set(alarms.holding) == {"answer_forged"}
 

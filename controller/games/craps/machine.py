@@ -245,7 +245,7 @@ class Craps(PlaysThrows):
         self._may_go_on(entered)
         self._go_on(entered)
         self.attempts.keep(entered)
-        self._tell_shooter(entered.t, entered)
+        self._publish_shooter(entered.t, entered)
         self._show_puck(entered.t)
         shooter = self._state.shooter
         named = "nobody is named" if shooter is None else f"seat {shooter}"
@@ -407,7 +407,7 @@ class Craps(PlaysThrows):
 
     def follow_up(self, t: int) -> None:
         """Publish that the dice pass, and that betting opens again."""
-        self._tell_shooter(t)
+        self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:
             self._bets_open = True
@@ -474,7 +474,7 @@ class Craps(PlaysThrows):
             self._told_shooter = _ANOTHER
             self._shooter_cause = "corrected"
 
-    def _tell_shooter(self, t: int, entered: Input | None = None) -> None:
+    def _publish_shooter(self, t: int, entered: Input | None = None) -> None:
         if self._told_shooter == self._state.shooter:
             return
         self._told_shooter = self._state.shooter

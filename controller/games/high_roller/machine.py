@@ -111,7 +111,7 @@ class HighRoller(PlaysThrows):
     def see(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         if isinstance(reading, Card):
-            self._see_card(reading)
+            self._handle_card(reading)
             return
         if isinstance(reading, DeviceDown) and "card" in self._health.sources.get(reading.dev, ()):
             self._state = buying.missed(self._state, self._state.sold)
@@ -225,7 +225,7 @@ class HighRoller(PlaysThrows):
         """Apply a roll that counts."""
         assert result.value is not None
         before = self._state
-        taken = self._take(sum(result.value))
+        taken = self._apply_total(sum(result.value))
         return called(result, before, self._state, taken.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
@@ -240,7 +240,7 @@ class HighRoller(PlaysThrows):
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Apply a roll in place of the one just undone, with all that followed, and what people entered."""
         before = self._state
-        call = None if result.value is None else self._take(sum(result.value)).call
+        call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
             with suppress(
                 InputRefused
@@ -258,7 +258,7 @@ class HighRoller(PlaysThrows):
 
     # --- rolling ---
 
-    def _take(self, total: int) -> RollEffect:
+    def _apply_total(self, total: int) -> RollEffect:
         taken = take_total(self._state, total, self._rules)
         self._follow(taken)
         return taken
@@ -357,14 +357,14 @@ class HighRoller(PlaysThrows):
             state = buying.next_game(state, button_moves=True)
         return buying.place_button(state, self._rules) if state.stage == "button_draw" else state
 
-    def _see_card(self, card: Card) -> None:
+    def _handle_card(self, card: Card) -> None:
         if card.rank is None:
             self._miss(card, InputRefused("card_unread"))
             return
         try:
             rank = buying.rank_entered(card.rank, "a shoe for this game")
             buying.in_order(self._state, card)
-            self._lay(card, card.to, rank)
+            self._place_card(card, card.to, rank)
         except InputRefused as refused:
             self._miss(card, refused)
 
@@ -376,14 +376,14 @@ class HighRoller(PlaysThrows):
     def _set_card(self, entered: Input) -> None:
         rank = buying.rank_entered(entered.card, "set_card")
         if entered.what is None:
-            self._lay(entered, entered.seat, rank)
+            self._place_card(entered, entered.seat, rank)
             self._state = buying.entered(self._state)
             return
         replaced = buying.rank_entered(entered.what, "set_card")
         self._state = buying.replace_card(self._state, entered.seat, rank, replaced, self._rules)
         self._pitched(entered, str(entered.seat), rank, replaced)
 
-    def _lay(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
+    def _place_card(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
         if self._state.stage == "button_draw":
             self._state = buying.draw(self._state, seat, rank, self._rules)
             return

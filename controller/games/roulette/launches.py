@@ -76,10 +76,10 @@ class Launches:
         """Handle a reading; return the watch of a spin that has begun."""
         old = self._running_out
         if old is None:
-            return self._look(reading)
+            return self._check(reading)
         if isinstance(reading, BallBeam) and old.is_over(reading.t):
             self._running_out = None
-            return self._look(reading)
+            return self._check(reading)
         old.see(reading)
         launched = self.anew(old.watch) if isinstance(reading, BallBeam) else None
         if launched is None:
@@ -115,7 +115,7 @@ class Launches:
             watch.see(word)
         return watch
 
-    def _look(self, reading: Reading) -> SpinWatch | None:
+    def _check(self, reading: Reading) -> SpinWatch | None:
         if isinstance(reading, BallBeam):
             if self._late:
                 self._see_late()

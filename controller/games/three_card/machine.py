@@ -216,7 +216,7 @@ class ThreeCard(PlaysAttempts):
             case "seats":
                 self._name_seats(entered)
             case "pair_plus" | "play_asked" | "played":
-                self._hear_of_bets(entered)
+                self._note_bets(entered)
             case "no_more_bets":
                 self._machine.fire("no_more_bets")
                 self.deals.between()
@@ -240,7 +240,7 @@ class ThreeCard(PlaysAttempts):
                 return self.attempts.enter(entered)
         return True
 
-    def _hear_of_bets(self, entered: Input) -> None:
+    def _note_bets(self, entered: Input) -> None:
         """Handle the settlement engine's word on wagers."""
         if entered.name == "pair_plus":
             self._without_pair_plus = tuple(map(str, entered.seats or ()))
