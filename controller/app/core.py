@@ -191,14 +191,14 @@ class Core:
 
     def _keep_confirmation(self, entered: Input) -> None:
         """Journal who confirmed a late wager, which stands only if this row is in time (C34-MK-1b)."""
-        said = {
+        fields = {
             "wager": entered.what,
             "by": entered.by,
             "who": entered.who,
             "dev": entered.dev,
             "t": entered.t,
         }
-        row = self.note("late.confirmed", said)
+        row = self.note("late.confirmed", fields)
         if row is not None and entered.what is not None and not self._testing:
             self._late_confirmed(entered.what, row)
 

@@ -430,8 +430,8 @@ class Daemon:
         now = self.wall()
         words = f"set by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
         if self.live is not None:
-            told = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
-            self.live.core.note("clock.noted", told)
+            fields = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
+            self.live.core.note("clock.noted", fields)
         if not step.first_sync:
             self._steps += 1
             counted = f"{words}, the last of {self._steps} steps" if self._steps > 1 else words

@@ -158,12 +158,12 @@ class Showing:
     def _follow(self, board: TableBoard, row: Row) -> TableBoard:
         if row.seq is None or row.body is None or row.seq <= board.sequence:
             return board
-        told = _decode(row.body)
-        self._counts.follow(told.type, told.data)
-        word = told.type.partition(".")[0]
-        number = getattr(data_of(told.type, told.data), word, None) if word in _ATTEMPTS else None
+        outcome = _decode(row.body)
+        self._counts.follow(outcome.type, outcome.data)
+        word = outcome.type.partition(".")[0]
+        number = getattr(data_of(outcome.type, outcome.data), word, None) if word in _ATTEMPTS else None
         if number is not None:
-            self._note(word, number, StaffOutcome(type=told.type, sequence=told.seq, data=told.data))
+            self._note(word, number, StaffOutcome(type=outcome.type, sequence=outcome.seq, data=outcome.data))
         return follow(board, row)
 
     def _note(self, attempt: str, number: int, word: StaffOutcome) -> None:

@@ -373,8 +373,8 @@ class RefusalTally:
                 del self._since_us[kind]
                 self._counts.pop(kind, None)
         for kind, count in sums:
-            told = {"user": kind.user, "uid": kind.uid, "did": kind.did, "granted": False, "count": count}
-            if count and not note(told):
+            fields = {"user": kind.user, "uid": kind.uid, "did": kind.did, "granted": False, "count": count}
+            if count and not note(fields):
                 with self._lock:
                     self._untold[kind] = self._untold.get(kind, 0) + count
                     self._since_us.setdefault(kind, now_us)

@@ -323,16 +323,16 @@ class Publishing:
         """Return where outcomes go, whether the sink is ready, and what is not acknowledged."""
         sink = self._sink
         to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "to": to,
             "ready": sink is not None and self._started and sink.ready,
         }
         if to == "mqtt":
-            told["engine_key"] = self._pin.key
+            fields["engine_key"] = self._pin.key
         try:
-            return {**told, **self._waiting()}
+            return {**fields, **self._waiting()}
         except JournalFault as fault:
-            return {**told, "unacknowledged": None, "says": str(fault)}
+            return {**fields, "unacknowledged": None, "says": str(fault)}
 
     def _waiting(self) -> dict[str, object]:
         if self._journal is None:

@@ -294,8 +294,8 @@ class Requests:
         return answer(approved=request.what)
 
     def _hold_pictures(self, request: HoldPictures, peer: Peer, live: RunningTable) -> bytes:
-        said = {"sha256": request.sha256, "who": request.who, "reason": request.reason}
-        self.note(live, peer, "hold pictures" if request.held else "release pictures", said=said)
+        fields = {"sha256": request.sha256, "who": request.who, "reason": request.reason}
+        self.note(live, peer, "hold pictures" if request.held else "release pictures", said=fields)
         return answer(journaled=request.sha256)
 
     def _outbox(self, request: OutboxRequest, _peer: Peer, _live: RunningTable) -> bytes:

@@ -409,8 +409,8 @@ class RunningTable:
         What it is in words goes to the consoles; its row is handed over before anybody can confirm it.
         """
         words = {"wager": asked.wager, "says": asked.says}
-        said = {"input": "late_wager", **words, "digest": asked.digest, "nonce": asked.nonce}
-        if not self._publishing.lodge_late(asked, lambda: self.core.note("settlement.said", said)):
+        fields = {"input": "late_wager", **words, "digest": asked.digest, "nonce": asked.nonce}
+        if not self._publishing.lodge_late(asked, lambda: self.core.note("settlement.said", fields)):
             return False
         entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=asked.wager)
         self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)

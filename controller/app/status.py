@@ -33,7 +33,7 @@ _SECOND_US = 1_000_000
 def status_of(daemon: Daemon) -> dict[str, object]:
     """Return the whole status as JSON values."""
     now = daemon.wall()
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "table": daemon.settings.table,
         "ruleset": daemon.settings.rules.name,
         "file": _file_of(daemon),
@@ -53,12 +53,12 @@ def status_of(daemon: Daemon) -> dict[str, object]:
     }
     live = daemon.live
     if live is None:
-        return {**told, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
+        return {**fields, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
     # A table on its data's own time plays what is recorded: there is no ball to time.
     hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
-        **told,
+        **fields,
         "lock": "locked" if view.halted else view.state.lock,
         "held": view.held,
         "locked": lock_of(view),
@@ -140,10 +140,10 @@ def devices_of(
     figures = {} if hardware is None else hardware.status()
     kinds = {} if hardware is None else hardware.kinds
     now_us = daemon.inlet.now_us
-    told: dict[str, dict[str, object]] = {}
+    fields: dict[str, dict[str, object]] = {}
     for name in (*daemon.settings.devices, *(name for name in seen if name not in daemon.settings.devices)):
         one = seen.get(name, NEVER)
-        told[name] = {
+        fields[name] = {
             "type": kinds.get(name, ""),
             "reads": daemon.settings.devices[name].reads if name in daemon.settings.devices else (),
             "up": one.up,
@@ -158,7 +158,7 @@ def devices_of(
             "do": _remedy(kinds.get(name, ""), one.trouble),
             "figures": _timeless(figures.get(name, {})) if hidden else figures.get(name, {}),
         }
-    return told
+    return fields
 
 
 def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
@@ -196,7 +196,7 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
     """Return the table's state for the staff's screens, as JSON values; raises JournalFault."""
     rules = daemon.settings.rules
     faults = daemon.faults.present
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "table": daemon.settings.table,
         "ruleset": rules.name,
         "title": rules.title,
@@ -210,9 +210,9 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
     }
     live = daemon.live
     if live is None:
-        return {**told, "up": False}
+        return {**fields, "up": False}
     approvals = tuple(f"approve {what}" for what in map(_approval_of, faults) if what)
-    return {**told, "up": True, **_of_view(live, live.core.view, rules, approvals)}
+    return {**fields, "up": True, **_of_view(live, live.core.view, rules, approvals)}
 
 
 def board_of(live: RunningTable) -> dict[str, object]:

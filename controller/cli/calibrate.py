@@ -160,7 +160,7 @@ def _point(text: str) -> tuple[str, Point]:
 
 
 def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> dict[str, Point]:
-    told: dict[str, Point] = {}
+    laid: dict[str, Point] = {}
     for place_name, place in places.items():
         act = LayAt(name, place_name, place)
         ending = guide.perform(act, name)
@@ -172,8 +172,8 @@ def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool)
         if rough and off > ROUGH_MM:
             guide.show(f"  {place_name}: left out; seen {off:.0f} mm away, so the die lies elsewhere")
             continue
-        told[place_name] = (rest.x, rest.y)
-    return told
+        laid[place_name] = (rest.x, rest.y)
+    return laid
 
 
 # --- walls ---

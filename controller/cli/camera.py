@@ -181,8 +181,8 @@ def _track(arguments: argparse.Namespace) -> int:
     with LogWriter(sys.stdout.buffer, header) as log:
         for camera, t_us, picture in in_time([film.frames() for film in films], begins_us):
             follower = followers[camera]
-            told = follower.frame(t_us, picture)
-            for reading in told if pair is None else pair.take(camera, t_us, told):
+            readings = follower.frame(t_us, picture)
+            for reading in readings if pair is None else pair.take(camera, t_us, readings):
                 log.write(reading)
                 if isinstance(reading, DieRest):
                     unread += reading.up is None

@@ -122,12 +122,12 @@ class Seeing:
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
         """Return what is told of one camera's frame, and of one that hangs meanwhile."""
-        told: list[Reading] = []
+        readings: list[Reading] = []
         for other in range(len(self._watching)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + STARTS_US):
-                told += self._as_one(other, t_us, self._watching[other].hangs(t_us))
+                readings += self._as_one(other, t_us, self._watching[other].hangs(t_us))
         self._due_us[camera] = t_us + SILENT_US
-        return told + self._as_one(camera, t_us, self._watching[camera].frame(t_us, picture))
+        return readings + self._as_one(camera, t_us, self._watching[camera].frame(t_us, picture))
 
     def tracks(self, camera: int) -> tuple[Track, ...]:
         """Return the dice that one camera follows now."""
@@ -139,10 +139,10 @@ class Seeing:
 
     def ended(self, t_us: int) -> list[Reading]:
         """Return the dice that are lost because no more frames come."""
-        told: list[Reading] = []
+        readings: list[Reading] = []
         for camera, watching in enumerate(self._watching):
-            told += self._as_one(camera, t_us, watching.ended(t_us))
-        return told
+            readings += self._as_one(camera, t_us, watching.ended(t_us))
+        return readings
 
     def _as_one(self, camera: int, t_us: int, told: list[Reading]) -> list[Reading]:
         return told if self._pair is None else self._pair.take(camera, t_us, told)

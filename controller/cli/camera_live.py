@@ -1,6 +1,6 @@
 """`tablectl camera live`: what a camera sees, with the tracks drawn on it, in a browser or into a film.
 
-The browser's pages are this machine's own alone: people's hands are in them.
+The pages are served to this machine only, because the pictures show people's hands.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show it until stopped, or until a source ends; raises CameraInputError."""
+    """Show the picture until stopped or until a source ends; raises CameraInputError."""
     drawn = watched(cameras_of(arguments.rig, arguments.beside, arguments.source))
     if arguments.to is not None:
         _write(drawn, arguments.to)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
-    """Yield what is followed as pictures, each with its time; of two cameras side by side, in one size."""
+    """Yield pictures with the tracks drawn, each with its time; two cameras side by side, in one size."""
     seeing = cameras.seeing(None)
     newest: list[Array | None] = [None] * cameras.count
     paced_by: int | None = None
@@ -84,7 +84,7 @@ def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
 
 
 def _beside(pictures: Sequence[Array | None]) -> Array:
-    """Return pictures in a row, as large as the first that is there; dark where none is."""
+    """Return pictures in a row, all as large as the first; a missing one is dark."""
     height, width = next(picture.shape[:2] for picture in pictures if picture is not None)
     dark: Array = np.zeros((height, width, 3), np.uint8)
     row = [dark if picture is None else cv2.resize(picture, (width, height)) for picture in pictures]
@@ -93,7 +93,7 @@ def _beside(pictures: Sequence[Array | None]) -> Array:
 
 
 def sketched(picture: Array, tracks: tuple[Track, ...], says: str) -> Array:
-    """Return a copy of a picture with the tracks, the faces that were read, and what the camera says."""
+    """Return a copy of a picture with the tracks, the faces that were read, and the camera's status."""
     shown = picture.copy()
     for track in tracks:
         colour = COLOURS.get(track.die, (200, 200, 200))
@@ -129,7 +129,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
 
 
 class _Latest:
-    """The newest picture; a browser that is slow leaves some out."""
+    """The newest picture; a slow browser skips some."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -170,7 +170,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """A page, and the stream of pictures in it; for names of this machine alone."""
+        """A page, and the stream of pictures in it; for this machine's own names only."""
 
         def do_GET(self) -> None:
             host = self.headers.get("host", "").rpartition(":")[0]
@@ -196,6 +196,6 @@ def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestH
                     return
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
-            """Say nothing of each request."""
+            """Log nothing per request."""
 
     return Handler

@@ -46,19 +46,19 @@ class Watching:
             return []
         self._last = (t_us, picture)
         verdict = self._view.look(t_us, picture)
-        told: list[Reading] = []
+        readings: list[Reading] = []
         if verdict.fault != self._fault:
             if verdict.fault is not None:
-                told = self._pictured(t_us, picture, self._follower.abandoned(t_us))
-            told.append(self._health(t_us, verdict.fault, verdict.seen))
+                readings = self._pictured(t_us, picture, self._follower.abandoned(t_us))
+            readings.append(self._health(t_us, verdict.fault, verdict.seen))
             self._fault = verdict.fault
             self._follower = Follower(self._rig, self._empty, alone=self._alone)
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
             # What hides the table belongs to a throw's clip too; no face and no track is taken from it.
-            return told or self._pictured(t_us, picture, [])
-        return told + self._pictured(t_us, picture, self._follower.frame(t_us, picture))
+            return readings or self._pictured(t_us, picture, [])
+        return readings + self._pictured(t_us, picture, self._follower.frame(t_us, picture))
 
     def hangs(self, t_us: int) -> list[Reading]:
         """Return that its frames no longer come, though another camera's do; it is up again with the next."""

@@ -220,10 +220,10 @@ def _enough(arguments: argparse.Namespace, done: int, for_s: float) -> bool:
 
 
 def _status(path: str) -> Json:
-    told = ask(path, {"do": "status"}).get("status")
-    if not isinstance(told, dict):
+    answer = ask(path, {"do": "status"}).get("status")
+    if not isinstance(answer, dict):
         raise OutOfReachError(f"{path}: found an answer without a status")
-    return told
+    return answer
 
 
 def _next(status: Json) -> int:

@@ -1,4 +1,4 @@
-"""`tablectl doctor`: every check that support would ask for, a line each with its remedy."""
+"""`tablectl doctor`: every check that support would ask for, one a line with its remedy."""
 
 import argparse
 import grp
@@ -143,10 +143,10 @@ def _user() -> str:
 def status_at(path: str) -> tuple[Json | None, str]:
     """Return a running controller's status; None with the reason if there is none."""
     try:
-        told = ask(path, {"do": "status"}).get("status")
+        answer = ask(path, {"do": "status"}).get("status")
     except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
         return None, str(error)
-    return (told, "") if isinstance(told, dict) else (None, f"{path}: found an answer without a status")
+    return (answer, "") if isinstance(answer, dict) else (None, f"{path}: found an answer without a status")
 
 
 def _call(words: Sequence[str]) -> str | None:
@@ -206,14 +206,16 @@ def _members(
     members["journal.jsonl"] = _newest_rows(arguments.journal)
     names = set() if name is None else table_checks.names_in(name)
     for unit in machine_checks.UNITS:
-        told = machine.call(("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso"))
-        if told and not told.startswith("-- No entries"):
-            members[f"{unit}.log"] = known_lines(told, names)
+        output = machine.call(
+            ("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso")
+        )
+        if output and not output.startswith("-- No entries"):
+            members[f"{unit}.log"] = known_lines(output, names)
     return members
 
 
 def _of_our_words(findings: Sequence[Finding], status: Json | None, quiet: Json | None) -> Iterator[Finding]:
-    """Yield the findings, those of the controller's status without what is not in our own words."""
+    """Yield the findings; those of the controller's status without texts that are not our own."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     yield from (found for found in findings if found not in of_status)
     if quiet is not None:

@@ -298,5 +298,5 @@ def _sensors_on(document: Document, name: str, settings: TableSettings) -> Itera
                 f"devices.{name}.channels.{number}: found {channel!r},"
                 f" expected a whole number with `dev`, one of {', '.join(settings.devices)}"
             )
-        told = {*fields, "wall"} if device.wall else {*fields}
-        yield int(number), Sensor(str(dev), tuple(device.reads), frozenset(told))
+        written = {*fields, "wall"} if device.wall else {*fields}
+        yield int(number), Sensor(str(dev), tuple(device.reads), frozenset(written))

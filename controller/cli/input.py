@@ -77,22 +77,22 @@ def run_input(arguments: argparse.Namespace) -> int:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
         request |= arguments_of(arguments.name, arguments.words)
         request["wait_s"] = WAIT_S
-        told = ask(arguments.socket, request)
+        answer = ask(arguments.socket, request)
     except ArgumentError as error:
         say(error)
         return BAD_INPUT
     except OutOfReachError as error:
         return out_of_reach(error)
     if arguments.json:
-        print(msgspec.json.encode(told).decode())
-    elif not told["ok"]:
-        say(f"{arguments.name}: {told['says']} [{told['code']}]")
-        allowed = told.get("allowed")
+        print(msgspec.json.encode(answer).decode())
+    elif not answer["ok"]:
+        say(f"{arguments.name}: {answer['says']} [{answer['code']}]")
+        allowed = answer.get("allowed")
         if isinstance(allowed, list):
             say(f"allowed now: {', '.join(allowed)}")
     else:
-        print(told["says"])
-    return OK if told["ok"] else _CODES.get(str(told["code"]), FAILED)
+        print(answer["says"])
+    return OK if answer["ok"] else _CODES.get(str(answer["code"]), FAILED)
 
 
 def arguments_of(name: str, words: Sequence[str]) -> Json:
@@ -163,16 +163,16 @@ def run_approve(arguments: argparse.Namespace) -> int:
         "reason": arguments.reason,
     }
     try:
-        told = ask(arguments.socket, request)
+        answer = ask(arguments.socket, request)
     except OutOfReachError as error:
         return out_of_reach(error)
     if arguments.json:
-        print(msgspec.json.encode(told).decode())
-    elif not told["ok"]:
-        say(f"{arguments.what}: {told['says']} [{told['code']}]")
+        print(msgspec.json.encode(answer).decode())
+    elif not answer["ok"]:
+        say(f"{arguments.what}: {answer['says']} [{answer['code']}]")
     else:
-        print(f"{arguments.what}: approved{_cleared(told)}")
-    return OK if told["ok"] else FAILED
+        print(f"{arguments.what}: approved{_cleared(answer)}")
+    return OK if answer["ok"] else FAILED
 
 
 def _cleared(told: Json) -> str:

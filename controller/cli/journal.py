@@ -137,7 +137,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         unvouched.append(
             f"whose key {last_key.raw.hex()} is, which the journal itself names: give the table's with --key"
         )
-    told = {
+    fields = {
         **found._asdict(),
         "last_link": found.last_link.hex(),
         "table": reader.origin.table,
@@ -146,13 +146,13 @@ def _verify(arguments: argparse.Namespace) -> int:
         "unvouched": unvouched,
     }
     if arguments.json:
-        print(msgspec.json.encode({**told, "head": None if head is None else str(head)}).decode())
+        print(msgspec.json.encode({**fields, "head": None if head is None else str(head)}).decode())
     else:
         rows_unsigned = any(words.startswith("rows ") for words in found.unvouched)
         print(
             f"{reader.origin.table}: {'in order, not all signed' if rows_unsigned else 'sound'}:"
             f" {found.rows:,} rows, {found.outcomes:,} outcomes,"
-            f" {found.signatures:,} signatures, ends at row {found.last_n} with {told['last_link']}"
+            f" {found.signatures:,} signatures, ends at row {found.last_n} with {fields['last_link']}"
         )
         if acks.signed:
             print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
@@ -187,8 +187,8 @@ def _show(arguments: argparse.Namespace) -> int:
 def _show_row(row: Row, *, as_json: bool) -> None:
     body = None if row.body is None else msgspec.Raw(row.body)
     if as_json:
-        told = {"n": row.n, "name": row.name, "seq": row.seq, "wall": iso(row.wall.us), "body": body}
-        print(msgspec.json.encode(told).decode())
+        fields = {"n": row.n, "name": row.name, "seq": row.seq, "wall": iso(row.wall.us), "body": body}
+        print(msgspec.json.encode(fields).decode())
     else:
         quality = "" if row.wall.synced else "?"
         text = "(pruned)" if body is None else bytes(body).decode()

@@ -176,11 +176,11 @@ def from_journal(reader: Rows, which: Which) -> Exhibit:
             "an outcome before the first session",
             "a session's start before it",
         )
-    told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
-    proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
+    outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    proved = [(outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
     judged = None if not proved else judged_of(proved[-1][0], unpack(proved[-1][1]))
-    return Exhibit(identity.setup, found.number, told, closed, judged, found.rows[-1].wall.us)
+    return Exhibit(identity.setup, found.number, outcomes, closed, judged, found.rows[-1].wall.us)
 
 
 def recording_of(reader: Kept, which: Which) -> Which:

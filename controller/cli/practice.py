@@ -481,17 +481,17 @@ class Practice:
         try:
             request = {"do": "input", "name": name, "by": by, "who": getpass.getuser(), "wait_s": WAIT_S}
             entered = arguments_of(name, words)
-            told = ask(self._socket, {**request, **entered})
+            answer = ask(self._socket, {**request, **entered})
         except (ArgumentError, OutOfReachError) as error:
             say(error)
             return
-        if told["ok"]:
+        if answer["ok"]:
             self.score.enter(name, entered.get("seat"))
             if not quietly:
-                self._commentary.event(str(told.get("says", "")), "green")
+                self._commentary.event(str(answer.get("says", "")), "green")
             return
         if quietly:
             return
-        allowed = told.get("allowed")
+        allowed = answer.get("allowed")
         may = f"; allowed now: {', '.join(map(str, allowed))}" if isinstance(allowed, list) else ""
-        self._commentary.event(f"{told['says']}{may}", "red")
+        self._commentary.event(f"{answer['says']}{may}", "red")

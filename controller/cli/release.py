@@ -65,12 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{error.filename or arguments.key}: {error.strerror}, expected a file; name one with --key")
         return BAD_INPUT
     try:
-        told = verify(place, trusted)
+        release = verify(place, trusted)
     except ReleaseFault as fault:
         say(f"{fault}; install a signed release again (docs/installing.md)")
         return FAILED
     except OSError as error:
         say(f"{error.filename or place.home}: {error.strerror}")
         return BAD_INPUT
-    print(f"release {told.release}: {len(told.files)} files as key {told.key[:16]} signed them")
+    print(f"release {release.release}: {len(release.files)} files as key {release.key[:16]} signed them")
     return OK

@@ -304,9 +304,9 @@ def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
     if len(logs) > 1 and "-" in logs:
         raise LogError("-", "standard input among other logs", "it alone", "replay it by itself", None)
     if len(logs) == 1:
-        told = _replayed(logs[0], arguments, _progress_shown())
+        replayed = _replayed(logs[0], arguments, _progress_shown())
         _clear_progress()
-        yield told
+        yield replayed
         return
     shown = _show_progress if sys.stderr.isatty() else None
     played = play_side_by_side(logs, partial(_try, arguments), workers=workers, progress=shown)

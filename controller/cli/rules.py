@@ -148,12 +148,12 @@ def _check(arguments: argparse.Namespace) -> int:
     stands = {id_ for id_, text in found.items() if id_ in accepted and accepted[id_].text == text}
     open_ones = {id_: text for id_, text in found.items() if id_ not in stands}
     if arguments.json:
-        told = {
+        fields = {
             **_report_of(report),
             "open": open_ones,
             "accepted": [accepted[id_] for id_ in sorted(stands)],
         }
-        print(msgspec.json.encode(told).decode())
+        print(msgspec.json.encode(fields).decode())
         return FAILED if open_ones else OK
     print(f"{report.ruleset}: {report.title}")
     for heading, rows in (

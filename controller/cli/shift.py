@@ -254,8 +254,8 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.json:
         for attempt in attempts:
-            told = {**msgspec.structs.asdict(attempt), "agreement": attempt.agreement}
-            print(msgspec.json.encode(told).decode())
+            fields = {**msgspec.structs.asdict(attempt), "agreement": attempt.agreement}
+            print(msgspec.json.encode(fields).decode())
     else:
         screen = Screen(sys.stdout)
         screen.lines(_comparison_lines(screen, table, attempts))

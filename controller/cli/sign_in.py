@@ -208,12 +208,12 @@ def _typed(what: str) -> str:
 
 def _unlock(socket: str, name: str) -> int:
     try:
-        told = asyncio.run(Link(socket, "the sign-in process").once(do="unlock", person=name))
+        answer = asyncio.run(Link(socket, "the sign-in process").once(do="unlock", person=name))
     except LinkError as error:
         say(error)
         return OUT_OF_REACH
-    if not told.get("ok"):
-        say(f"people unlock: {told.get('says')} [{told.get('code')}]")
+    if not answer.get("ok"):
+        say(f"people unlock: {answer.get('says')} [{answer.get('code')}]")
         return FAILED
     print(f"{name} can try again")
     return OK

@@ -441,16 +441,16 @@ def run_outbox(arguments: argparse.Namespace) -> int:
         told_id, chain = arguments.settled
         request = {"do": "settled", "id": told_id, "chain": chain}
     try:
-        told = ask(arguments.socket, request)
+        answer = ask(arguments.socket, request)
     except OutOfReachError as error:
         return out_of_reach(error)
-    if not told["ok"]:
-        say(f"{told['says']} [{told['code']}]")
+    if not answer["ok"]:
+        say(f"{answer['says']} [{answer['code']}]")
         return FAILED
     if arguments.settled:
-        print(msgspec.json.encode(told).decode() if arguments.json else f"{arguments.settled[0]}: closed")
+        print(msgspec.json.encode(answer).decode() if arguments.json else f"{arguments.settled[0]}: closed")
     else:
-        _list_outbox(told["outbox"], arguments)
+        _list_outbox(answer["outbox"], arguments)
     return OK
 
 

@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     for one, its in zip(found, serials, strict=True):
         alone = bool(one.serial) and serials.count(its) == 1
         if arguments.json:
-            told = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
-            print(msgspec.json.encode(told).decode())
+            fields = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
+            print(msgspec.json.encode(fields).decode())
         else:
             by = "its serial number" if alone else f"the USB socket {one.socket}: it has no number of its own"
             print(f"# {one.tty}, {printable(one.says) or 'nameless'}; known by {by}")

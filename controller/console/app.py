@@ -198,12 +198,12 @@ class Console:
         if _NUMBER.fullmatch(number) is None:
             return PlainTextResponse("an attempt has a number", 404)
         try:
-            told = await self._table.once(do="picture", number=int(number))
+            answer = await self._table.once(do="picture", number=int(number))
         except LinkError as error:
             return PlainTextResponse(str(error), 503)
-        svg = told.get("svg")
+        svg = answer.get("svg")
         if not isinstance(svg, str):
-            return PlainTextResponse(str(told.get("says", "there is nothing to draw")), 404)
+            return PlainTextResponse(str(answer.get("says", "there is nothing to draw")), 404)
         return Response(svg, media_type="image/svg+xml")
 
     async def _photograph(self, request: Request) -> Response:
@@ -376,17 +376,17 @@ class Console:
             raise Refusal(400, "unbound", f"{say.name} must say which attempt it is for")
         token = await self.sessions.token(session)
         said = msgspec.to_builtins(say)
-        told = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
-        return json_answer({key: told[key] for key in ("ok", "code", "says", "allowed") if key in told})
+        answer = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
+        return json_answer({key: answer[key] for key in ("ok", "code", "says", "allowed") if key in answer})
 
     async def _approve(self, request: Request) -> Response:
         session = self._ours(request)
         what = (await body_of(request, _approve_of)).approve
         token = await self.sessions.token(session)
-        told = await self._table.once(do="approve", what=what, token=token)
-        if told.get("ok"):
+        answer = await self._table.once(do="approve", what=what, token=token)
+        if answer.get("ok"):
             return json_answer({"ok": True, "says": "Approved. Unlock the table when it is ready."})
-        return json_answer({key: told[key] for key in ("ok", "code", "says") if key in told})
+        return json_answer({key: answer[key] for key in ("ok", "code", "says") if key in answer})
 
     def _session(self, request: Request) -> Session | None:
         return self.sessions.of(request.cookies.get(COOKIE))

@@ -75,8 +75,8 @@ class Filmed:
     async def look(self, table: Link, review: Attempt) -> None:
         """Look for the pictures of a review; an old one is forgotten."""
         try:
-            told: Json = await table.once(do="picture", number=review[0])
-            named = _named_of(told.get("pictures", ()))
+            answer: Json = await table.once(do="picture", number=review[0])
+            named = _named_of(answer.get("pictures", ()))
         except (LinkError, msgspec.ValidationError):
             named = ()
         shown = [await self._shown_of(one) for one in named]
@@ -248,10 +248,10 @@ class Feed:
 
     async def _fetch(self) -> Now:
         try:
-            told = await self._link.ask(do="table")
-            if not told.get("ok"):
-                return Now(why=str(told.get("says", "the controller refused to give the table's state")))
-            floor = read_floor(told.get("floor"))
+            answer = await self._link.ask(do="table")
+            if not answer.get("ok"):
+                return Now(why=str(answer.get("says", "the controller refused to give the table's state")))
+            floor = read_floor(answer.get("floor"))
             if not floor.up:
                 return Now(floor=floor)
             shown = await self._link.ask(do="board")

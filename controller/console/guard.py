@@ -230,10 +230,10 @@ class Sessions:
 
     async def names(self) -> tuple[str, ...]:
         """Return who can sign in; raises LinkError, or SignedOutError if the register can't be used."""
-        told = await self._desk.ask(do="people")
-        if not told.get("ok"):
-            raise SignedOutError(str(told.get("says")))
-        people = told.get("people")
+        answer = await self._desk.ask(do="people")
+        if not answer.get("ok"):
+            raise SignedOutError(str(answer.get("says")))
+        people = answer.get("people")
         return tuple(map(str, people)) if isinstance(people, list) else ()
 
     async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
@@ -242,17 +242,17 @@ class Sessions:
         `screen` is the screen's own cookie from a sign-in before.
         """
         known = screen if screen and len(screen) <= SCREEN_MAX else None
-        told = await self._desk.ask(
+        answer = await self._desk.ask(
             do="sign_in", console=self._console, person=person, typed=typed, screen=known
         )
-        if not told.get("ok"):
-            raise SignedOutError(str(told.get("says")))
-        roles = tuple(map(str, told["roles"])) if isinstance(told["roles"], list) else ()
+        if not answer.get("ok"):
+            raise SignedOutError(str(answer.get("says")))
+        roles = tuple(map(str, answer["roles"])) if isinstance(answer["roles"], list) else ()
         while len(self._open) >= SESSIONS:
             del self._open[next(iter(self._open))]
         cookie = secrets.token_urlsafe(32)
-        self._open[cookie] = Session(str(told["session"]), str(told["person"]), roles, roles[0])
-        return cookie, str(told["screen"])
+        self._open[cookie] = Session(str(answer["session"]), str(answer["person"]), roles, roles[0])
+        return cookie, str(answer["screen"])
 
     def of(self, cookie: str | None) -> Session | None:
         """Return the session that a cookie names."""
@@ -260,18 +260,18 @@ class Sessions:
 
     async def token(self, session: Session) -> str:
         """Return a token for one word; raises LinkError or SignedOutError."""
-        told = await self._desk.ask(do="token", session=session.secret, role=session.role)
-        if not told.get("ok"):
+        answer = await self._desk.ask(do="token", session=session.secret, role=session.role)
+        if not answer.get("ok"):
             self._forget(session)
-            raise SignedOutError(str(told.get("says")))
-        return str(told["token"])
+            raise SignedOutError(str(answer.get("says")))
+        return str(answer["token"])
 
     async def is_valid(self, session: Session) -> bool:
         """Return whether the sign-in process still knows it; raises LinkError."""
-        told = await self._desk.ask(do="session", session=session.secret)
-        if not told.get("ok"):
+        answer = await self._desk.ask(do="session", session=session.secret)
+        if not answer.get("ok"):
             self._forget(session)
-        return told.get("ok") is True
+        return answer.get("ok") is True
 
     async def sign_out(self, session: Session) -> None:
         """End it; raises LinkError."""

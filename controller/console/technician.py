@@ -383,9 +383,9 @@ class Technician:
         return await self._table.once(do=do, token=await self._sessions.token(session))
 
     async def _recordings(self, _request: Request, session: Session) -> Response:
-        told = await self._past(session, "recordings")
-        recordings = read_recordings(told.get("recordings", []))
-        return self._page("recordings", session, recordings=recordings, why=str(told.get("says", "")))
+        answer = await self._past(session, "recordings")
+        recordings = read_recordings(answer.get("recordings", []))
+        return self._page("recordings", session, recordings=recordings, why=str(answer.get("says", "")))
 
     async def _recording(self, request: Request, session: Session) -> Response:
         name = request.path_params["name"]
@@ -411,7 +411,7 @@ class Technician:
         )
 
     async def _checks(self, _request: Request, session: Session) -> Response:
-        told = await self._past(session, "log")
-        log = read_log(told.get("log", []))
+        answer = await self._past(session, "log")
+        log = read_log(answer.get("log", []))
         found = () if self._bench is None else await asyncio.to_thread(self._bench.doctor)
-        return self._page("checks", session, found=found, log=log, why=str(told.get("says", "")))
+        return self._page("checks", session, found=found, log=log, why=str(answer.get("says", "")))

@@ -281,17 +281,17 @@ def row_of(outbox: Outbox, seq: int) -> int | None:
     Found by doubling and then by halves: outcomes' numbers grow with their rows'.
     """
     low, high = 1, 1
-    while (told := _first_outcome(outbox, high)) is not None and told[1] < seq:
-        low, high = told[0] + 1, 2 * told[0]
+    while (outcome := _first_outcome(outbox, high)) is not None and outcome[1] < seq:
+        low, high = outcome[0] + 1, 2 * outcome[0]
     while low < high:
         middle = (low + high) // 2
-        told = _first_outcome(outbox, middle)
-        if told is None or told[1] >= seq:
+        outcome = _first_outcome(outbox, middle)
+        if outcome is None or outcome[1] >= seq:
             high = middle
         else:
-            low = told[0] + 1
-    told = _first_outcome(outbox, low)
-    return None if told is None else told[0]
+            low = outcome[0] + 1
+    outcome = _first_outcome(outbox, low)
+    return None if outcome is None else outcome[0]
 
 
 def _first_outcome(outbox: Outbox, from_n: int) -> tuple[int, int] | None:

@@ -224,11 +224,11 @@ def _corrections(reader: Rows, outcome: Outcome, n: int) -> list[Outcome]:
     wanted = {outcome.id}
     types = (f"{outcome.type[:4]}.corrected",)
     for row in reader.rows(n + 1, n + CORRECTIONS_WITHIN, types):
-        told = outcome_of(row.body) if row.body is not None else None
-        data = None if told is None else told.data
+        published = outcome_of(row.body) if row.body is not None else None
+        data = None if published is None else published.data
         if not isinstance(data, RollCorrected | SpinCorrected | DealCorrected):
             continue
-        if told is not None and data.corrects in wanted:
-            corrections.append(told)
-            wanted.add(told.id)
+        if published is not None and data.corrects in wanted:
+            corrections.append(published)
+            wanted.add(published.id)
     return corrections

@@ -37,7 +37,7 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What still applies of earlier readings, for a recording that continues another."""
+    """What still applies from earlier readings, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
     """The devices that are down, and those known to see nothing or not everything."""
@@ -54,7 +54,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as a recording's header carries it.
 
-    What only one game remembers is under its own name: `high_roller`, `three_card`, and `game` for any other.
+    The memory of a single game has its own key: `high_roller`, `three_card`, and `game` for any other.
     """
 
     table: Literal["open", "closed"] = "open"
@@ -104,16 +104,16 @@ class Setup:
 
 
 def written(memory: object) -> dict[str, object]:
-    """Return what a game remembers as JSON values, in the words of its own type."""
+    """Return a game's memory as JSON values, with the field names of its type."""
     values: dict[str, object] = msgspec.json.decode(msgspec.json.encode(memory))
     return values
 
 
 def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory]) -> Memory | None:
-    """Return what a game remembered, from its JSON values and the converter of its type; None for none.
+    """Return a game's memory from its JSON values and the converter of its type; None if there is none.
 
     Raises:
-        SetupError: they are not what this game remembers.
+        SetupError: they are not a memory of this game.
     """
     if values is None:
         return None

@@ -138,10 +138,10 @@ class Announcer:
 
     def _answered(self, until_us: int) -> dict[str, int]:
         with self._lock:
-            heard = {nonce: t for nonce, t in self._questions.items() if t <= until_us}
-            for nonce in heard:
+            answered = {nonce: t for nonce, t in self._questions.items() if t <= until_us}
+            for nonce in answered:
                 del self._questions[nonce]
-        return heard
+        return answered
 
 
 def word_bytes(word: OpenWord, key: Signer) -> bytes:

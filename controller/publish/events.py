@@ -331,25 +331,25 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
     """Return an outcome's row as it is sent; raises ValueError if there is none or its body was dropped."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
-    told = _read_told(row.body)
+    outcome = _read_told(row.body)
     chain = row.link.hex()
     event = Event(
-        id=told.id,
+        id=outcome.id,
         source=source_of(table),
-        type=told.type,
+        type=outcome.type,
         time=_label(row.wall),
         timequality=_quality(row.wall),
-        subject=_subject_of(told.data),
-        dataschema=schema_id("outcomes", told.type),
-        sequence=f"{told.seq:020d}",
+        subject=_subject_of(outcome.data),
+        dataschema=schema_id("outcomes", outcome.type),
+        sequence=f"{outcome.seq:020d}",
         partitionkey=table,
-        session=told.id.split("/")[-2],
-        tabletime=str(told.t),
+        session=outcome.id.split("/")[-2],
+        tabletime=str(outcome.t),
         chain=chain,
-        data=told.data,
+        data=outcome.data,
     )
     signed = sign_message(_encode(event), EVENT, key)
-    return Message(row.n, told.seq, told.id, chain, signed, _player_event(event))
+    return Message(row.n, outcome.seq, outcome.id, chain, signed, _player_event(event))
 
 
 def read_event(payload: bytes) -> Event:

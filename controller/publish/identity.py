@@ -145,11 +145,15 @@ def _fault_of(ack: Ack) -> str | None:
     assert ack.proof is not None
     words = ack.proof.words.encode()
     try:
-        told = read_answer(words)
+        answer = read_answer(words)
         signed = answer_signed_by(words, PublicKey(bytes.fromhex(ack.proof.key)))
     except (msgspec.MsgspecError, ValueError) as error:
         return f"words or a key that can't be read ({error})"
-    if not isinstance(told, Acknowledgement) or (told.id, told.chain, told.by) != (ack.id, ack.chain, ack.by):
+    if not isinstance(answer, Acknowledgement) or (answer.id, answer.chain, answer.by) != (
+        ack.id,
+        ack.chain,
+        ack.by,
+    ):
         return "words that acknowledge something else"
     return None if signed else f"a signature that is not key {ack.proof.key}'s"
 

@@ -361,9 +361,9 @@ class MqttSink:
             )
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
-            told = self._status_message(self._status)
-            self._namesake.receive(told.payload)
-            self._send(link, told)
+            status = self._status_message(self._status)
+            self._namesake.receive(status.payload)
+            self._send(link, status)
         if self._board_is_new and self._board and link.room:
             self._board_is_new = False
             self._send(link, Outgoing(self._topics.board, self._board, retain=True, content_type=JSON))

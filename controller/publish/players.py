@@ -80,14 +80,14 @@ def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
     keys = PLAYER_KEYS.get(type_)
     if keys is None:
         return None
-    told = _decode(data)
-    kept = {key: told[key] for key in keys if key in told}
+    outcome = _decode(data)
+    kept = {key: outcome[key] for key in keys if key in outcome}
     if "reasons" in kept:
         reasons = _decode_list(kept["reasons"])
         bare = [{key: reason[key] for key in REASON_KEYS if key in reason} for reason in reasons]
         kept["reasons"] = msgspec.Raw(_encode(bare))
     if "hands" in kept:
-        kept["hands"] = _uncovered(kept["hands"], _decode_strings(told["folds"]))
+        kept["hands"] = _uncovered(kept["hands"], _decode_strings(outcome["folds"]))
     if "results" in kept:
         kept["results"] = _without_rank_of_folds(kept["results"])
     return _encode(kept)
@@ -197,13 +197,13 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
     """Return the board after one more outcome's row; one whose body was dropped changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
-    told = _decode_told(row.body)
-    data = data_of(told.type, told.data)
-    board = msgspec.structs.replace(_moved(board, told.type, data), sequence=told.seq)
-    word, _, what = told.type.partition(".")
+    outcome = _decode_told(row.body)
+    data = data_of(outcome.type, outcome.data)
+    board = msgspec.structs.replace(_moved(board, outcome.type, data), sequence=outcome.seq)
+    word, _, what = outcome.type.partition(".")
     if word not in _WORDS or what == "review":
         return board
-    return _with_result(board, told, word, data)
+    return _with_result(board, outcome, word, data)
 
 
 def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:

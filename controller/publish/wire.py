@@ -1,6 +1,6 @@
 """Messages on the wire: read within bounds, signed by their sender, and the topics they go to.
 
-Who may write to a topic may write anything there, and what is retained comes again at each connection: a
+Whoever may write to a topic may write anything there, and a retained message returns at each connection: a
 message that a reader does not expect must cost one message, never the thread or the connection.
 
 The Ed25519 signature is always the last member of the JSON object. What is signed is SHA-256 of a purpose and
@@ -29,11 +29,11 @@ MAX_EVENT_BYTES = 1_048_576
 
 
 class Unreadable(msgspec.DecodeError):
-    """Bytes that are none of what was expected: too many, no JSON, nested without end, or another message."""
+    """Bytes that are not what was expected: too many, no JSON, nested too deep, or another message."""
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, most_bytes: int) -> T:
-    """Return what these bytes are; raises Unreadable, and nothing else, where they are none of it."""
+    """Return the decoded message; raises Unreadable, and nothing else, if it is not one."""
     if len(payload) > most_bytes:
         raise Unreadable(f"{len(payload)} bytes, more than {most_bytes}")
     try:
@@ -45,7 +45,7 @@ def bounded(decode: Callable[[bytes], T], payload: bytes, most_bytes: int) -> T:
 EVENT = b"table-event\0"
 WORD = b"table-word\0"
 ANSWER = b"settlement-answer\0"
-"""Purposes: what a table tells, its word that bets are open, and what the settlement engine answers."""
+"""Purposes: a table's events, its statement that bets are open, and the settlement engine's answers."""
 
 Signature = Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
 
@@ -97,11 +97,11 @@ class Topics(NamedTuple):
     players: str
     """What players may see; the table writes it."""
     status: str
-    """How the table stands, retained; the table writes it, and the broker when the table is gone."""
+    """The table's status, retained; the table writes it, and the broker when the table is gone."""
     answer: str
     """The settlement engine's answers; it is the only writer."""
     open: str
-    """The word that bets are open, for the settlement engine; the table writes it."""
+    """The statement that bets are open, for the settlement engine; the table writes it."""
     board: str
     """What a display needs when it starts in mid-game, retained; the table writes it."""
 
@@ -129,7 +129,7 @@ def access_list(
     players: Mapping[str, str] | None = None,
     prefix: str = PREFIX,
 ) -> str:
-    """Write mosquitto's access list: whoever is not named may nothing, and no table another's topics.
+    """Write mosquitto's access list: only named clients have access, and no table to another's topics.
 
     `players` are players' displays and the table each may show.
     """
@@ -161,7 +161,7 @@ def _lines(rules: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the access list; 2 where a name can't be one."""
+    """Print the access list; return 2 if a name is not allowed."""
     parser = argparse.ArgumentParser(prog="python -m controller.publish.wire", description=__doc__)
     parser.add_argument("--table", action="append", required=True, metavar="NAME", help="a table")
     parser.add_argument("--settlement", required=True, metavar="NAME", help="the settlement engine")

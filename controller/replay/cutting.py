@@ -54,7 +54,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # As on a live table, time has run on to here: what was due before is told before.
+            # As on a live table, time has run on to here: what was due before is published before.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
@@ -92,14 +92,14 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _Replayed:
-    """Of each attempt of a log: the time of its last outcome, and when its launch arrived."""
+    """The outcomes of each attempt of a log, and when its launch arrived."""
 
     lateness_us: int
-    told: dict[int, list[Outcome]] = field(default_factory=dict)
+    outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
     launched_us: dict[int, int] = field(default_factory=dict)
 
     def note(self, effects: Iterable[Effect]) -> None:
-        """Handle the log's next reading and effects."""
+        """Record the effects of the log's next reading."""
         for effect in effects:
             told = effect.outcome if isinstance(effect, Judged) else effect
             number = attempt_of(told) if isinstance(told, Outcome) else None
@@ -108,11 +108,11 @@ class _Replayed:
             if isinstance(effect, Judged):
                 self._note_launch(effect, number)
             elif isinstance(told, Outcome):
-                self.told.setdefault(number, []).append(told)
+                self.outcomes.setdefault(number, []).append(told)
 
     def _note_launch(self, judged: Judged, number: int) -> None:
         # What the evidence keeps from before the launch is not the attempt's own.
-        before_us = self.told[number - 1][-1].t if number - 1 in self.told else 0
+        before_us = self.outcomes[number - 1][-1].t if number - 1 in self.outcomes else 0
         launches = (r for r in judged.readings if isinstance(r, _LAUNCHES) and r.t >= before_us)
         first_us = min(map(_arrival, launches), default=judged.basis.decided_at_us)
         self.launched_us.setdefault(number, first_us)
@@ -122,7 +122,7 @@ class _Replayed:
         for more in range(_MAX_NEIGHBOURS):
             begun = first - more
             launched = self.launched_us.get(begun, 0)
-            called = [told[-1].t for other, told in self.told.items() if other < begun]
+            called = [told[-1].t for other, told in self.outcomes.items() if other < begun]
             begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
             ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
@@ -138,13 +138,17 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
         LogError: the log is bad, has no such attempt, or the attempt does not replay alone as in the whole.
     """
     with open_log(path) as log:
-        heard = _replayed(log, rules(log))
-    wanted = max(heard.told, default=None) if number is None else number
-    if wanted is None or wanted not in heard.told:
-        there = f"numbers {min(heard.told)} to {max(heard.told)}" if heard.told else "none at all"
+        replayed = _replayed(log, rules(log))
+    wanted = max(replayed.outcomes, default=None) if number is None else number
+    if wanted is None or wanted not in replayed.outcomes:
+        there = (
+            f"numbers {min(replayed.outcomes)} to {max(replayed.outcomes)}"
+            if replayed.outcomes
+            else "none at all"
+        )
         looked_for = "one" if number is None else f"number {number}"
         raise LogError(path, f"throws, spins or deals with {there}", looked_for, "name one of these with #n")
-    return _shortest(path, rules, heard, range(wanted, wanted + 1))
+    return _shortest(path, rules, replayed, range(wanted, wanted + 1))
 
 
 def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
@@ -154,17 +158,17 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
         LogError: the log is bad, lacks one of them, or they do not replay alone as in the whole.
     """
     with open_log(path) as log:
-        heard = _replayed(log, rules(log))
-    missing = [number for number in range(first, last + 1) if number not in heard.told]
+        replayed = _replayed(log, rules(log))
+    missing = [number for number in range(first, last + 1) if number not in replayed.outcomes]
     if missing:
         found = f"no throw, spin or deal #{missing[0]}"
         raise LogError(path, found, f"all from #{first} to #{last}", "a newer recording may hold the rest")
-    return _shortest(path, rules, heard, range(first, last + 1))
+    return _shortest(path, rules, replayed, range(first, last + 1))
 
 
-def _shortest(path: str, rules: RulesOf, heard: _Replayed, wanted: range) -> Piece:
-    told = [outcome for number in wanted for outcome in heard.told[number]]
-    for from_us, to_us in heard.bounds(wanted[0], wanted[-1]):
+def _shortest(path: str, rules: RulesOf, replayed: _Replayed, wanted: range) -> Piece:
+    told = [outcome for number in wanted for outcome in replayed.outcomes[number]]
+    for from_us, to_us in replayed.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
         if piece is not None and _by_number(piece.outcomes, wanted) == told:
             return piece
@@ -186,8 +190,8 @@ def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
 
 def _replayed(log: Log, ruleset: RuleSet) -> _Replayed:
     session = Session(setup_of(log.header, ruleset, log.name))
-    heard = _Replayed(round(ruleset.max_lateness_ms * 1000))
+    replayed = _Replayed(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
-        heard.note(session.feed(reading))
-    heard.note(session.finish(cut=log.truncated))
-    return heard
+        replayed.note(session.feed(reading))
+    replayed.note(session.finish(cut=log.truncated))
+    return replayed

@@ -225,9 +225,9 @@ def validate(document: Document, shape: type[T]) -> T:
             json.dumps(document.value), strict=True, extra="forbid"
         )
     except ValidationError as error:
-        told = {mistake.key for mistake in mistakes}
+        reported = {mistake.key for mistake in mistakes}
         more = _explain(document, shape, error.errors(include_url=False))
-        mistakes += {mistake.key: mistake for mistake in more if mistake.key not in told}.values()
+        mistakes += {mistake.key: mistake for mistake in more if mistake.key not in reported}.values()
     else:
         if not mistakes:
             return cast("T", found)
@@ -300,12 +300,12 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
 
 
 def _own_mistakes(document: Document, path: KeyPath, line: str) -> Mistake:
-    told = _SELF_TOLD.fullmatch(line)
-    if told is None:
+    match = _SELF_TOLD.fullmatch(line)
+    if match is None:
         return document.mistake(path, _found(_value_at(document.value, path)), line)
-    expected, _, hint = told["expected"].partition("; ")
-    at = (*path, *told["key"].split("."))
-    return document.mistake(at, told["found"] or "something else", expected, hint)
+    expected, _, hint = match["expected"].partition("; ")
+    at = (*path, *match["key"].split("."))
+    return document.mistake(at, match["found"] or "something else", expected, hint)
 
 
 def _own_words(error: "ErrorDetails") -> str:

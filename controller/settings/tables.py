@@ -246,9 +246,9 @@ def _blind_spots(
             yield document.mistake(
                 ("devices",), f"no device that reads {kind}", f"one, for {rules.name}", hint
             )
-    heard = {device.wall for device in devices.values()}
+    walls = {device.wall for device in devices.values()}
     for wall in _needed_walls(rules):
-        if wall not in heard:
+        if wall not in walls:
             yield document.mistake(
                 ("devices",), f"no device at the {wall} wall", f"one, for {rules.name}", hint
             )

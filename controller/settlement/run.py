@@ -69,9 +69,9 @@ def _malformed(
     if kind is None:
         found = f"`do` {_as_json(do)}" if do is not None else _shown(raw)
         return Malformed(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
-    told = _TOLD.fullmatch(error)
-    assert told is not None
-    says, path = told["says"], told["path"] or "$"
+    match = _TOLD.fullmatch(error)
+    assert match is not None
+    says, path = match["says"], match["path"] or "$"
     if of_field := _OF_FIELD.fullmatch(says):
         found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
         return Malformed(line, f"{found} in {_shown(raw)}", f"the fields of `{do}`: {_fields(kind)}")

@@ -15,7 +15,7 @@ TURN_S = 0.5
 START_S = 60
 """Extra start time requested from the service manager, repeatedly, while waiting for the broker."""
 Tell = Callable[..., None]
-"""Tells systemd, in the words of sd_notify(3)."""
+"""Notifies systemd, as in sd_notify(3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Serving:
 def serve(
     engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell, key: EngineKey
 ) -> None:
-    """Serve until told to stop, and tell systemd how it stands; `key` signs what tables are answered.
+    """Serve until stopped, and report the state to systemd; `key` signs the answers to tables.
 
     Raises:
         SettlementFault: another program has the API's port.
@@ -63,10 +63,10 @@ def serve(
 
 
 def _look_after(engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, tell: Tell) -> None:
-    """Report READY once outcomes are taken and requests answered, and from then on that all of it turns.
+    """Report READY once outcomes are accepted and requests answered, and then that every part is running.
 
-    What turns is the process that serves HTTP, the broker's thread, and the database: while it can't be
-    written the watchdog hears nothing, and systemd restarts the service.
+    The parts are the process that serves HTTP, the broker's thread, and the database: while it can't be
+    written the watchdog is not notified, and systemd restarts the service.
     """
     ready = False
     before = _turns(http, broker)

@@ -39,7 +39,7 @@ def bill(pinned: Sequence[Pinned], version: str) -> bytes:
 
 def _component(one: Pinned) -> Json:
     """Name a release; its digests are those of its files, one for each kind of machine."""
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "type": "library",
         "bom-ref": _ref(one),
         "name": one.name,
@@ -47,8 +47,8 @@ def _component(one: Pinned) -> Json:
         "purl": _ref(one),
     }
     if one.digests:
-        told["hashes"] = [{"alg": "SHA-256", "content": digest} for digest in one.digests]
-    return told
+        fields["hashes"] = [{"alg": "SHA-256", "content": digest} for digest in one.digests]
+    return fields
 
 
 def _depends(one: Pinned, pinned: Sequence[Pinned]) -> Json:

@@ -284,8 +284,8 @@ class Exhibit(NamedTuple):
     def heading(self) -> str:
         """The attempt and its result, as in "Roll 3: No Roll"."""
         word, _, came = self.last.type.partition(".")
-        said = {"no_roll": "No Roll", "no_spin": "No Spin", "review": "in review", "void": "void"}
-        return f"{word.capitalize()} {self.number}: {said.get(came, came)}"
+        labels = {"no_roll": "No Roll", "no_spin": "No Spin", "review": "in review", "void": "void"}
+        return f"{word.capitalize()} {self.number}: {labels.get(came, came)}"
 
 
 WIDTH, HEIGHT = 1200, 700

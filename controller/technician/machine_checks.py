@@ -176,9 +176,9 @@ def clock(*, synchronized: bool) -> Finding:
 
 def power(machine: Machine) -> Finding:
     """Ask a Raspberry Pi whether its supply and its temperature are well."""
-    told = machine.call(("vcgencmd", "get_throttled"))
+    output = machine.call(("vcgencmd", "get_throttled"))
     try:
-        bits = int((told or "").strip().partition("=")[2], 16)
+        bits = int((output or "").strip().partition("=")[2], 16)
     except ValueError:
         return Finding("unchecked", "power", "vcgencmd does not answer: only a Raspberry Pi reports this")
     wrong = [says for bit, says in _THROTTLED.items() if bits >> bit & 1]
@@ -280,8 +280,8 @@ def units(machine: Machine) -> Iterator[Finding]:
 
 def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
     """Return these properties (comma-separated names) of a unit; nothing if there is no systemd."""
-    told = machine.call(("systemctl", "show", unit, "-p", names))
-    return dict(line.partition("=")[::2] for line in (told or "").splitlines())
+    output = machine.call(("systemctl", "show", unit, "-p", names))
+    return dict(line.partition("=")[::2] for line in (output or "").splitlines())
 
 
 def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
@@ -312,10 +312,12 @@ def release(key: Path) -> Finding:
         says = f"no release key at {key}: the program's files are not checked against a signed list"
         return Finding("unchecked", about, says, f"put the maker's public release key into {key}")
     try:
-        told = verify(place_of(), trusted_keys(key))
+        listed = verify(place_of(), trusted_keys(key))
     except (ReleaseFault, OSError) as error:
         return Finding("fault", about, str(error), "install a signed release again (docs/installing.md)")
-    return Finding("ok", about, f"{told.release}: {len(told.files)} files as key {told.key[:16]} signed them")
+    return Finding(
+        "ok", about, f"{listed.release}: {len(listed.files)} files as key {listed.key[:16]} signed them"
+    )
 
 
 def _list(value: object) -> Sequence[Told]:

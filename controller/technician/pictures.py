@@ -66,13 +66,13 @@ def picture_of(journal: Path, number: int) -> Drawn:
         identity = reader.identity_at(found.rows[0].n)
     if identity is None:
         raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
-    told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
-    proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
+    outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    proved = [(outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
     if not proved:
         return Drawn()
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
     judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
-    exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
+    exhibit = Exhibit(identity.setup, found.number, outcomes, closed, judged)
     pictures = tuple(
         PictureFile(reading.die, reading.pictures)
         for reading in judged.readings

@@ -197,8 +197,8 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
     else:
         yield "the pulses make no run of a ball"
     yield f"ran {seen.ball_direction or 'in a direction not known'} by {own} of {len(seen.pulses)} pulses"
-    heard = {pulse.beam for pulse in seen.pulses}
-    silent = [str(beam) for beam in range(seen.beams) if beam not in heard]
+    cut = {pulse.beam for pulse in seen.pulses}
+    silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
     if silent and len(silent) < seen.beams:
         yield f"silent: beam {', '.join(silent)}"
 

@@ -14,7 +14,7 @@ from controller.technician.acts import SensorFinding, judged, unseen
 DOUBLED_US = 100_000
 """No ball passes the same beam twice within this time (10 rev/s)."""
 STILL_S = 3.5
-"""The slowest lap of a ball on the track, and more."""
+"""Longer than the slowest lap of a ball on the track."""
 MIN_LAPS = 3
 INDEX_PASSES = 4
 READS = 3
@@ -49,7 +49,7 @@ class SpinBall:
         return bool(self.pulses) and (quiet_s > STILL_S or (self.drops > 0 and quiet_s > 0.5))
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return for each beam what it saw, missed and saw twice."""
+        """Return for each beam how many passes it saw, missed and counted twice."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
         passes = [_once_each(times) for times in each]
         laps = max((round(_laps(times)) for times in passes), default=0)
@@ -82,7 +82,7 @@ class SpinBall:
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
         says = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
-        # A pulse missed or too many breaks it twice, and is told of its beam.
+        # A missed or extra pulse breaks the order twice, and is reported for its beam.
         faults = () if odd <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
         return judged("ball_beam order", says, *faults, out_of_order=odd, pulses=len(inside))
 
@@ -119,7 +119,7 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
 
 @dataclass(slots=True)
 class TurnRotor:
-    """The rotor turned by hand: the index passes come evenly and one way."""
+    """The rotor turned by hand: the index passes are even and in one direction."""
 
     dev: str
     sensor: str = "rotor_index"
@@ -200,7 +200,7 @@ class BallInPocket:
         """Return the pocket and how far from its middle the reader sees the ball."""
         if not self.reads:
             expected = f"{READS} reads placed by the rotor's passes"
-            return [unseen("pocket_ball", f"{expected} ({self.seen} reads came)")]
+            return [unseen("pocket_ball", f"{expected} ({self.seen} reads received)")]
         numbers = list(dict.fromkeys(read.number for read in self.reads))
         pocket_deg = 360 / len(self.wheel.pockets_clockwise)
         off_deg = pocket_deg * median(read.off_centre for read in self.reads)
@@ -226,7 +226,7 @@ class BallInPocket:
 
 @dataclass(slots=True)
 class PlayGame:
-    """One game played on a wheel that tells its own states."""
+    """One game played on a wheel that reports its own states."""
 
     dev: str
     sensor: str = "wheel_status"

@@ -100,7 +100,7 @@ class BeamsDevice(GpioDevice):
 
     def _judge_passes(self, now_us: int) -> list[AnyReading]:
         """Report which way the mark passed, once both sensors have said all they have to say of it."""
-        told: list[AnyReading] = []
+        readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
             if self._phase_may_change(ended_us + MARGIN_US):
@@ -109,12 +109,12 @@ class BeamsDevice(GpioDevice):
             direction = self._direction(began_us, ended_us)
             if direction is None:
                 seen = "saw the mark pass, and the phase sensor did not see it as it should"
-                told += self.fault(now_us, name, "direction_unclear", seen, since_us=now_us)
+                readings += self.fault(now_us, name, "direction_unclear", seen, since_us=now_us)
                 continue
-            told += self.over(now_us, name, "direction_unclear")
+            readings += self.over(now_us, name, "direction_unclear")
             middle_us = (began_us + ended_us) // 2
-            told.append(self._reading(now_us, self._timed[name], middle_us, direction=direction))
-        return told
+            readings.append(self._reading(now_us, self._timed[name], middle_us, direction=direction))
+        return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
         """Return whether what the phase sensor was then is still being found out."""

@@ -172,14 +172,14 @@ class GpioDevice(ABC):
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle that edges were thrown away before they came here."""
-        told: list[AnyReading] = []
+        readings: list[AnyReading] = []
         for name, line in self.lines.items():
-            told += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
-        return told
+            readings += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
+        return readings
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
         """Handle the events of a port."""
-        told: list[AnyReading] = []
+        readings: list[AnyReading] = []
         for event in data:
             name = self._names[event.line]
             line = self.lines[name]
@@ -189,20 +189,20 @@ class GpioDevice(ABC):
                 self._heard_us = now_us
                 self._unheard.discard(name)
                 happened = line.level(event.t_us, event.active)
-            told += self._took(now_us, name, happened)
+            readings += self._took(now_us, name, happened)
         self._settle(now_us)
         if self._is_open and self._is_down and not self._unheard:
-            told += self._there(now_us, "every line's level is known")
-        return told
+            readings += self._there(now_us, "every line's level is known")
+        return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now."""
-        told = self._ended(now_us)
+        changes = self._ended(now_us)
         if not self._is_open:
-            return told
+            return changes
         for name, line in self.lines.items():
-            told += self._took(now_us, name, line.tick(now_us))
-            told += self._check_stuck(now_us, name)
+            changes += self._took(now_us, name, line.tick(now_us))
+            changes += self._check_stuck(now_us, name)
         all_round = now_us >= self._round_us
         if all_round:
             self._round_us = now_us + ROUND_US
@@ -214,8 +214,8 @@ class GpioDevice(ABC):
         if self.lines and now_us - self._heard_us >= SILENT_US:
             self._heard_us = now_us
             self._reopen = True
-            told += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
-        return told
+            changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
+        return changes
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""
@@ -289,11 +289,11 @@ class GpioDevice(ABC):
 
     def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """All devices are down, and with them what else stood against them."""
-        told: list[AnyReading] = []
+        readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
-            told += self._readings(now_us, dev, health.closed(now_us, code, seen))
-        return told
+            readings += self._readings(now_us, dev, health.closed(now_us, code, seen))
+        return readings
 
     def _there(self, now_us: int, seen: str) -> list[AnyReading]:
         """All devices are up; the faults that began while they were down are reported again."""
@@ -316,32 +316,32 @@ class GpioDevice(ABC):
     def _took(
         self, now_us: int, name: str, happened: list[LineChange], how_much: str | None = None
     ) -> list[AnyReading]:
-        told: list[AnyReading] = []
+        readings: list[AnyReading] = []
         for event in happened:
             match event:
                 case LevelChange():
-                    told += self.over(now_us, name, "stuck")
-                    told += self.became(now_us, name, event)
+                    readings += self.over(now_us, name, "stuck")
+                    readings += self.became(now_us, name, event)
                 case EdgesLost():
                     self.broken(name)
                     seen = f"lost {how_much or f'{event.edges} edges'}"
-                    told += self.fault(
+                    readings += self.fault(
                         now_us, name, "lost_edges", seen, since_us=event.since_us + 1, passes=True
                     )
                 case EdgeMissed():
                     self.broken(name)
                     is_now = "active" if event.active else "inactive"
                     seen = f"is {is_now}, and no edge explains it"
-                    told += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, passes=True)
+                    readings += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, passes=True)
                 case Hidden():
                     self.broken(name)
                 case Babbling():
                     self.broken(name)
                     seen = f"changes {event.edges_per_s} times a second"
-                    told += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
+                    readings += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
                 case Calm():
-                    told += self.over(now_us, name, "babbling")
-        return told
+                    readings += self.over(now_us, name, "babbling")
+        return readings
 
     def _settle(self, now_us: int) -> None:
         """Order that babbling lines are ignored for a while, so that they do not drown the others."""

@@ -113,8 +113,8 @@ class Shoe:
             return self._readings(
                 now_us, self._health.over(now_us, "starting", LINK, seen="its port is open")
             )
-        told = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
-        return self._readings(now_us, told + self._health.over(now_us, LINK, seen="its port is open"))
+        changes = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
+        return self._readings(now_us, changes + self._health.over(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle that the port is gone."""
@@ -138,14 +138,14 @@ class Shoe:
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now."""
-        told = self._health.tick(now_us)
+        changes = self._health.tick(now_us)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
             seconds = (now_us - self._heard_us) / 1e6
-            told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+            changes += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
         if self._open and "silent" in self._health:
             self._reopen_port(now_us)
-        return self._readings(now_us, told)
+        return self._readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""

@@ -170,8 +170,8 @@ class Board:
             return
         kind, fields = texts_of(reading)
         channel, sensor = self._sensor_of(reading.dev)
-        said = {name: text for name, text in fields.items() if name not in sensor.told}
-        self.say(now_us, kind, said, seen_us=reading.t, channel=channel)
+        written = {name: text for name, text in fields.items() if name not in sensor.told}
+        self.say(now_us, kind, written, seen_us=reading.t, channel=channel)
 
     def say(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0

@@ -184,18 +184,18 @@ def _is_collecting(reading: AnyReading) -> bool:
 
 def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
     """Make people do what they do between throws, some of it needlessly."""
-    said: list[AnyReading] = []
+    readings: list[AnyReading] = []
     after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
     chance = rng.random()
     if chance < 0.1 and scene.truth.ruled is None and scene.truth.allowed == ("valid",):
-        said.append(Input(t=scene.end_us - 150_000, dev="console", name="settled", by="dealer"))
+        readings.append(Input(t=scene.end_us - 150_000, dev="console", name="settled", by="dealer"))
     elif chance < 0.15:
-        said.append(
+        readings.append(
             Input(t=after, dev="console", name="new_shooter", by="stickperson", seat=rng.randint(1, 8))
         )
     elif chance < 0.18:
-        said.append(Input(t=after, dev="console", name="draw_button", by="dealer", seat=3, card="Qh"))
-    return [(reading.t + rng.randint(200, 3000), reading) for reading in said]
+        readings.append(Input(t=after, dev="console", name="draw_button", by="dealer", seat=3, card="Qh"))
+    return [(reading.t + rng.randint(200, 3000), reading) for reading in readings]
 
 
 def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple[Scene, Feed]:

@@ -371,13 +371,13 @@ class Craps(PlaysThrows):
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Apply a roll in place of the one just undone, then what people entered since."""
-        told = self._corrected(result, corrects, ruling)
+        corrected = self._corrected(result, corrects, ruling)
         for entered in since:
             self._enter_again(entered)
-        return told
+        return corrected
 
     def _corrected(self, result: Result[Dice], corrects: str, ruling: str) -> RollCorrected:
-        told = RollCorrected(
+        corrected = RollCorrected(
             roll=result.number,
             corrects=corrects,
             ruling=ruling,
@@ -387,14 +387,14 @@ class Craps(PlaysThrows):
         )
         if result.value is None:
             self._state = replace(self._state, invalid_rolls=self._state.invalid_rolls + 1)
-            return told
+            return corrected
         before, call = self._apply(result.value, result.warning)
         return RollCorrected(
-            roll=told.roll,
+            roll=corrected.roll,
             corrects=corrects,
             ruling=ruling,
-            by=told.by,
-            who=told.who,
+            by=corrected.by,
+            who=corrected.who,
             dice=result.value,
             total=sum(result.value),
             phase=_phase(before),

@@ -351,7 +351,7 @@ class ThreeCard(PlaysAttempts):
         """Apply a ruling in place of what was called; bets that are closed stay so."""
         del since
         self._stay_closed = not self._bets_open
-        told = DealCorrected(
+        corrected = DealCorrected(
             deal=result.number,
             corrects=corrects,
             ruling=ruling,
@@ -361,12 +361,12 @@ class ThreeCard(PlaysAttempts):
         )
         if result.value is None:
             self._machine.fire("void")
-            return told
+            return corrected
         self._show()
         dealt = arranged(result.value)
         dealer = strength(_faces(dealt.dealer))
         return msgspec.structs.replace(
-            told,
+            corrected,
             hands=dealt.hands,
             dealer=dealt.dealer,
             folds=dealt.folds,

@@ -312,12 +312,12 @@ def _troubles(
 ) -> Iterator[tuple[str, str]]:
     shoes = {dev for dev, kinds in sources.items() if "card" in kinds}
     shoes.update(reading.dev for reading in readings if isinstance(reading, Card))
-    told = {
+    troubles = {
         (reading.dev, "was down" if isinstance(reading, DeviceDown) else "was faulty")
         for reading in readings
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
-    for dev, how in sorted(told):
+    for dev, how in sorted(troubles):
         yield "missing_reading", f"{dev} {how} during the deal: a card may have gone unseen"
 
 

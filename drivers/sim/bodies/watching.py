@@ -376,17 +376,17 @@ class Watch:
         if self._knock_us is not None:
             along = rng.uniform(0, self.flight.width_mm)
             blows.append((self._knock_us, rng.choice(END_WALLS), along, rng.uniform(100, 600)))
-        heard: list[AnyReading] = []
+        readings: list[AnyReading] = []
         for t_us, wall, along, counts in blows:
             peak = counts * rng.uniform(*LOUDNESS)
             if peak < THRESHOLD_COUNTS:
                 continue
             at_us = t_us + rng.randint(500, 2000)
-            heard.append(self._impact(at_us, wall, along, peak))
+            readings.append(self._impact(at_us, wall, along, peak))
             again = peak * rng.uniform(0.1, 0.45)
             if rng.random() < 0.25 and again >= THRESHOLD_COUNTS:
-                heard.append(self._impact(at_us + rng.randint(1000, 12_000), wall, along, again))
-        return heard
+                readings.append(self._impact(at_us + rng.randint(1000, 12_000), wall, along, again))
+        return readings
 
     def _impact(self, t_us: int, wall: Wall, along: float, peak: float) -> WallImpact:
         place = along + self.rng.gauss(0, 25.0)
