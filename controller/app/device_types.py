@@ -139,7 +139,7 @@ def hardware_of(
     """Create a table's devices with their links, not started yet.
 
     Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
-    `station` is what they stand in, where it is not the usual one; quiet devices show and sound nothing.
+    `station` is what they stand in, if it is not the usual one; quiet devices show and sound nothing.
     A device that says what it is not there for is a fault among `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}

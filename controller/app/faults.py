@@ -225,7 +225,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """The fault's entry in the catalogue, with its own cause and remedy where it has them."""
+        """The fault's entry in the catalogue, with its own cause and remedy if it has them."""
         kind = CATALOGUE[self.code]
         return kind._replace(cause=self.likely or kind.cause, next_step=self.do or kind.next_step)
 

@@ -44,7 +44,7 @@ def stale(folder: Path) -> list[Path]:
 def main(arguments: list[str] | None = None) -> int:
     """Write the schema files, or with `--check` give 1 when one is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.app.schemas", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only say whether a file is stale")
+    parser.add_argument("--check", action="store_true", help="only check whether a file is stale")
     check = parser.parse_args(arguments).check
     folder = config_home() / "schema"
     changed = stale(folder)

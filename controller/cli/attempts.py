@@ -112,7 +112,7 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit
 
 
 def when(exhibit: Exhibit) -> str:
-    """Return when it was decided: by the wall clock where that is known, else in the log's own time."""
+    """Return when it was decided: by the wall clock if that is known, else in the log's own time."""
     return f"at {clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 

@@ -151,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> int:
-    """Read pictures; 1 where one was refused, 2 where one is no picture (and nothing is read)."""
+    """Read pictures; 1 if one was refused, 2 if one is no picture (and nothing is read)."""
     pictures = [(path, picture_of(path)) for path in arguments.images]
     answers = [(path, read_picture(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:

@@ -80,7 +80,7 @@ class Cameras:
         return Seeing(self._rigs, keep)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield frames as they come, until a source ends; raises CameraInputError where there is none."""
+        """Yield frames as they come, until a source ends; raises CameraInputError if there is none."""
         if len(self._lives) == 1:
             for t_us, picture in self._lives[0].frames():
                 yield 0, t_us, picture
@@ -91,7 +91,7 @@ class Cameras:
 def cameras_of(rig: Path, beside: Path | None = None, source: str | None = None) -> Cameras:
     """Return the camera of a rig's file, or two as one device; `source` takes the place of the first's own.
 
-    Raises CameraInputError where a file can't be used, or names nothing to look through.
+    Raises CameraInputError if a file can't be used, or names nothing to look through.
     """
     paths = [rig] if beside is None else [rig, beside]
     rigs = [rig_of(path) for path in paths]

@@ -92,7 +92,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Print a line each; 1 where a file is not what its name says."""
+    """Print a line each; 1 if a file is not what its name says."""
     folder = Folder(arguments.folder)
     unsound = 0
     files = _kept(folder)
@@ -134,7 +134,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 
 def _delete(arguments: argparse.Namespace) -> int:
-    """Delete them; 1 where one is not there."""
+    """Delete them; 1 if one is not there."""
     folder = Folder(arguments.folder)
     files = _kept(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -153,7 +153,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release them; 1 where one is missing or the journal refused, 3 where no controller answers."""
+    """Hold or release them; 1 if one is missing or the journal refused, 3 where no controller answers."""
     folder = Folder(arguments.folder)
     files = _kept(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -198,7 +198,7 @@ def _kept(folder: Folder) -> list[StoredFile]:
         return folder.kept()
     except OSError as error:
         raise CameraInputError(
-            f"{folder.path}: found no folder that can be read ({error.strerror}), expected a camera's;"
+            f"{folder.path}: found no readable folder ({error.strerror}), expected a camera's;"
             " name it with --folder"
         ) from error
 

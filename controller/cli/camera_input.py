@@ -67,7 +67,7 @@ class Film:
     """A film file: its frames, each with the time that the film gives it."""
 
     def __init__(self, path: Path) -> None:
-        """Open; raises CameraInputError where it is no film."""
+        """Open; raises CameraInputError if it is no film."""
         self.path = path
         self._opened()
 
@@ -125,7 +125,7 @@ class Live:
     def frames(self) -> Iterator[tuple[int, Array]]:
         """Yield each frame and its time in microseconds; ends where the source does.
 
-        Raises CameraInputError where there is no such source.
+        Raises CameraInputError if there is no such source.
         """
         if self.source.startswith("/dev/"):
             yield from self._device()

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 def find(which: Which, arguments: argparse.Namespace) -> Exhibit | None:
     """Find the attempt; None, with a message, if the journal does not have it.
 
-    Raises LogError, SettingsError or SetupError where the log or the rules can't be used, OutOfReachError
+    Raises LogError, SettingsError or SetupError if the log or the rules can't be used, OutOfReachError
     where no controller answers that has the journal.
     """
     rules: str | None = arguments.rules

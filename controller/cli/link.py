@@ -44,14 +44,14 @@ def add_kept(parser: argparse.ArgumentParser) -> None:
         "--journal",
         type=Path,
         metavar="DIR",
-        help="the journal's folder or file (default: the socket's, where one is named, else /var/lib/table)",
+        help="the journal's folder or file (default: the socket's, if one is named, else /var/lib/table)",
     )
     parser.add_argument(
         "--socket",
         default=os.environ.get(VARIABLE),
         metavar="PATH",
         help=f"ask the controller that runs there, as a technician (default: ${VARIABLE};"
-        f" {SOCKET} where the journal is closed to this user)",
+        f" {SOCKET} if the journal is closed to this user)",
     )
 
 

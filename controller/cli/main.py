@@ -15,7 +15,7 @@ from controller.cli.shell import OK, Command, say
 COMMANDS = {
     "replay": "run a recorded sensor log through the engine and print every outcome",
     "settle": "settle wagers: JSON Lines in, JSON Lines out",
-    "settlement": "run the settlement engine, enrol tables, make tokens, prove the money",
+    "settlement": "run the settlement engine, enrol tables, make tokens, check the books",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch an evening at a virtual table",
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",

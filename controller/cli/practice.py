@@ -405,7 +405,7 @@ class Practice:
 
     def _prompt(self) -> None:
         self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule where you must:")
-        self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows it so far,")
+        self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows the score,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
             try:

@@ -1,4 +1,4 @@
-"""`tablectl settlement`: run the settlement engine, enrol tables, make tokens, prove the money."""
+"""`tablectl settlement`: run the settlement engine, enrol tables, make tokens, check the books."""
 
 import argparse
 import os
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-file",
         metavar="PEM",
-        help="the engine's own key, made where there is none (default: beside an SQLite database,"
+        help="the engine's own key, created if there is none (default: beside an SQLite database,"
         " else /var/lib/table/settlement.key)",
     )
     does = parser.add_subparsers(dest="does", metavar="WHAT", required=True)

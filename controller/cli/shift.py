@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; 2 without a journal or without such a shift, 1 where the journal is at fault."""
+    """Print the shift; 2 without a journal or without such a shift, 1 if the journal is at fault."""
     try:
         with open_journal(arguments) as journal:
             starts = starts_of(journal)

@@ -180,7 +180,7 @@ def run_people(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
-    """Add a person; one who is there is replaced only where that was asked for. Raises RegisterError."""
+    """Add a person; one who is there is replaced only if that was asked for. Raises RegisterError."""
     name, roles = arguments.name, tuple(dict.fromkeys(arguments.role))
     there = next((one for one in register.people if one.name == name), None)
     if there is not None and not arguments.replace:

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play until the evening ends or Ctrl-C; 2 where the table or the folder can't be used."""
+    """Play until the evening ends or Ctrl-C; 2 if the table or the folder can't be used."""
     if arguments.list_faults:
         list_faults()
         return OK

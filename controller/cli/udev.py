@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a rule for each port; 1 where none is plugged in."""
+    """Print a rule for each port; 1 if none is plugged in."""
     found = sorted(plugged_in(arguments.sys))
     serials = [(one.vendor, one.product, one.serial, one.interface) for one in found]
     for one, its in zip(found, serials, strict=True):
@@ -86,7 +86,7 @@ def name_of(one: Plugged, *, alone: bool) -> str:
 
 
 def rule_for(one: Plugged, *, alone: bool) -> str:
-    """Write the rule: by serial number where it has one for itself, else by where it is plugged in."""
+    """Write the rule: by serial number if it has one for itself, else by where it is plugged in."""
     if alone:
         attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}
         known = [f'ATTRS{{{name}}}=="{_pattern(value)}"' for name, value in attributes.items()]

@@ -263,7 +263,7 @@ class Feed:
         except LinkError as error:
             return Now(why=str(error))
         except msgspec.ValidationError as error:
-            return Now(why=f"the controller is of another release ({error}); restart the console")
+            return Now(why=f"the controller is a different release ({error}); restart the console")
 
 
 @dataclass(slots=True, eq=False)

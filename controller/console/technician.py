@@ -188,7 +188,7 @@ class Technician:
             except LinkError as error:
                 return PlainTextResponse(str(error), 503)
             except msgspec.ValidationError as error:
-                says = f"the controller is of another release ({error}); restart the console"
+                says = f"the controller is a different release ({error}); restart the console"
                 return PlainTextResponse(says, 503)
 
         return guarded
@@ -222,7 +222,7 @@ class Technician:
         except LinkError as error:
             return None, str(error)
         except msgspec.ValidationError as error:
-            return None, f"the controller is of another release ({error}); restart the console"
+            return None, f"the controller is a different release ({error}); restart the console"
 
     async def _devices_panels(self) -> dict[str, str]:
         equipment, why = await self._equipment()

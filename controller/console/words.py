@@ -157,7 +157,7 @@ def result(word: AttemptOutcome) -> str:
 
 
 def ruled_by(result: Result) -> str:
-    """Describe who made the result what it is, where a person did."""
+    """Describe who made the result what it is, if a person did."""
     data = result.told[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""

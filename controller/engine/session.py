@@ -127,7 +127,7 @@ class Session:
         return entered.name in FOR_THE_LATEST and not names_attempt
 
     def _obeyed_at_once(self, entered: Input) -> bool:
-        """Obey a ruling; False, with nothing changed or told, where it is refused."""
+        """Apply a ruling; False, with nothing changed or published, if it is refused."""
         if self._refusal_of(entered) is not None:
             return False
         if self._heard is not None:

@@ -145,7 +145,7 @@ class Folder:
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
         """Delete a file and note who did it and why; False if it was not there.
 
-        Raises OSError, and HeldError where it is held.
+        Raises OSError, and HeldError if it is held.
         """
         if (hold := self.holds().get(sha256)) is not None:
             raise HeldError(f"held by {hold.by}: {hold.why}")

@@ -91,7 +91,7 @@ class Journal:
     ) -> None:
         self.close()
 
-    # --- handing over: nothing waits for the disk; JournalFault is raised where a row can't be kept ---
+    # --- handing over: nothing waits for the disk; JournalFault is raised if a row can't be kept ---
 
     def start(self, identity: Identity) -> Ticket:
         """Begin a session: the first entry after opening."""

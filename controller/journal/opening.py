@@ -327,7 +327,7 @@ def replace_key(
 
 
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
-    """Find out, changing nothing, whether `old` can be replaced (by `new`, where that was begun before).
+    """Find out, changing nothing, whether `old` can be replaced (by `new`, if that was begun before).
 
     Raises:
         JournalFault: there is no journal, it can't be continued, or `old` is not its key.

@@ -89,7 +89,7 @@ def life_cycle(words: AttemptTerms) -> MachineTable:
         initial="waiting",
         states={
             "waiting": "nothing is under way and nothing can be ruled on",
-            under_way: f"the {words.attempt} is going on and is not decided",
+            under_way: f"the {words.attempt} is in progress and not decided",
             "held": "decided and about to be called, so that a person can still stop it",
             "proposed": "decided; a person must confirm the proposal",
             "review": "not decidable by the readings; a person must rule",
@@ -112,7 +112,7 @@ def life_cycle(words: AttemptTerms) -> MachineTable:
             words.set_result: "a person enters the result",
             "accept": "a person accepts the result proposed",
             f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            words.settle: "all that it decided is paid",
+            words.settle: "everything that it decided is paid",
             "power_lost": "the recording ends in the middle of it",
             **_if_cleared(words, {words.clear or "": "what was thrown is taken away"}),
         },

@@ -131,7 +131,7 @@ class ThrowRules:
     min_confidence: Share = 0.6
     """Below this the camera's face is not believed."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
-    """Who decides the faces (`set_dice`): the boxperson, or the dealer where the table has none."""
+    """Who decides the faces (`set_dice`): the boxperson, or the dealer if the table has none."""
     causes: Mapping[str, Word] = field(default_factory=dict)
     """The rule id behind each cause of a No Roll or a review, by the cause's code."""
     sensors: SensorErrors = field(default_factory=SensorErrors)

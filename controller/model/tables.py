@@ -86,7 +86,7 @@ class PublishSettings:
 
     to: Way | None = None
     """A settlement engine in this process, one behind a broker, or one that asks at the control socket.
-    Left out, the one in this process; where that is not installed, the table says that nobody settles."""
+    Left out, the one in this process; if that is not installed, the table says that nobody settles."""
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20

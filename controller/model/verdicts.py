@@ -58,7 +58,7 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
 class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's word on a spin.
 
-    `number` is the pocket where one is certain; `revolutions` what the ball provably ran in the track, with
+    `number` is the pocket if one is certain; `revolutions` what the ball provably ran in the track, with
     `revolutions_from`/`revolutions_to` the interval that the unseen start leaves. `grade` is `wheel` where it
     rests on a smart wheel's word alone. Else as for a throw.
     """

@@ -77,7 +77,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: found it in another person's name, expected one of this person's own")
+            raise RegisterError("card: found one registered to another person, expected this person's own")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))

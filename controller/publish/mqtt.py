@@ -87,7 +87,7 @@ class MqttSink:
         chance: Chance,
         pin: Pin | None = None,
     ) -> None:
-        """Prepare; ValueError where the table's name or the settings do not do for MQTT.
+        """Prepare; ValueError if the table's name or the settings are not valid for MQTT.
 
         `pin` says whose answers are believed.
         """

@@ -84,7 +84,7 @@ class Outgoing(NamedTuple):
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
     """Trust only this authority, show this certificate, and speak nothing older than TLS 1.3.
 
-    Raises OSError (ssl.SSLError among them) where a file can't be used.
+    Raises OSError (ssl.SSLError among them) if a file can't be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

@@ -207,7 +207,7 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
 
 
 def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:
-    """Return the board with what waits for a person now; the same one where that has not changed."""
+    """Return the board with what waits for a person now; the same one if that has not changed."""
     shown = None
     if awaited is not None:
         shown = BoardAwaited(

@@ -98,7 +98,7 @@ def stale(folder: Path) -> list[Path]:
 def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
     """Write the documents, or with `--check` give 1 when one is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.publish.schemas", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only say whether a document is stale")
+    parser.add_argument("--check", action="store_true", help="only check whether a document is stale")
     check = parser.parse_args(arguments).check
     changed = stale(folder)
     made = documents()

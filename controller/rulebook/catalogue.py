@@ -181,7 +181,7 @@ CV1-LIM-3|17|The house chooses its bets by the pay table that it posts, and pays
 CV1-SHOOT-1|19|The shooter has a bet on Pass or Don't Pass.
 CV1-SHOOT-2|21, 25|The dice pass clockwise.
 CV1-SHOOT-3|21|The dice are thrown to the far back wall, and as a rule both must hit it.
-CV1-SHOOT-4|21|A supervisor may warn a few times first, and lets it pass where one die hit.
+CV1-SHOOT-4|21|A supervisor may warn a few times first, and lets it pass if one die hit.
 CV1-INV-1|21|Both dice go in one throw, from one hand.
 CV1-INV-2|21|One die alone is no roll.
 CV1-INV-3|21|What a dealer or supervisor declares a no roll does not count, and is thrown again.
@@ -225,7 +225,7 @@ CV1-COME-4|74|A Come bet always works and stays until it is decided.
 CV1-COME-5|74|Come odds may be off, lowered or taken down before they lose.
 CV1-COME-6|76|Come odds that are off go back when their flat bet is decided.
 CV1-COME-7|78|Come pays even money and its odds the true odds.
-CV1-COME-8|80|Come odds are off on a come-out roll, and go back where a 7 takes the flat bet.
+CV1-COME-8|80|Come odds are off on a come-out roll, and go back if a 7 takes the flat bet.
 CV1-COME-9|82|A Come bet that is hit on the come-out is paid, and its odds go back.
 CV1-COME-10|82|Called on, come odds are decided with their flat bet.
 CV1-DC-1|86|One Don't Come bet a player and roll, with a point on.
@@ -391,9 +391,9 @@ GAPS = """\
 !34-10|128-139|Invalid, No Roll, void and re-thrown are one thing: nothing is decided and bets stand.
 !34-11|126, 133|Any end counts, a near one is noted; a setting asks for the far end.
 !34-12|135, 139|Dice that rest on the bank are a No Roll; touching it alone is noted.
-!34-13|144|A cocked die's face is read only where one answer is left, else the boxperson decides.
+!34-13|144|A cocked die's face is read only if one answer is left, else the boxperson decides.
 !34-14|-|A No Roll is taken until the throw is settled.
-!34-15|151|Only a seven-out costs the dice; a setting follows the letter, where any loser does.
+!34-15|151|Only a seven-out costs the dice; a setting follows the letter, by which any loser does.
 !34-16|153|A run-out sets no point: each throw is a come-out roll.
 !34-17|153|A run-out is for Come and Don't Come bets alone.
 !34-18|82|A bet that was called on stays on until it is called off or decided.
@@ -415,7 +415,7 @@ GAPS = """\
 !V1-7|27, 88, 140|Scanning errors in the document.
 !V1-8|136|The Sharp Shooter counts points until a seven-out.
 !V1-9|141-151|Its pay is to one.
-!V1-10|136|It is decided at the seven-out, or by the points made where the dice are passed.
+!V1-10|136|It is decided at the seven-out, or by the points made if the dice are passed before.
 !V1-11|182|No maximum total win unless configured.
 !V1-12|183|No greatest inside bets.
 !V1-13|156-180|Bets that the list leaves out are offered; place to lose is not offered.
@@ -477,7 +477,7 @@ GAPS = """\
 !H-8|17|The shoe limits what is sold, beside the players' own limit.
 !H-9|15|The highest card has the button; equals draw again.
 !H-10|56|The first game from fifteen minutes before closing is the final one.
-!H-11|58|The Pot is rake only where no final game could be played.
+!H-11|58|The Pot is rake only if no final game could be played.
 !H-12|54|A game's own share joins the Pot before it is paid.
 !H-13|-|Typing errors in the document.
 !H-14|23|Loose chips that are touched go to a person.

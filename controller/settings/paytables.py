@@ -99,7 +99,7 @@ def accepted_file(ruleset: str) -> Path:
     """Return the file of a rule set's accepted findings, whether it is there or not.
 
     It is in the configuration that TABLE_CONFIG names, else beside an installed table's own file, else in the
-    user's own configuration (XDG_CONFIG_HOME, ~/.config where that is not set).
+    user's own configuration (XDG_CONFIG_HOME, ~/.config if that is not set).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 

@@ -116,7 +116,7 @@ class Broker:
         """Incremented while the thread turns."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
-        """Ask a table whether bets are open, from any thread; give why that is no use, where it is none."""
+        """Ask a table whether bets are open, from any thread; give why that is no use, if it is none."""
         deaf = self._deaf(table)
         if deaf is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))

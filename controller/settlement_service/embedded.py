@@ -37,7 +37,7 @@ class Embedded(Consumer):
         self._engine.gate.believe(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer; raises OutOfReach or RefusedOutcome where it is not taken."""
+        """Settle an event, then answer; raises OutOfReach or RefusedOutcome if it is not taken."""
         answers = self._engine.deliver([event])
         for _, told in on_the_wire(answers, self._by):
             answer(told)

@@ -107,7 +107,7 @@ class Store:
     def __init__(self, url: str, *, owner: bool = True) -> None:
         """Name the database by its URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
 
-        `owner` False only reads, beside a running engine where that is possible (PostgreSQL).
+        `owner` False only reads, beside a running engine if that is possible (PostgreSQL).
 
         Raises:
             SettlementFault: it is no URL of a database that this program knows.
@@ -278,7 +278,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Abandon a server that says nothing: no limit that it keeps itself helps where it is stopped."""
+    """Abandon a server that says nothing: no limit that it keeps itself helps if it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - only a house with PostgreSQL has it
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 

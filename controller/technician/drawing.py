@@ -313,7 +313,7 @@ def column(drawing: Drawing, at: Spot, width: float, head: str, lines: Iterable[
     for line in lines:
         rows += wrapped(line, width, _SIZE, 3)
     if len(rows) > most:
-        rows = [*rows[: most - 1], "... tablectl explain says it all"]
+        rows = [*rows[: most - 1], "... tablectl explain shows the rest"]
     for i, row in enumerate(rows, 1):
         drawing.words((x, y + i * LINE), row, _SIZE)
 

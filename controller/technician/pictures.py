@@ -39,7 +39,7 @@ def see(exhibit: Exhibit) -> Seen | None:
 
 
 def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
-    """Draw an attempt; `sentence` is its verdict, `lines` are the words where there is nothing to scale."""
+    """Draw an attempt; `sentence` is its verdict, `lines` are the words if there is nothing to scale."""
     if isinstance(seen, ThrowSeen):
         return draw_throw(exhibit, seen, sentence, when)
     if isinstance(seen, SpinSeen):

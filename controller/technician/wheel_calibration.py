@@ -2,7 +2,7 @@
 
 Between four passes of one beam in a row the ball's place is a smooth curve of time, which the passes of every
 other beam lie on: each lap gives each beam's angle again. Angles are those from beam 0, whose own angle stays
-where the table's file has it: only what lies between the sensors can be measured.
+if the table's file has it: only what lies between the sensors can be measured.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""The most that the kernel keeps for a request. By default it is 16 a line; then the oldest are dropped."""
+"""The most edges kept by the kernel for a request. Its default is 16 a line; then the oldest are dropped."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
@@ -51,11 +51,11 @@ class GpiodLine:
         self._line = line
 
     def fileno(self) -> int:
-        """Return what to wait on."""
+        """Return the descriptor to wait on."""
         return self._request.fd
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return what the kernel has; it must have something."""
+        """Return the edges that the kernel holds; there must be at least one."""
         rising = gpiod.EdgeEvent.Type.RISING_EDGE
         events = self._request.read_edge_events(EVENT_BUFFER)
         return [KernelEdge(e.event_type is rising, e.timestamp_ns, e.line_seqno) for e in events]

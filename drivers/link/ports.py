@@ -108,7 +108,7 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
 
     `table_us` maps nanoseconds of the kernel's monotonic clock, with which it stamps edges, to table
     microseconds; as it stands the table's clock is that one. The GPIO libraries are imported here, so that a
-    table without GPIO needs none of them. Raises PortError (`no_library`) where they are not installed.
+    table without GPIO needs none of them. Raises PortError (`no_library`) if they are not installed.
     """
     if isinstance(address, StreamAddress):
         return _stream_port(address)

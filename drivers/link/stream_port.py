@@ -108,7 +108,7 @@ class SocketPort:
 
 
 class PipePort:
-    """A named pipe from which the table reads; made where it is missing."""
+    """A named pipe from which the table reads; made if it is missing."""
 
     def __init__(self, path: str) -> None:
         """Store the name of the pipe; its folder must exist."""

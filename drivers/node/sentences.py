@@ -117,7 +117,9 @@ def encode(sentence: Sentence) -> bytes:
     if not NODE_NAME.fullmatch(sentence.node):
         raise ValueError(f"{sentence.node!r} is not a node name: 1 to 16 letters, digits, _ or -")
     if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
-        raise ValueError(f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields are lower case words")
+        raise ValueError(
+            f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields must be lower case words"
+        )
     if not _SESSION.fullmatch(sentence.session):
         raise ValueError(f"{sentence.session!r} is not a session: four digits 0-9 A-F")
     if not 0 <= sentence.seq <= MAX_SEQ or not 0 <= sentence.clock_us < CLOCK_US:

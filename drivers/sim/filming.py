@@ -173,7 +173,7 @@ def _with(picture: Array, noise: Array) -> Array:
 
 
 class FineStill:
-    """A still that is drawn only where somebody looks."""
+    """A still that is drawn only if somebody looks."""
 
     def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:
         """Represent the moment of these exposures."""

@@ -245,7 +245,7 @@ class Thrower:
         self.settle(path, speed, math.pi + max(-0.7, min(0.7, angle)))
 
     def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
-        """Roll out along a heading (radians, 0 toward the far end), off a rail where one is met."""
+        """Roll out along a heading (radians, 0 toward the far end), off a rail if one is met."""
         way = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
         start = path.here
         goal = (start[0] + way * math.cos(heading), start[1] + way * math.sin(heading))

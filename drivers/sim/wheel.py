@@ -377,7 +377,7 @@ def evening(
     dead_beams: frozenset[int] = frozenset(),
     rules: str = "roulette",
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` spins of the kinds of a mix (kind: weight), on a drawn wheel where none is given.
+    """Play `n` spins of the kinds of a mix (kind: weight), on a drawn wheel if none is given.
 
     The same seed gives the same evening. The first spin is an honest one.
     """

@@ -169,7 +169,7 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
         return
     for leg in play.fall.legs:
         if leg.where == "rotor":
-            # It hops over the frets, and is seen only where it is down.
+            # It hops over the frets, and is seen only while it is down.
             yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
     since_s = play.fall.settle_s
     for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):

@@ -232,7 +232,7 @@ def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("ann", ("dealer",), "123", None, "PIN: found 3 characters"),
         ("ann", ("dealer",), "12a4", None, "PIN: found other characters"),
         ("<b>", ("dealer",), "1234", None, "name: found '<b>'"),
-        ("eve", ("dealer",), "1234", "0049300117", "card: found it in another person's name"),
+        ("eve", ("dealer",), "1234", "0049300117", "card: found one registered to another person"),
     ],
 )
 def test_a_mistake_in_the_register_is_told(

@@ -193,7 +193,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Start again where nobody has cards; the Bonus Pot stays, and so does a game in play."""
+        """Start again if nobody has cards; the Bonus Pot stays, and so does a game in play."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":
@@ -217,7 +217,7 @@ class HighRoller(PlaysThrows):
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """Close the buying where nobody said `start_roll`: the dice left the hand."""
+        """Close the buying if nobody said `start_roll`: the dice left the hand."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 

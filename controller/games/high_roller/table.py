@@ -33,7 +33,7 @@ HIGH_ROLLER_TABLE = MachineTable(
         "roll": "a roll that leaves others to come",
         "decline": "a player skips a roll that is his",
         "tie": "the last roll leaves two or more players equal at the top",
-        "win": "one player alone matched, or rolled the highest",
+        "win": "only one player matched, or rolled the highest",
         "abandon": "the game is void and all stakes go back",
         "next_game": "the winner is paid, the button moves on and buying begins",
     },

@@ -46,7 +46,7 @@ class CardGame(Results[Dealt], Protocol):
 
     @property
     def seats(self) -> Sequence[str]:
-        """The positions that are dealt in; none where nobody has named them."""
+        """The positions that are dealt in; none if nobody has named them."""
 
     def note_late(self, t: int) -> None:
         """A card left the shoe at t, and that was told too late."""

@@ -63,7 +63,7 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet but a Hop, on its number where it has one; None if there is no such bet.
+        """Return the row of a bet but a Hop, on its number if it has one; None if there is no such bet.
 
         A line bet without a number is on its first roll.
         """

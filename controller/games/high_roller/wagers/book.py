@@ -397,7 +397,7 @@ class HighRollerBook(Book):
         return lines
 
     def _end(self, players: int) -> list[AnswerLine]:
-        """Record the Bonus Pot as rake where nobody is left to play for it (H-CLOSE-2)."""
+        """Record the Bonus Pot as rake if nobody is left to play for it (H-CLOSE-2)."""
         if self._play is not None and self._play.cards:
             return [_RUNNING.refuse(_TABLE, "end")]
         if players >= 2:

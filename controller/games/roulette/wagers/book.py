@@ -63,7 +63,7 @@ class SingleZeroSpin(Request, frozen=True, kw_only=True, tag="spin"):
 
 
 class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
-    """A spin that does not count; the cause is told with it where one is known."""
+    """A spin that does not count; the cause is told with it if one is known."""
 
     reason: str = ""
 
