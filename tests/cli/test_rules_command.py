@@ -129,7 +129,7 @@ def test_findings_that_a_named_person_accepted_with_a_reason_are_no_more_exit_1(
     capsys.readouterr()
     assert main(["rules", "check", "roulette"]) == 0
     said = capsys.readouterr().out
-    assert "taken as it is by Ann Lee" in said
+    assert "accepted by Ann Lee" in said
     assert "as the document prints them" in said
     assert (own_config / "accepted" / "roulette.json").exists()
 
