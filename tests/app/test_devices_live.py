@@ -186,7 +186,7 @@ def test_a_void_spin_is_acknowledged_to_the_wheel_that_plays_it(
         told.append(data if name == "wheel" else b"")
         hear(name, now_us, data)
 
-    monkeypatch.setattr(one.virtual, "hear", note)
+    monkeypatch.setattr(one.virtual, "receive", note)
     until(lambda: bool(status_of(one.daemon)["attempt_open"]), "a ball in the rim")
     called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
     assert one.daemon.inlet.post(called, stamped=False)
