@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -120,7 +121,9 @@ def _findings(
     yield machine_checks.watchdog(machine)
     yield from machine_checks.disk(arguments.journal)
     if name is None:
-        yield Finding("unchecked", "table file", f"none at {TABLE}, and none named; name it after `doctor`")
+        yield Finding(
+            "unchecked", table_checks.TABLE_FILE, f"none at {TABLE}, and none named; name it after `doctor`"
+        )
     yield from loaded
     yield from table_checks.same_file(name, status)
     if settings is not None:
@@ -217,7 +220,11 @@ def _members(
 def _of_our_words(findings: Sequence[Finding], status: Json | None, quiet: Json | None) -> Iterator[Finding]:
     """Yield the findings; those of the controller's status without texts that are not our own."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
-    yield from (found for found in findings if found not in of_status)
+    for found in findings:
+        if found.about == table_checks.TABLE_FILE:
+            yield replace(found, says=bundle.without_found(found.says))
+        elif found not in of_status:
+            yield found
     if quiet is not None:
         yield from machine_checks.controller(quiet, "")
 
@@ -231,7 +238,8 @@ def _settings(name: str) -> str:
 
     try:
         words = bundle.Words.of(schemas()["table.schema.json"])
-        return bundle.settings_without_secrets(config_file("tables", name).read_text(encoding="utf-8"), words)
+        text = config_file("tables", name).read_text(encoding="utf-8")
+        return bundle.settings_without_secrets(text, words, table_checks.mistaken_in(name))
     except (OSError, ValueError, SettingsError) as error:
         return f"{bundle.LEFT_OUT}: {error}\n"
 

@@ -14,10 +14,12 @@ import yaml
 
 import controller
 from controller.app.faults import CATALOGUE
+from controller.model.tables import KeyPath
+from controller.settings.mistakes import dotted
 
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=//)\S+@")
+_IN_URL = re.compile(r"(?<=//)\S+@|(?<![^\s'\"])[^\s'\":]+:\S*@")
 """A password may contain a slash or an @: everything up to the last @ of the word is removed."""
 _PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
@@ -99,29 +101,46 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
             yield from _keys_holding_shapes(part)
 
 
-def settings_without_secrets(text: str, words: Words) -> str:
+def settings_without_secrets(text: str, words: Words, mistaken: Collection[str] = ()) -> str:
     """Return a YAML file without comments and secrets; nothing if it can't be read.
 
-    What stands under a key that no settings file has, such as one that is spelt wrong, is left out.
+    Values under a key that no settings file has, such as one that is spelt wrong, are left out, and so are
+    those at the places (`publish.mqtt.port`) that are `mistaken`: what is no port may be a password.
     """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
         return f"{LEFT_OUT}: not valid YAML, so secrets in it can't be separated from the rest\n"
-    known = _of_known_keys(document, words, "", known=isinstance(document, Mapping))
+    known = _of_known_keys(document, words, (), known=isinstance(document, Mapping), mistaken=mistaken)
     return yaml.safe_dump(without_secrets(known), sort_keys=False, allow_unicode=True)
 
 
-def _of_known_keys(part: object, words: Words, at: str, *, known: bool) -> object:
+def _of_known_keys(
+    part: object, words: Words, at: KeyPath, *, known: bool, mistaken: Collection[str]
+) -> object:
     match part:
         case Mapping():
+            named = bool(at) and at[-1] in words.of_names
             return {
-                key: _of_known_keys(below, words, str(key), known=key in words.keys or at in words.of_names)
+                key: _of_known_keys(
+                    below, words, (*at, str(key)), known=key in words.keys or named, mistaken=mistaken
+                )
                 for key, below in part.items()
             }
-        case list():
-            return [_of_known_keys(below, words, at, known=known) for below in part]
-    return part if known or part is None else LEFT_OUT
+        case list() if dotted(at) not in mistaken:
+            return [
+                _of_known_keys(below, words, (*at, number), known=known, mistaken=mistaken)
+                for number, below in enumerate(part)
+            ]
+    return part if part is None or (known and dotted(at) not in mistaken) else LEFT_OUT
+
+
+_FOUND = re.compile(r"found .*, expected", re.DOTALL)
+
+
+def without_found(says: str) -> str:
+    """Return a message about a mistake without what was found there."""
+    return _FOUND.sub(f"found {LEFT_OUT}, expected", says)
 
 
 _NOT_OURS = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})

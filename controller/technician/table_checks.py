@@ -15,6 +15,7 @@ from controller.settings.tables import load_table
 from controller.technician.machine_checks import Finding
 
 PATIENCE_S = 3.0
+TABLE_FILE = "table file"
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
@@ -30,7 +31,7 @@ def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
         load_with_hardware(name)
     except SettingsError as error:
         lacks = (wrong for wrong in error.mistakes if not _of_the_chip(wrong))
-        told += [Finding("fault", "table file", str(wrong)) for wrong in lacks]
+        told += [Finding("fault", TABLE_FILE, str(wrong)) for wrong in lacks]
     return settings, told
 
 
@@ -44,7 +45,7 @@ def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator
         if named != Path(played):
             says = f"examined {named}; the controller that answers plays by {played}"
             remedy = "leave the name out to examine the running table's own file"
-            yield Finding("warning", "table file", says, remedy)
+            yield Finding("warning", TABLE_FILE, says, remedy)
 
 
 def names_in(name: str) -> set[str]:
@@ -53,12 +54,26 @@ def names_in(name: str) -> set[str]:
     return set() if settings is None else {settings.table, settings.rules.name, *settings.devices}
 
 
+def mistaken_in(name: str) -> set[str]:
+    """Return the keys of a table's file whose values can't be used, as `publish.mqtt.port`."""
+    kinds = None
+    with suppress(ImportError):
+        from controller.app.device_types import Kinds  # noqa: PLC0415 - needs the extra hardware
+
+        kinds = Kinds()
+    try:
+        load_table(name, kinds=kinds)
+    except SettingsError as error:
+        return {wrong.key for wrong in error.mistakes}
+    return set()
+
+
 def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSettings | None, list[Finding]]:
     try:
         settings = load_it()
     except SettingsError as error:
-        return None, [Finding("fault", "table file", str(wrong)) for wrong in error.mistakes]
-    return settings, [Finding("ok", "table file", f"{name}: {settings.table}, {settings.rules.name}")]
+        return None, [Finding("fault", TABLE_FILE, str(wrong)) for wrong in error.mistakes]
+    return settings, [Finding("ok", TABLE_FILE, f"{name}: {settings.table}, {settings.rules.name}")]
 
 
 def _of_the_chip(wrong: Mistake) -> bool:

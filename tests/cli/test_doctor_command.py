@@ -132,6 +132,22 @@ def test_the_archive_holds_the_report_and_no_secret_of_the_file(
     assert key not in text
 
 
+def test_the_archive_holds_nothing_that_was_written_into_the_wrong_line(tmp_path: Path) -> None:
+    """The report quoted what it found there, and the file's copy kept it."""
+    table = tmp_path / "mine.yaml"
+    table.write_text(
+        "table: mine\nruleset: craps-12-034\ncalls: hunter2\nmax_lateness_ms: [hunter2]\nnote: &hunter2 x\n"
+        "devices:\n  cam: {type: node, node: cam hunter2, port: /dev/serial/by-id/x, reads: [die_at]}\n"
+        "publish: {to: mqtt, mqtt: {host: 'ann:hunter2@broker', port: hunter2, tls: hunter2}}\n"
+    )
+    assert examine(tmp_path, str(table), "--bundle", "support.tar.gz") == 1
+    with tarfile.open(tmp_path / "support.tar.gz") as archive:
+        members = {entry.name: archive.extractfile(entry) for entry in archive}
+        texts = {name: member.read().decode() for name, member in members.items() if member is not None}
+    assert [name for name, text in texts.items() if "hunter2" in text] == []
+    assert "publish.mqtt.port: found (left out), expected" in texts["table-support/doctor.jsonl"]
+
+
 def test_an_archive_that_can_not_be_written_is_exit_2_with_nothing_left_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -171,6 +172,51 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     assert heard[-1].proof.key == second.public
     table._handle_answer(answer_bytes(ACK, first.key))
     assert "answer_forged" in alarms.holding
+
+
+def test_no_meeting_from_before_a_rotation_leads_back_to_an_older_key(tmp_path: Path, sink: Sink) -> None:
+    """Each was genuine when the broker carried it, and a thief has the keys that were replaced."""
+    path = tmp_path / "a.key"
+    engines = [engine_key(path, {}), rotate(path), rotate(path)]
+    pin = Pin(engines[0].key.public.raw)
+    table, alarms, heard = sink(pin)
+    shown = [meeting(engine) for engine in engines]
+    for one in (shown[2], shown[1], shown[0], shown[1], shown[2]):
+        table._hear(one)
+        assert pin.key == engines[2].public
+    for thief in engines[:2]:
+        table._hear(answer_bytes(ACK, thief.key))
+    assert not any(isinstance(one, Acknowledged) for one in heard)
+    assert "answer_forged" in alarms.holding
+
+
+def test_no_mixture_of_a_genuine_answer_s_parts_closes_anything(sink: Sink) -> None:
+    table, _, heard = sink(pinned())
+    genuine, chance = answer_bytes(ACK, ENGINE_KEY), Random(5)
+    members = genuine[1:-1].split(b",")
+    pieces = (
+        b"{",
+        b"}",
+        b",",
+        b" ",
+        b"\xef\xbb\xbf",
+        b'"id":"wheel-1/1/2"',
+        b'"\\u0069d":"wheel-1/1/2"',
+        *members,
+    )
+    for _ in range(1000):
+        mixed = bytearray(genuine)
+        for _ in range(chance.randint(1, 3)):
+            at, way = chance.randrange(len(mixed) + 1), chance.random()
+            if way < 0.6:
+                mixed[at:at] = chance.choice(pieces)
+            elif way < 0.8:
+                del mixed[at : at + chance.randint(1, 40)]
+            else:
+                mixed = bytearray(b"{" + b",".join(chance.sample(members, len(members))) + b"}")
+        if mixed != genuine:
+            table._hear(bytes(mixed))
+            assert heard == [], bytes(mixed)
 
 
 @pytest.mark.parametrize("rotations", [2, 3, 1 + MAX_EARLIER])

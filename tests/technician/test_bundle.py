@@ -126,3 +126,37 @@ def test_the_archive_holds_each_part_as_a_file_for_its_owner_alone() -> None:
         held = archive.extractfile("table-support/a.txt")
         assert held is not None
         assert held.read() == b"one\n"
+
+
+WRONG_LINES = (
+    ("port: 'hunter2'", "publish.mqtt.port"),
+    ("tls: hunter2", "publish.mqtt.tls"),
+    ("host: [hunter2]", "publish.mqtt.host"),
+)
+
+
+@pytest.mark.parametrize(("line", "key"), WRONG_LINES)
+def test_what_can_not_be_the_value_of_its_key_is_left_out(line: str, key: str) -> None:
+    """A password that was written into the wrong line."""
+    text = f"publish: {{mqtt: {{{line}}}}}\nruleset: craps-12-034\n"
+    told = bundle.settings_without_secrets(text, WORDS, {key})
+    assert "hunter2" not in told
+    assert "craps-12-034" in told
+
+
+@pytest.mark.parametrize(
+    "host", ["ann:hunter2@broker", "ann:hu@nter2@broker:8883", "table:hunter2@db/settlement"]
+)
+def test_a_password_in_an_address_without_slashes_is_left_out(host: str) -> None:
+    told = bundle.settings_without_secrets(f"publish: {{mqtt: {{host: '{host}'}}}}", WORDS)
+    assert "nter2" not in told
+    assert host.rpartition("@")[2] in told
+
+
+def test_a_mistake_is_told_without_what_was_found() -> None:
+    says = "table.yaml:4:1: publish.mqtt.port: found 'hunter2, expected x', expected a whole number; see it"
+    assert bundle.without_found(says) == (
+        f"table.yaml:4:1: publish.mqtt.port: found {bundle.LEFT_OUT}, expected a whole number; see it"
+    )
+    long = "a:" * 20_000
+    assert bundle.clean(long) == long, "and no text of whatever length takes long"
