@@ -182,10 +182,10 @@ def test_no_meeting_from_before_a_rotation_leads_back_to_an_older_key(tmp_path: 
     table, alarms, heard = sink(pin)
     shown = [meeting(engine) for engine in engines]
     for one in (shown[2], shown[1], shown[0], shown[1], shown[2]):
-        table._hear(one)
+        table._handle_answer(one)
         assert pin.key == engines[2].public
     for thief in engines[:2]:
-        table._hear(answer_bytes(ACK, thief.key))
+        table._handle_answer(answer_bytes(ACK, thief.key))
     assert not any(isinstance(one, Acknowledged) for one in heard)
     assert "answer_forged" in alarms.holding
 
@@ -215,7 +215,7 @@ def test_no_mixture_of_a_genuine_answer_s_parts_closes_anything(sink: Sink) -> N
             else:
                 mixed = bytearray(b"{" + b",".join(chance.sample(members, len(members))) + b"}")
         if mixed != genuine:
-            table._hear(bytes(mixed))
+            table._handle_answer(bytes(mixed))
             assert heard == [], bytes(mixed)
 
 
