@@ -279,7 +279,8 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    insert(connection, rows, [])
+    # One commit: after a power cut between the two the word would be asked for again.
+    insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
     walk.memory.take(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
 

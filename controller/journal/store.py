@@ -303,8 +303,13 @@ def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
     )
 
 
-def insert(connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int]) -> None:
-    """Write rows, their evidence and their places in the outbox, and close others: one commit."""
+def insert(
+    connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int], *, all_signed: bool = False
+) -> None:
+    """Write rows, their evidence and their places in the outbox, and close others: one commit.
+
+    With `all_signed` the file goes forward to that layout in the same commit.
+    """
     if connection.in_transaction:
         connection.execute("ROLLBACK")
     connection.execute("BEGIN IMMEDIATE")
@@ -317,6 +322,8 @@ def insert(connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[in
                 connection.execute("INSERT INTO outbox VALUES (?)", (row.n,))
         for n in closed:
             connection.execute("DELETE FROM outbox WHERE n = ?", (n,))
+        if all_signed:
+            connection.execute(f"PRAGMA user_version = {ALL_SIGNED}")
         connection.execute("COMMIT")
     except apsw.Error:
         if connection.in_transaction:
