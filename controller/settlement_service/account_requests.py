@@ -75,7 +75,7 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Wagers of one request: a player's whole layout, and about 30 ms of the engine's time."""
+"""The most wagers of one request: a player's whole layout, and about 30 ms of the engine's time."""
 
 
 class AccountRequests:
@@ -314,7 +314,7 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
     elif before.asked == text:
         answer = _decode_answer(before.answer)
     else:
-        answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
+        answer = _Refusal(rule="KEY", reason="this key was used for another request; give each its own")
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 

@@ -41,7 +41,7 @@ Wager = Annotated[Id, Path()]
 _SAYS: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
-    429: {"model": Refused, "description": "Too many tokens that open nothing; ask again later."},
+    429: {"model": Refused, "description": "Too many invalid tokens; ask again later."},
     431: {"model": Refused, "description": "The head is longer than any request's."},
     503: {"model": Refused, "description": "The database does not answer; ask again with the same key."},
 }

@@ -45,15 +45,15 @@ ACCESS: Mapping[Deed, Mapping[Role, Reach]] = {
     "wager": {"staff": "all", "player": "own", "reader": "all"},
     "withdraw": {"staff": "all", "player": "nothing", "reader": "nothing"},
 }
-"""How far each role reaches: `own` is the one account that the token is for, its wagers and its seats."""
+"""What each role may reach: `own` is the one account that the token is for, with its wagers and seats."""
 
 
 MAX_ASK = 64 * 1024
-"""Bytes: a request's body has a quarter of it at most."""
+"""The most bytes of a request; its body has at most a quarter."""
 MAX_TOLD = 4 * 1024 * 1024
 """Bytes: 500 results are 200 kB."""
 BEAT = 0
-"""The number of a frame that only says that the other end turns; requests count from 1."""
+"""The number of a frame that only shows that the other end is running; requests count from 1."""
 _HEADER = struct.Struct("!IQ")
 
 

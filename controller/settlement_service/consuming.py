@@ -43,19 +43,19 @@ REFUSED = 0x80
 """MQTT's reason codes from here on are refusals."""
 TURN_S = 0.5
 BATCH = 200
-"""Outcomes settled in one transaction, at most."""
+"""The most outcomes settled in one transaction."""
 PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayLies
-"""What the engine says to a table that is worth nothing later."""
+"""What the engine sends to a table that is of no use later."""
 
 
 MEET_AGAIN_US = 10_000_000
-"""A table that stays at the broker is met again this often at most, whenever its status changes."""
+"""How often at most the engine meets a connected table again when its status changes."""
 MAX_QUESTIONS = 1000
-"""Questions that may wait for this thread; one more pushes out the oldest, whose bet is refused."""
+"""Queries that may wait for this thread; one more displaces the oldest, whose bet is refused."""
 _OUT = NoWord("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not taken")
 _UNMET = NoWord("TABLE-WORD", "the table is not connected to the broker; the bet was not taken")
 _OLD = NoWord(
@@ -77,7 +77,7 @@ class _Met(NamedTuple):
     says_open: bool
     at_us: int
     told: int
-    """The newest outcome that its status named."""
+    """The newest outcome named in its status."""
 
 
 class Broker:
@@ -98,7 +98,7 @@ class Broker:
         self._waiting: deque[bytes] = deque()
         self._asked: dict[str, _Asked] = {}
         self._closing: set[str] = set()
-        """Tables that have closed; they are met once that is settled."""
+        """Tables that have closed; they are met once their outcomes are settled."""
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
@@ -113,7 +113,7 @@ class Broker:
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
-        """Incremented while the thread turns."""
+        """Incremented while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
         """Ask a table whether bets are open, from any thread; give why that is no use, if it is none."""
@@ -281,7 +281,7 @@ class Broker:
         try:
             self._engine.gate.hear(payload)
         except ValueError as error:
-            self._say_once(f"{topic}: {error}; it counts for nothing")
+            self._say_once(f"{topic}: {error}; it is ignored")
 
     def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
         """Note how a table stands, and tell it how far its outcomes are settled where it has just come."""
@@ -409,7 +409,7 @@ class Broker:
     def _lose(self, why: str) -> None:
         """Throw the connection away; what is not answered comes again."""
         if self._link is not None:
-            self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; connecting again")
+            self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; reconnecting")
             self._link.drop()
         self._link, self.ready = None, False
         self._due.clear()

@@ -142,7 +142,7 @@ class EngineWithin(Consumer):
         with engine.work() as work:
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
-            found = f"no table {table}, though outcomes of it were settled before"
+            found = f"no table {table}, although outcomes of it were settled before"
             expected = "the database of then, or this table enrolled by hand with its --first outcome"
             raise SettlementFault("table_unknown", self._url, found, expected)
         if known is not None and known.rules != rules:

@@ -39,7 +39,7 @@ class Bets(NamedTuple):
 
     at: At
     line_bet: tuple[str, bool] | None
-    """The shooter's seat, and whether he has his line bet; None if there is no shooter."""
+    """The shooter's seat, and whether the line bet is there; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None at another game."""
     played: PlayAt | None = None
@@ -66,7 +66,7 @@ class Engine:
         self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
         """Tells a table (its name) where Play lies, which nobody folds any more; it returns at once."""
         self._told: dict[str, Bets] = {}
-        """What was last told about each table's bets."""
+        """What was last reported about each table's bets."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())

@@ -14,13 +14,13 @@ from controller.publish.betting import OpenWord, read_word, word_signed_by
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""
+"""How long a bet waits for the statement: the table's lateness (120 ms), its core, a slow network."""
 LATE_WAIT_S = 9.0
 """How long a wager made with the dice out waits for two people: dice settle within 8 s, or are reviewed."""
 MAX_LATE = 8
-"""Such wagers of one table that may wait at one time: they hold places that bets of other tables need."""
+"""The most such wagers of one table that wait at once: they occupy places that other tables' bets need."""
 MAX_WAITING = 40
-"""Bets of one table that may wait at one time; one more is refused at once."""
+"""The most bets of one table that wait at once; one more is refused."""
 
 
 class NoWord(NamedTuple):
@@ -63,7 +63,9 @@ Line = Callable[[str, str], NoWord | None]
 _NO_LINE = NoWord(
     "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
 )
-_BUSY = NoWord("TABLE-WORD", "too many bets wait for the table's word; nothing was taken, try again")
+_BUSY = NoWord(
+    "TABLE-WORD", "too many bets are waiting for the table's statement; nothing was taken, try again"
+)
 _NEVER = NoWord(
     "TABLE-WORD",
     "the table did not say in time that bets are open: they are closed, or it is unreachable; the bet was"
@@ -83,7 +85,7 @@ class _Question:
     def __init__(self, table: str, digest: str | None) -> None:
         self.table = table
         self.digest = digest
-        """Of a wager made with the dice out: what must be confirmed."""
+        """For a wager made with the dice out: what must be confirmed."""
         self.over = False
         """Whether bets have opened again, so that no confirmation is in time."""
         self.word: OpenWord | None = None
@@ -111,9 +113,9 @@ class Gate:
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
-        """Words that were not signed by their table's key; they count for nothing."""
+        """Statements that were not signed by their table's key; they are ignored."""
         self.heard: dict[str, OpenWord] = {}
-        """The newest word of each table that had one asked for."""
+        """The newest statement of each table that was queried."""
 
     def connect(
         self, line: Line, late_line: LateLine | None = None, play_line: PlayLine | None = None
@@ -156,7 +158,7 @@ class Gate:
         try:
             word = read_word(payload)
         except Unreadable as error:
-            raise ValueError(f"no word of a table ({error})") from error
+            raise ValueError(f"not a statement of a table ({error})") from error
         with self._changed:
             key = self._keys.get(word.table)
             asked = any(nonce in self._questions for nonce in word.heard)
@@ -164,7 +166,7 @@ class Gate:
             return  # Nobody waits for it: an old one, another engine's, or one said for all to hear.
         if not word_signed_by(payload, key):
             self.forged += 1
-            raise ValueError(f"a word of table {word.table} that its key did not sign")
+            raise ValueError(f"a statement of table {word.table} that its key did not sign")
         self.believe(word)
 
     def believe(self, word: OpenWord) -> None:

@@ -27,17 +27,17 @@ BODY_S = 5.0
 """A body that takes longer is none."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
-"""How long, and up to how many bytes, a refused body is still read so that its sender gets the reason."""
+"""How long, and up to how many bytes, a refused body is still read so that its sender receives the reason."""
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
-"""Tokens that open nothing: this many a second are looked up for an address; the rest must wait."""
+"""Invalid tokens: this many a second are looked up for an address; the rest must wait."""
 MAX_ADDRESSES = 256
-"""Addresses told apart by that; where there are more they share what is left."""
+"""The most addresses counted separately; any further ones share what is left."""
 MAX_KNOWN = 1000
 """Valid tokens that are remembered; more are looked up again."""
 MOST_AT_ONCE = 4
-"""Requests of a player's or reader's token under way: one person does not take all the engine's time."""
+"""Requests of a player's or reader's token at once, so that one person can't take all the engine's time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -98,7 +98,7 @@ class Bounds:
             return digest  # Whether it is still valid the engine checks; here it only opens the door.
         address = self._told_apart(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
-            raise _Refused(429, "too many tokens that open nothing; ask again in a second")
+            raise _Refused(429, "too many invalid tokens; ask again in a second")
         told = await self._office.ask(HttpRequest(do="who", digest=digest))
         if told.status != 200:
             now_s = asyncio.get_running_loop().time()

@@ -65,10 +65,10 @@ class FewLines(logging.Handler):
 
 BEAT_S = 1.0
 HEALTH_S = 1.0
-"""The engine's word on its health is worth nothing later."""
+"""The engine's report of its health is of no use later."""
 ANSWER_S = 10.0
 NICENESS = 5
-"""Play goes first on a machine that is busy."""
+"""Play has priority on a busy machine."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 

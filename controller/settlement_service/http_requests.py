@@ -153,7 +153,7 @@ def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
 
 
 TOKEN_BYTES = 32
-"""Random bytes in a token; a digest of that many needs no salt and no slow hash."""
+"""Random bytes in a token: with this many, its digest needs neither salt nor a slow hash."""
 
 
 class Tokens:

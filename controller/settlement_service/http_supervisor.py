@@ -40,9 +40,9 @@ TURN_S = 0.5
 PROBE_S = 0.5
 """Interval at which the database is probed for writability."""
 SILENT_TURNS = 40
-"""Turns without a beat of the other process (one a second, 20 s), and it is started again."""
+"""Turns without a heartbeat of the other process (one a second, 20 s), after which it is restarted."""
 AGAIN_S = 2.0
-"""The wait before it is started again."""
+"""The wait before it is restarted."""
 WORKERS = 64
 """Requests under way at once: a bet waits for its table's word meanwhile (0.2 s, and 0.6 s for a silent one),
 and more than the gate lets wait for one table, so that no silent table keeps the others waiting."""
@@ -51,7 +51,7 @@ MOST_WAITING = 64
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
-"""What the other process gets of the environment: no credentials, no notify socket."""
+"""The environment variables passed to the other process: no credentials, no notify socket."""
 Say = Callable[[str], object]
 
 
@@ -107,7 +107,7 @@ class HttpSupervisor:
         self.ready = False
         """Whether requests are answered."""
         self.beats = 0
-        """Incremented while the other process turns."""
+        """Incremented while the other process is running."""
         self.probes = 0
         """Incremented while the database can be written."""
         self.starts = 0
@@ -188,7 +188,7 @@ class HttpSupervisor:
             except TimeoutError:
                 quiet += 1
                 if quiet > SILENT_TURNS:
-                    return "its process fell silent"
+                    return "its process stopped responding"
                 continue
             except OSError as error:
                 return f"nothing could be received from its process: {error.strerror}"
@@ -239,7 +239,7 @@ class HttpSupervisor:
             told = self._requests.answer(ask)
         except Exception as error:  # noqa: BLE001 - whoever asked must hear that nothing is known to be done
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
-            told = refusal(503, "ENGINE", "the engine failed at it; ask again with the same key")
+            told = refusal(503, "ENGINE", "the engine failed on this request; ask again with the same key")
         finally:
             with self._lock:
                 self._waiting -= 1

@@ -78,13 +78,13 @@ def _identity_of(path: Path) -> tuple[int, int]:
 
 
 PATIENCE_S = 0.5
-"""How long another owner of the database is given to let go of it."""
+"""How long another owner of the database has to release it."""
 CONNECT_S = 3
-"""How long PostgreSQL may take to let us in."""
+"""How long PostgreSQL may take to accept a connection."""
 ANSWER_S = 5.0
-"""How long it may take with one statement."""
+"""How long one statement may take."""
 AT_LENGTH_S = 600.0
-"""How long it may take with one that is known to be long: a proof's, or a new layout's."""
+"""How long a statement may take that is known to be long: a proof's, or a new layout's."""
 _SOCKET = {
     "tcp_user_timeout": round(ANSWER_S * 1000),
     "keepalives_idle": 5,
@@ -96,7 +96,7 @@ _LOCK = 0x7461626C
 _NEEDS_ROOM = text(
     "CREATE TABLE settlement_probe AS SELECT repeat(md5(n::text), 64) FROM generate_series(1, 100) n"
 )
-"""200 KB in pages of their own, which are given back with the table."""
+"""200 KB in pages of their own, which are freed with the table."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
@@ -118,7 +118,7 @@ class Store:
         self._wrote = False
         self._file: DatabaseFile | None = None
         self.trouble: str | None = None
-        """Why the last write failed, or the database could not be reached; None once it was written again."""
+        """Why the last write or connection failed; None once a write succeeds again."""
         try:
             parsed = make_url(url)
             driver = _DRIVERS.get(parsed.drivername, parsed.drivername)

@@ -34,7 +34,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: int
     steps: int
     accounts: Mapping[str, int]
-    """The balance of each kind of account, in cents; together they are nothing."""
+    """The balance of each kind of account, in cents; they add up to zero."""
     faults: tuple[str, ...]
 
 
@@ -76,7 +76,7 @@ def _movements(connection: Connection) -> Iterator[str]:
     total = func.sum(entries.c.cents)
     query = select(entries.c.movement, total).group_by(entries.c.movement).having(total != 0)
     for movement, cents in connection.execute(query):
-        yield f"movement {movement} makes {cents} cents of nothing"
+        yield f"movement {movement} is out of balance by {cents} cents"
     bare = select(movements.c.id).where(movements.c.id.not_in(select(entries.c.movement)))
     for movement in connection.execute(bare).scalars():
         yield f"movement {movement} has no entries"

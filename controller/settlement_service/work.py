@@ -54,9 +54,9 @@ _WAGERS = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"),
     schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
 )
-"""Made once: to make them anew for each request took as long as to run them."""
+"""Built once: building them for each request took as long as running them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes that close the bets with the very thing that decides: dice, ball or card."""
+"""Causes that close the bets at the moment that decides: dice, ball or card."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 

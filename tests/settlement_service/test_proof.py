@@ -10,7 +10,7 @@ from tests.settlement_service.rig import House, SealedTable
     ("change", "finds"),
     [
         ("UPDATE balances SET cents = cents + 1 WHERE account = 'player:ann'", "its entries come to"),
-        ("UPDATE entries SET cents = cents + 1 WHERE account = 'player:ann'", "cents of nothing"),
+        ("UPDATE entries SET cents = cents + 1 WHERE account = 'player:ann'", "out of balance"),
         ("DELETE FROM entries WHERE movement = 1", "has no entries"),
         ("DELETE FROM movements WHERE id = 1", "belong to no movement"),
         ("DELETE FROM outcomes WHERE seq = 2", "outcome 3 follows 1"),
