@@ -56,7 +56,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cards: dict[str, tuple[str, ...]] = {}
     """What was dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
-    """The cards of each position that must stand in the end, `dealer` included; empty if none do."""
+    """The final cards of each position, `dealer` included; empty if there are none."""
     told: tuple[Told, ...] = ()
     """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
 
@@ -75,7 +75,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def without_numbers(told: Iterable[Told]) -> tuple[Told, ...]:
-    """Leave out which roll, deal or game it was: a table that missed one numbers them differently."""
+    """Leave out the number of the roll, deal or game: a table that missed one numbers them differently."""
     kept: list[Told] = []
     for outcome in told:
         data = outcome["data"]
@@ -224,7 +224,7 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:
-    """Return whether a person ruled before a review was told, and this says so."""
+    """Return whether a person ruled before a review was published, and this outcome says so."""
     if isinstance(data, RollCalled):
         return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
     if isinstance(data, SpinCalled):

@@ -1,4 +1,4 @@
-"""What a dice table's camera, wall sensors and people make of a throw: readings with their arrival."""
+"""What a dice table's camera, wall sensors and people report of a throw: readings with their arrival."""
 
 from random import Random
 from typing import Literal

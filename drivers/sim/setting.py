@@ -38,11 +38,11 @@ Key = tuple[str, str | None]
 """A kind of reading, and the wall where it is an impact's."""
 Route = Callable[[AnyReading], AnyReading]
 SHARED = frozenset({"input", "switch"})
-"""What several devices may send alike: people press whichever console is nearest."""
+"""Readings that several devices may send: people press whichever console is nearest."""
 
 
 class AmbiguousError(ValueError):
-    """Two devices read the same, and nothing tells which of them sees what; the message names them."""
+    """Two devices read the same kind and the file does not say which sees what; the message names them."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
@@ -78,7 +78,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 _IMAGE: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
 """The felt's corners in an image of 1280 x 480, seen from the stickperson's side."""
 _GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
-"""Where somebody believes these corners are, in millimetres off the truth."""
+"""The assumed positions of these corners, in millimetres off the truth."""
 
 
 def lens_of(table: DiceTable) -> Homography:
@@ -99,7 +99,7 @@ def _corners(table: DiceTable) -> tuple[Point, ...]:
 
 Mix = Mapping[str, float]
 Boards = Mapping[str, Mapping[int, Sensor]]
-"""By name the boards that speak for others, and what hangs on each of their channels."""
+"""The boards that send others' readings, by name, and the devices on each of their channels."""
 
 
 OWN_NAMES: Mapping[str, str] = {
@@ -112,11 +112,11 @@ OWN_NAMES: Mapping[str, str] = {
     "pocket_ball": "pockets",
     "card": "shoe",
 }
-"""What the evenings call the devices that see each kind; an impact is its wall's (`wall-left`)."""
+"""The evenings' names for the devices that see each kind; an impact is its wall's (`wall-left`)."""
 
 
 class NoEveningError(ValueError):
-    """A table that nobody can play at yet; the message says why."""
+    """A table that can't be played yet; the message says why."""
 
 
 def virtual_table(
@@ -279,7 +279,7 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
 
 
 def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
-    """Return the type of each device whose file names none: a wheel with its own word, or a node."""
+    """Return the type of each device whose file names none: a self-reporting wheel, or a node."""
     elsewhere = _on_channels(boards or {})
     return {
         name: _type_for(device.reads) for name, device in settings.devices.items() if name not in elsewhere

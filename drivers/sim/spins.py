@@ -1,4 +1,4 @@
-"""Spins in which a hand, the ball or a thing in the track makes the trouble.
+"""Spins disturbed by a hand, the ball or an object in the track.
 
 Each kind plays one scene at its house and says what is right where the turns alone do not.
 """
@@ -114,7 +114,7 @@ def _object(t_s: float, where: str) -> AnyReading:
 
 
 def object_in_run(hand: Croupier) -> Spin:
-    """Something falls into the wheel while the ball runs or falls."""
+    """An object falls into the wheel while the ball runs or falls."""
     spin = hand.spin()
     t_s = hand.rng.uniform(spin.launch_s + 1.0, spin.ball.end_s + 0.8)
     spin.extra.append(_object(t_s, hand.rng.choice(("track", "rotor"))))
@@ -123,7 +123,7 @@ def object_in_run(hand: Croupier) -> Spin:
 
 
 def object_before(hand: Croupier) -> Spin:
-    """Something falls into the wheel less than a second before the ball is seen."""
+    """An object falls into the wheel less than a second before the ball is seen."""
     spin = hand.spin()
     spin.extra.append(_object(spin.launch_s - hand.rng.uniform(0.05, 0.35), "track"))
     spin.reasons.append("foreign_object")
@@ -131,7 +131,7 @@ def object_before(hand: Croupier) -> Spin:
 
 
 def object_long_before(hand: Croupier) -> Spin:
-    """Something fell into the wheel, and was taken out, seconds before the launch."""
+    """An object fell into the wheel, and was removed, seconds before the launch."""
     spin = hand.spin()
     spin.extra.append(_object(spin.launch_s - hand.rng.uniform(2.0, 6.0), "felt"))
     return spin
@@ -204,7 +204,7 @@ ODD: Mapping[str, Kind] = {
     "ball_out_of_track": Kind(_PLAIN, ball_out_of_track),
     "ball_gone": Kind(_PLAIN, ball_gone),
 }
-"""Spins with a pushed rotor, a hopping ball or what does not belong there, by name."""
+"""Spins with a pushed rotor, a hopping ball or a foreign object, by name."""
 
 
 def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
@@ -266,7 +266,7 @@ def caught_dropped_late(hand: Croupier) -> Spin:
 
 
 def laid_by_hand(hand: Croupier) -> Spin:
-    """A ball is laid into a pocket: the hand cuts a beam or two, and the ball never ran."""
+    """A ball is placed into a pocket: the hand cuts a beam or two, and the ball never ran."""
     rng = hand.rng
     spin = hand.spin(8.0)
     laid_s = spin.launch_s + rng.uniform(0.5, 1.5)
@@ -284,7 +284,7 @@ def laid_by_hand(hand: Croupier) -> Spin:
 
 
 def _laid_at(hand: Croupier, spin: Spin, laid_s: float) -> None:
-    """Make the ball come to rest so long after its run ended."""
+    """Make the ball come to rest this long after its run ended."""
     fall = spin.play.fall
     assert fall is not None
     later_s = laid_s + hand.rng.uniform(0.2, 1.0)
@@ -298,7 +298,7 @@ def wrong_way_then_right(hand: Croupier) -> Spin:
 
 
 def stopped_weak(hand: Croupier) -> Spin:
-    """A ball runs its few turns, drops, is taken up at once, and launched again while the rotor turns on."""
+    """A ball runs a few turns, drops, is picked up at once, and launched again while the rotor turns on."""
     rng = hand.rng
     spin = hand.spin(rng.uniform(1.5, 3.3))
     first = spin.ball

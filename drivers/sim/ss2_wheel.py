@@ -34,7 +34,7 @@ class Change:
     state: State
     flags: int = 0
     turned: bool = False
-    """The rotor turns over here."""
+    """The rotor changes direction here."""
     number: str | None = None
 
 
@@ -47,11 +47,11 @@ class Ss2Wheel:
         self.hung = False
         self.deaf = False
         self.clock = BoardClock(0, 0, 0.0)
-        """It stamps nothing."""
+        """It does not stamp its readings."""
         self.add_flags = 0
-        """Flags that it shows whatever happens."""
+        """Flags that it always shows."""
         self.shows_rpm_x10: int | None = None
-        """What its encoder says in play, instead of the rotor's speed."""
+        """What its encoder reports in play, instead of the rotor's speed."""
         self.hides_numbers = False
         """It goes from state 4 on to the next game without showing a number."""
         self.parameters = dict(_PARAMETERS)
@@ -96,7 +96,7 @@ class Ss2Wheel:
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
-        """Change and commit a setting by somebody else's tool."""
+        """Change and commit a setting with another tool."""
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
@@ -191,7 +191,7 @@ def _is_number(word: str) -> bool:
 
 
 def with_flag(state: State, at_us: int, flag: Flag) -> Change:
-    """Make the wheel warn from here on, in the state that it is in."""
+    """Make the wheel warn from now on, in its present state."""
     return Change(at_us, state, int(flag))
 
 
@@ -204,7 +204,7 @@ def _seconds(rng: Random, least: float, most: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """One game as an honest wheel plays it: when it comes into each state; kinds change it."""
+    """One game as a sound wheel plays it: when it enters each state; kinds change it."""
 
     rng: Random
     start_us: int
@@ -233,7 +233,7 @@ class Game:
         ]
 
     def until(self, at_us: int, *then: Change) -> None:
-        """Go another way from a moment on."""
+        """Change the course from a moment on."""
         self.changes = sorted(
             [*(c for c in self.changes if c.at_us < at_us), *then], key=lambda change: change.at_us
         )
@@ -257,7 +257,7 @@ def valid(game: Game) -> Truth:
 
 
 def launched_again(game: Game) -> Truth:
-    """The launch fails once; the wheel says so until a moment after the ball is in its rim."""
+    """The launch fails once; the wheel reports it until a moment after the ball is in its rim."""
     game.changes += [
         with_flag(State.PLACE_BETS, game.launch_us - 2_500_000, Flag.LAUNCH_FAILED),
         with_flag(State.BALL_IN_RIM, game.launch_us + 1, Flag.LAUNCH_FAILED),
@@ -283,14 +283,14 @@ def with_rotor(game: Game) -> Truth:
 
 
 def rotor_turned(game: Game) -> Truth:
-    """The rotor turns over while the ball runs."""
+    """The rotor changes direction while the ball runs."""
     at = game.close_us + 3_000_000
     game.until(at, Change(at, State.NO_MORE_BETS, turned=True))
     return _void("rotor_reversed")
 
 
 def ball_missing(game: Game) -> Truth:
-    """The wheel does not sense the ball any more."""
+    """The wheel no longer senses the ball."""
     at = game.close_us + 2_000_000
     game.until(at, with_flag(State.NO_MORE_BETS, at, Flag.BALL_MISSING))
     return _REVIEW
@@ -318,7 +318,7 @@ def dealer_no_spin(game: Game) -> Truth:
 
 
 def dealer_sets_number(game: Game) -> Truth:
-    """The dealer rules another number after the call."""
+    """The dealer enters another number after the call."""
     other = game.rng.choice([number for number in game.pockets if number != game.number])
     game.say(game.number_us + 2_500_000, "set_number", other)
     return Truth(

@@ -40,12 +40,12 @@ class Clock(Protocol):
         ...
 
     def allow(self, until_us: int) -> int:
-        """Make it run on from now to this time at the most; return how far it will run."""
+        """Let it run from now to this time at the most; return how far it will run."""
         ...
 
 
 class RealClock:
-    """The machine's monotonic clock, which waits for nobody."""
+    """The machine's monotonic clock, which never waits."""
 
     speed = 1.0
 
@@ -59,10 +59,10 @@ class RealClock:
 
 
 class PacedClock:
-    """A clock this many times as fast as life, that stops where it may not go on."""
+    """A clock this many times faster than real time, which stops where it may not continue."""
 
     def __init__(self, speed: float, file: Path | None = None) -> None:
-        """Stand at the machine's monotonic time; tell others through a file."""
+        """Start at the machine's monotonic time; publish it through a file."""
         self.speed = speed
         started_us = time.monotonic_ns() // 1000
         self._state = (time.monotonic_ns(), started_us, started_us)
@@ -79,7 +79,7 @@ class PacedClock:
         return _time_of(*self._state, self.speed)
 
     def allow(self, until_us: int) -> int:
-        """Run on from here, to this time at the most."""
+        """Continue from here, to this time at the most."""
         now_ns = time.monotonic_ns()
         now_us = self.now_us()
         limit_us = max(now_us, until_us)
@@ -112,7 +112,7 @@ class FollowedClock:
         return self._last_us
 
     def reach(self, now_us: int) -> None:
-        """Ignore it: this clock goes by itself."""
+        """Ignore it: this clock runs by itself."""
 
 
 def _time_of(since_ns: int, stood_at_us: int, limit_us: int, speed: float) -> int:
@@ -124,7 +124,7 @@ HOLDER = "simulate.pid"
 
 
 class Claim:
-    """A folder taken, until it is released or the process ends in whatever way."""
+    """A claimed folder, until it is released or the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
         """Claim it; raises OSError with the process id of whoever has a virtual table there already."""
@@ -151,13 +151,13 @@ _NOBODY_THERE = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """One plugged-in port: the device's end, and the table's, which stays while nobody has it open."""
+    """One plugged-in port: the device's end, and the table's, which stays even if no program has it open."""
 
     def __init__(self, name: Path) -> None:
         """Make a new pseudo-terminal appear under this name."""
         self.name = name
         self.sent_bytes = 0
-        """What the kernel took for the table."""
+        """The bytes that the kernel accepted for the table."""
         self.device, self._port = pty.openpty()
         tty.setraw(self._port)
         os.set_blocking(self.device, False)
@@ -166,12 +166,12 @@ class Pty:
 
     @property
     def unread(self) -> int:
-        """How many bytes for the table nobody has read yet."""
+        """How many bytes for the table are still unread."""
         count = fcntl.ioctl(self._port, termios.FIONREAD, bytes(_COUNT.size))
         return int(_COUNT.unpack(count)[0])
 
     def write(self, data: bytes) -> None:
-        """Send to the table; what finds no room is lost, as in a board whose port nobody opens."""
+        """Send to the table; bytes without room are lost, as with a board whose port nobody opens."""
         with suppress(BlockingIOError):
             self.sent_bytes += os.write(self.device, data)
 
@@ -185,7 +185,7 @@ class Pty:
             return b""
 
     def drain(self) -> None:
-        """Throw away what nobody reads."""
+        """Discard unread bytes."""
         with suppress(OSError):
             termios.tcflush(self._port, termios.TCIFLUSH)
 
@@ -194,7 +194,7 @@ class Pty:
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
-        """Make the port be opened again, if a program that had it for itself was killed."""
+        """Reopen the port, if a program that held it exclusively was killed."""
         with suppress(OSError):
             fcntl.ioctl(self._port, termios.TIOCNXCL)
 
@@ -219,9 +219,9 @@ ORDERS = "faults"
 """The pipe's name in the folder."""
 MAX_WAIT_US = 50_000
 BEHIND_US = 20_000
-"""A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
+"""A clock that can wait continues for this long while bytes are unread, and then waits for their reader."""
 NOBODY_READS_S = 1.0
-"""Bytes that nobody has read for so long are thrown away, and nobody waits for their reader any more."""
+"""Bytes unread for this long are discarded, and the clock no longer waits for their reader."""
 SURELY_THERE_S = 0.002
 """The longest that bytes take through the kernel; after that none unread means that they were read."""
 _LONGEST_ORDER = 4096
@@ -229,7 +229,7 @@ _POLL_S = 0.001
 
 
 class _Socket:
-    """Where a cable's other end is plugged in, and since when what was sent there is unread."""
+    """Where a cable's other end is plugged in, and since when bytes sent there are unread."""
 
     def __init__(self, pty: Pty, plugged: int) -> None:
         self.pty = pty
@@ -238,9 +238,9 @@ class _Socket:
         self.abandoned = False
         self.unread_since_s: float | None = None
         self.sent_us = 0
-        """When the first of what is unread was sent."""
+        """When the first unread byte was sent."""
         self.sent_s = 0.0
-        """When the last of it was."""
+        """When the last unread byte was sent."""
 
 
 class Stage:
@@ -272,7 +272,7 @@ class Stage:
             self.close()
 
     def turn(self) -> None:
-        """Do what is due, carry bytes, and wait for what comes next."""
+        """Handle what is due, carry bytes, and wait for the next event."""
         self.turns += 1
         now_us = self._clock.now_us()
         self._table.run(now_us)
@@ -289,7 +289,7 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Return which plugging-in of this port it is, and how many bytes for the table it took since."""
+        """Return how often this port was plugged in, and how many bytes it has accepted since."""
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
                 return socket.plugged, socket.pty.sent_bytes

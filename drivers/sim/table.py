@@ -22,7 +22,7 @@ from drivers.sim.ss2_wheel import Change, Ss2Wheel
 ACT_ATTEMPTS = 8
 GAMES_AN_ACT = 2
 DEALS_AN_ACT = 1
-"""Few in games of cards: between acts people look whether something is left to clear up."""
+"""Few in games of cards: between acts people check whether anything is left to clear up."""
 GAP_US = 2_000_000
 _SEEDS = 1_000_003
 """Acts of different evenings never share a seed."""
@@ -30,7 +30,7 @@ _SEEDS = 1_000_003
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Some attempts in a row, at table times: what is sensed, what a smart wheel plays, what is true."""
+    """A series of attempts, at table times: what is sensed, what a smart wheel plays, what is true."""
 
     feed: Feed
     scenes: Sequence[Scene]
@@ -39,14 +39,14 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Play this many attempts with a seed, from time 0 on; and whether people have a mess to clear up first."""
+"""Play this many attempts with a seed, from time 0; and whether people have something to clear up first."""
 
 
 class Show:
     """The acts of one evening, in order; the same seed gives the same evening."""
 
     def __init__(self, play: Play, seed: int, attempts: int | None, *, an_act: int = ACT_ATTEMPTS) -> None:
-        """Play until this many attempts were made, or (None) for ever; `an_act` of them in a row."""
+        """Play until this many attempts have been made, or (None) without end; `an_act` of them in a row."""
         self._an_act = an_act
         self._play = play
         self._seed = seed
@@ -54,7 +54,7 @@ class Show:
         self._acts = 0
 
     def next_act(self, start_us: int, *, after_trouble: bool) -> Act | None:
-        """Return the next act as it happens from `start_us` on; None at the evening's end."""
+        """Return the next act, starting at `start_us`; None at the evening's end."""
         count = self._an_act if self._left is None else min(self._an_act, self._left)
         if count == 0:
             return None
@@ -86,7 +86,7 @@ def of_wheel(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) 
 
 
 def of_smart_wheel(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
-    """Play games of the kinds of a mix on a wheel that tells its own states."""
+    """Play games of the kinds of a mix on a wheel that reports its own states."""
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
@@ -105,7 +105,7 @@ def of_high_roller(table: DiceTable) -> Play:
 
 
 def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
-    """Play High Roller roll by roll, from the stage that the controller's game is at: a person rules."""
+    """Play High Roller roll by roll, from the stage of the controller's game: a person rules."""
 
     def play(seed: int, _count: int, _after_trouble: bool) -> Act:
         evening = high_roller.Evening(seed, table=table, directed=False)
@@ -125,7 +125,7 @@ def of_three_card(mix: Mapping[str, float] = three_card.SENSED) -> Play:
 
 
 def act_of(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
-    """Return an act that ends a while after all that it has."""
+    """Return an act that ends a while after its last event."""
     last_us = max([scene.end_us for scene in scenes] + [arrived for arrived, _ in feed])
     return Act(feed, scenes, last_us + GAP_US, changes)
 
@@ -158,24 +158,24 @@ def _scene_moved(scene: Scene, by_us: int) -> Scene:
 LEAD_US = 8_000_000
 """Delay from the start to the first attempt: a wheel is mute for some seconds after power-on."""
 CUE_US = 50_000
-"""How often a table that waits for a person's word asks whether it was said."""
+"""How often a table that waits for a person's cue checks for it."""
 RECOVERY_US = 8_000_000
 """For this long after a fault ends, devices may still be reconnecting."""
 Dropped = Callable[[AnyReading], bool]
 
 
 class ActiveFault:
-    """A fault that stands, or stood until `ended_us`."""
+    """A fault that is active, or was until `ended_us`."""
 
     def __init__(self, began: Began, undo: Callable[[int], None], also: tuple[str, ...]) -> None:
-        """Remember how to take it back, and which other devices it concerns."""
+        """Remember how to end it, and which other devices it affects."""
         self.began = began
         self.also = also
         self.undo = undo
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Return whether it may have changed what the table knew in this time."""
+        """Return whether it may have affected what the table knew in this time."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
@@ -199,7 +199,7 @@ class VirtualTable:
         self._route = route
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
         self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
-        """By each of the table's devices the cable through which it is heard."""
+        """The cable of each of the table's devices."""
         self.rng = rng
         self.dropped: list[Dropped] = []
         """What the sensors do not see at the moment."""
@@ -208,11 +208,11 @@ class VirtualTable:
         self.over = False
         """The evening has ended."""
         self.looks: list[Callable[[int], None]] = []
-        """Who looks at the table whenever something has happened there."""
+        """Called whenever something has happened at the table."""
         self.cue: Callable[[], bool] | None = None
-        """Asked, if there is one, whether the next act may begin."""
+        """Called, if set, to ask whether the next act may begin."""
         self.begun: list[Callable[[Act], None]] = []
-        """Who is told of each act as it begins."""
+        """Called with each act as it begins."""
         self._show = show
         self._tell = tell
         self._feed: deque[tuple[int, AnyReading]] = deque()
@@ -220,7 +220,7 @@ class VirtualTable:
         self._attempts = 0
         self._act_began_us = self._act_ends_us = 0
         self._trouble_us = -1
-        """Until when a fault may have changed what the table knows."""
+        """Until when a fault may have affected what the table knows."""
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
@@ -235,7 +235,7 @@ class VirtualTable:
         self.at(now_us + LEAD_US, self._begin_act)
 
     def at(self, at_us: int, do: Callable[[int], None]) -> None:
-        """Do something at a time; it is told the time."""
+        """Call something at a time, with that time."""
         self._timers_set += 1
         heappush(self._timers, (at_us, self._timers_set, do))
 
@@ -280,21 +280,21 @@ class VirtualTable:
     def begin(
         self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
     ) -> None:
-        """Record a fault that has begun, and undo it at its end."""
+        """Record a fault that has begun, and end it in time."""
         standing = ActiveFault(began, undo, also)
         self._faults.append(standing)
         self._tell(began)
         self.at(ends_us, lambda now_us: self._end(standing, now_us))
 
     def troubled(self, name: str) -> bool:
-        """Return whether a fault stands at this device, or at all of them."""
+        """Return whether a fault is active at this device, or at all of them."""
         return any(
             f.ended_us is None and (f.began.device in (name, "") or name in f.also) for f in self._faults
         )
 
     @property
     def well(self) -> bool:
-        """Return whether no fault stands."""
+        """Return whether no fault is active."""
         return all(fault.ended_us is not None for fault in self._faults)
 
     def _end(self, standing: ActiveFault, now_us: int) -> None:

@@ -37,7 +37,7 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 LAYS_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""How long a wheel would wait for bets that nobody places in a test."""
+"""How long a wheel would wait for bets, which nobody places in a test."""
 CONSOLE = "console"
 
 
@@ -45,14 +45,14 @@ class Technician:
     """Watches the test lamp of every board and acts."""
 
     def __init__(self, table: VirtualTable, dice_table: DiceTable | None, wheel: Wheel | None) -> None:
-        """Stand at this table."""
+        """Work at this table."""
         self._table = table
         self._dice_table = dice_table
         self._wheel = wheel
         self._done: set[str] = set()
 
     def look(self, now_us: int) -> None:
-        """Look at the lamps; begin what they newly ask for."""
+        """Check the lamps; begin what they newly ask for."""
         boards = [cable.peer for cable in self._table.cables.values() if isinstance(cable.peer, Board)]
         shown = {board.lamps.get(LAMP, "") for board in boards}
         asked = shown - IDLE
@@ -62,7 +62,7 @@ class Technician:
         self._done = self._done | asked if asked else set()
 
     def do(self, word: str, now_us: int) -> None:
-        """Do an act now; one that this table knows nothing of is left undone."""
+        """Do an act now; one that this table does not know is skipped."""
         verb, _, what = word.partition("_")
         act = _ACTS.get(verb)
         if act is not None:
@@ -212,7 +212,7 @@ class Technician:
         return [(reading.t + 1000, reading) for reading in pressed]
 
     def hold(self, kind: str, now_us: int) -> Feed:
-        """Bring before a sensor what it is there to see."""
+        """Show a sensor what it is meant to detect."""
         dev = CAMERA if self._wheel is None else WHEEL
         held: Mapping[str, AnyReading] = {
             "foreign_object": ForeignObject(t=now_us, dev=dev, where="track" if self._wheel else "felt"),

@@ -33,7 +33,7 @@ class Dealt(NamedTuple):
 
 
 def results(dealt: Dealt) -> list[Told]:
-    """Hold every hand against the dealer's, from his right; folds come last."""
+    """Compare every hand with the dealer's, from the dealer's right; folds come last."""
     dealer = worth(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
     found: list[Told] = []
@@ -90,14 +90,14 @@ USUAL: Mapping[str, float] = {
         1.0,
     ),
 }
-"""Kinds of deal and how often each comes."""
+"""Kinds of deal and how often each occurs."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
-"""Those that a shoe and people can play; a cable is pulled by whoever wants it pulled."""
+"""Those that a shoe and people can play; cables are pulled only on request."""
 _FIRST_WORDS: Mapping[str, Verdict] = {"deal.called": "valid", "deal.void": "void", "deal.review": "review"}
 
 
 class Evening:
-    """One table's evening as it comes about."""
+    """One table's evening as it unfolds."""
 
     def __init__(self, seed: int, *, directed: bool) -> None:
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -110,12 +110,12 @@ class Evening:
         self.out: dict[str, list[str]] = {}
         """The cards that left the shoe in the present deal, by position."""
         self.stands: dict[str, list[str]] = {}
-        """The hands of the present deal that must stand, by position; none of a void deal."""
+        """The final hands of the present deal, by position; none for a void deal."""
 
     # --- people, the shoe, and what must be told ---
 
     def says(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
-        """Make somebody enter something."""
+        """Make a person enter an input."""
         self.wait(after_s)
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
@@ -128,7 +128,7 @@ class Evening:
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def expect(self, kind: str, **data: object) -> None:
-        """Note an outcome that must be told."""
+        """Note an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
     def void(self, *codes: str, by: str = "sensors") -> None:
@@ -176,7 +176,7 @@ class Evening:
     # --- an evening ---
 
     def clear_up(self) -> None:
-        """Leave nothing open that a device's fault may have left: some of it is refused as not needed."""
+        """Clear whatever a device's fault may have left open; inputs that are not needed are refused."""
         self.wait(3)
         self.says("unlock", "supervisor", reason="the table was looked at")
         self.says("settled")
@@ -184,7 +184,7 @@ class Evening:
         self.says("inspected", "supervisor", what="shoe")
 
     def scene(self, kind: str) -> Scene:
-        """Play one deal of a kind, and give what must be told of it."""
+        """Play one deal of a kind, and return what must be published."""
         start_us, before = self.now, len(self.truth)
         self.play(kind)
         told = without_numbers(self.truth[before:])
