@@ -34,7 +34,7 @@ class TestAnswers:
         assert second.says.startswith("the table is already locked")
         assert second.allowed == ("unlock",)
 
-    def test_nothing_is_told_before_it_is_durable(self) -> None:
+    def test_nothing_is_reported_before_it_is_durable(self) -> None:
         inlet, ticket = Inlet(HandClock()), Ticket()
         answers = Answers(inlet)
         asked = answers.enter(LOCK)

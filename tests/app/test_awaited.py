@@ -115,7 +115,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     assert "digests" in "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=True))
 
 
-def test_a_lock_is_told_with_who_set_it_and_what_clears_it(house: HouseMaker) -> None:
+def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -197,7 +197,7 @@ def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: H
     assert daemon.faults.present == ()
 
 
-def test_devices_are_told_in_words() -> None:
+def test_devices_are_reported_in_words() -> None:
     well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
     assert health(well) == "OK, 90 readings/s"
     away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}

@@ -163,7 +163,7 @@ def test_a_deal_that_lapses_does_so_no_later_than_the_card_that_shows_it_was_see
     assert times_us == sorted(times_us)
 
 
-def test_a_deal_under_review_at_the_cut_is_not_told_twice(house: HouseMaker, tmp_path: Path) -> None:
+def test_a_deal_under_review_at_the_cut_is_not_reported_twice(house: HouseMaker, tmp_path: Path) -> None:
     unread = Card(t=24 * SECOND_US, dev="shoe", to="dealer")
     one, daemon = played(house, "three-card", [SEATS, *cards()[:8], unread])
     play(daemon, [PLAYS, FOLDS])
@@ -279,7 +279,7 @@ def game_until(house: HouseMaker, tmp_path: Path, steps: int) -> tuple[House, Da
     return one, daemon
 
 
-def test_a_game_goes_on_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Path) -> None:
+def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Path) -> None:
     """The button, the cards, who is owed some or has left, the order and the pot are as they were."""
     one, daemon = game_until(house, tmp_path, 0)
     for number, step in enumerate(GAME):

@@ -58,7 +58,7 @@ def evening(tmp_path: Path) -> Iterator[Evening]:
     one.stop()
 
 
-def test_an_evening_at_a_board_with_channels_is_told_as_it_happened(evening: Evening) -> None:
+def test_an_evening_at_a_board_with_channels_is_reported_as_it_happened(evening: Evening) -> None:
     assert list(evening.virtual.cables) == ["cam", "walls", "console"]
     until(lambda: bool(evening.played) or evening.virtual.over, "the first throw")
     evening.order("unplug", "walls")

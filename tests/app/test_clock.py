@@ -6,7 +6,7 @@ from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, un
 HOUR_US = 3_600_000_000
 
 
-def test_a_step_is_told_by_how_much_and_only_once() -> None:
+def test_a_step_is_reported_by_how_much_and_only_once() -> None:
     wall = WallInHand()
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us += 500_000
@@ -40,7 +40,7 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     unlocked(daemon)
 
 
-def test_a_clock_stepped_again_is_told_by_its_last_step_and_how_many(house: HouseMaker) -> None:
+def test_a_clock_stepped_again_is_reported_by_its_last_step_and_how_many(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     for hours in (8, 4, -4):

@@ -44,7 +44,7 @@ def test_the_table_opens_locked_until_its_self_test_passes(house: HouseMaker) ->
     ]
 
 
-def test_a_table_whose_own_time_stands_still_in_mid_throw_rests(
+def test_a_table_whose_own_time_stops_in_mid_throw_rests(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = house().open()
@@ -236,7 +236,7 @@ def test_each_outcome_names_its_recording_its_span_and_a_hash(house: HouseMaker)
     assert recording.sha256 is not None
 
 
-def test_a_recording_ends_only_at_rest_and_the_next_one_goes_on(house: HouseMaker) -> None:
+def test_a_recording_ends_only_at_rest_and_the_next_one_continues(house: HouseMaker) -> None:
     rotation = Rotation(size=1000, after_us=10**12, quiet_us=5 * SECOND_US)
     one = house(rotation=rotation)
     daemon = one.open()
@@ -308,7 +308,7 @@ class GoingClock(HandClock):
         return self.us
 
 
-def test_a_held_call_is_told_before_an_orderly_stop(house: HouseMaker) -> None:
+def test_a_held_call_is_reported_before_an_orderly_stop(house: HouseMaker) -> None:
     """Dice at rest an instant before the stop: the call is still made, by the machine's own clock."""
     one, clock = house(), GoingClock()
     one.clock = clock

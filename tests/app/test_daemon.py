@@ -375,7 +375,7 @@ def test_absurd_requests_are_refused_by_name(table: Table) -> None:
     assert table.status()["table"] == "craps"
 
 
-def test_a_watcher_that_never_reads_is_dropped_and_play_goes_on(table: Table) -> None:
+def test_a_watcher_that_never_reads_is_dropped_and_play_continues(table: Table) -> None:
     table.start()
     table.unlock()
     _, feed, _ = dice.evening(5, {"valid": 1.0}, 10)

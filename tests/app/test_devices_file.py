@@ -114,7 +114,7 @@ def load_text(name: str) -> str:
 # --- mistakes ---
 
 
-def test_every_mistake_of_every_device_is_told_at_once(tmp_path: Path) -> None:
+def test_every_mistake_of_every_device_is_reported_at_once(tmp_path: Path) -> None:
     found = mistakes(
         tmp_path,
         "  cam: {type: nod, node: cam, port: /dev/serial/by-id/cam}\n"
@@ -135,7 +135,7 @@ def test_every_mistake_of_every_device_is_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_setting_that_its_kind_refuses_is_told_at_its_own_key(tmp_path: Path) -> None:
+def test_a_setting_that_its_kind_refuses_is_reported_at_its_own_key(tmp_path: Path) -> None:
     panel = (
         "  console:\n    type: gpio-panel\n    chip: pinctrl-rp1\n    factory: gpiod\n    inputs:\n"
         "      door: {line: 33, pull: up, active_low: true, debounce_us: 10, kind: switch, name: door}\n"
@@ -181,7 +181,7 @@ def test_a_board_without_reads_is_asked_what_would_be_missing(tmp_path: Path) ->
     assert (mistake.key, mistake.found) == ("devices.console.reads", "nothing")
 
 
-def test_a_sensor_at_another_wall_than_the_file_says_is_told(tmp_path: Path) -> None:
+def test_a_sensor_at_another_wall_than_the_file_says_is_reported(tmp_path: Path) -> None:
     walls = WALLS.replace("{dev: wall-left}", "{dev: wall-left, fields: {wall: right}}")
     mistake = only_mistake(tmp_path, CAM + CONSOLE + walls)
     assert (mistake.key, mistake.found, mistake.expected) == (

@@ -159,7 +159,7 @@ def test_a_no_roll_is_heard_and_seen_until_the_next_result() -> None:
     assert board.lamps == {"no_roll": "off"}
 
 
-def test_a_lamp_is_told_once_and_again_when_its_board_was_away() -> None:
+def test_a_lamp_is_reported_once_and_again_when_its_board_was_away() -> None:
     board = Board()
     hardware, bench = joined(board)
     hardware.show("lock", "locked")
@@ -174,7 +174,7 @@ def test_a_lamp_is_told_once_and_again_when_its_board_was_away() -> None:
     assert board.told[1:] == [("lamp", {"name": "lock", "shows": "unlocked"})]
 
 
-def test_what_a_board_did_not_acknowledge_is_told_again() -> None:
+def test_what_a_board_did_not_acknowledge_is_reported_again() -> None:
     board = Board()
     hardware, bench = joined(board)
     hardware.show("lock", "locked")

@@ -91,7 +91,7 @@ def test_a_wheel_with_a_failed_part_stays_locked_when_another_of_its_troubles_en
     assert daemon.faults.present == ()
 
 
-def test_a_wheel_that_waits_for_its_settings_is_told_with_what_it_waits_for(house: HouseMaker) -> None:
+def test_a_wheel_that_waits_for_its_settings_is_reported_with_what_it_waits_for(house: HouseMaker) -> None:
     one = house(table="roulette-ss2")
     daemon = one.open()
     play(daemon, [DeviceDown(t=1_000, dev="wheel", code="unchecked", reason="not read back yet")])
@@ -104,7 +104,7 @@ def test_a_wheel_that_waits_for_its_settings_is_told_with_what_it_waits_for(hous
     ]
 
 
-def test_late_readings_are_told_with_the_newest_figures(house: HouseMaker) -> None:
+def test_late_readings_are_reported_with_the_newest_figures(house: HouseMaker) -> None:
     daemon = house().open()
     devices = live_of(daemon).core.devices
     for count in range(8):

@@ -31,7 +31,7 @@ def examined(table: Table, capsys: pytest.CaptureFixture[str], *words: str) -> d
     return {one["about"]: one for one in found}
 
 
-def test_a_running_controller_and_its_journal_are_told(
+def test_a_running_controller_and_its_journal_are_reported(
     table: Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table.start()
@@ -77,7 +77,7 @@ def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_get
         assert planted not in text
 
 
-def test_a_journal_that_is_still_being_read_is_told_as_that() -> None:
+def test_a_journal_that_is_still_being_read_is_reported_as_that() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
     told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
     assert told["journal at work"] == (

@@ -64,7 +64,7 @@ def test_without_a_word_it_is_the_journals_last(played: House, capsys: Told) -> 
 
 
 @pytest.mark.parametrize("asked_by", ["number", "id"])
-def test_a_throw_cut_out_of_the_recording_gives_what_was_told(
+def test_a_throw_cut_out_of_the_recording_gives_what_was_reported(
     asked_by: str, played: House, tmp_path: Path, capsys: Told
 ) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
@@ -76,7 +76,7 @@ def test_a_throw_cut_out_of_the_recording_gives_what_was_told(
 
 
 @pytest.mark.parametrize("which", ["99", "craps/1/9999"])
-def test_what_the_journal_has_not_is_said_and_leaves_nothing(
+def test_what_the_journal_has_not_is_stated_and_leaves_nothing(
     which: str, played: House, tmp_path: Path, capsys: Told
 ) -> None:
     case = tmp_path / "case.jsonl"

@@ -77,7 +77,7 @@ def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:
     assert (DOCS / "faults.md").read_text(encoding="utf-8") == "\n".join(manual()) + "\n"
 
 
-def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over() -> None:
+def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_is_over() -> None:
     heard: list[Change] = []
     board = ActiveFaults(heard.append)
     fault = Fault("clock_stepped", "wall clock", "an hour")
@@ -99,7 +99,7 @@ def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
     assert [fault.code for fault in board.present] == ["recording_failed"]
 
 
-def test_a_fault_is_told_as_it_is_now_and_journaled_as_it_began() -> None:
+def test_a_fault_is_reported_as_it_is_now_and_journaled_as_it_began() -> None:
     heard: list[Change] = []
     faults = ActiveFaults(heard.append)
     first = Fault("device_down", "wall-left", "its port went away")

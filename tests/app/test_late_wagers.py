@@ -187,7 +187,7 @@ def test_a_confirmation_after_the_dice_lie_comes_too_late(table: Table) -> None:
     assert table.balance == 1_000
 
 
-def test_a_confirmation_that_was_not_on_the_disk_before_the_dice_lay_is_none(table: Table) -> None:
+def test_a_confirmation_that_was_not_on_the_disk_before_the_dice_lay_does_not_count(table: Table) -> None:
     """Entered in flight, decided on with the watermark, written when a die had stopped moving."""
     table.fly(200)
     table.bet_late()

@@ -71,7 +71,7 @@ def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None
     assert told[2] == Switch(t=3, dev="doors", name="cash", open=True, arrived=3)
 
 
-def test_its_mistakes_are_told_with_those_of_all_others(tmp_path: Path) -> None:
+def test_its_mistakes_are_reported_with_those_of_all_others(tmp_path: Path) -> None:
     written = "  doors: {type: door-box, port: /dev/ttyUSB0, doors: []}\n  more: {type: door-box}\n"
     with pytest.raises(SettingsError) as caught:
         load_with_hardware(table_with(tmp_path, written))

@@ -25,7 +25,7 @@ def house(rules: str) -> tuple[ReadingFilter, Watcher, Watcher]:
     return ReadingFilter(hub, load_ruleset(rules)), dealer, technician
 
 
-def test_T_DEAL_3_a_card_dealt_face_down_is_told_to_nobody() -> None:
+def test_T_DEAL_3_a_card_dealt_face_down_is_reported_to_nobody() -> None:
     discretion, dealer, technician = house("three-card-poker-12-014")
     discretion.publish(CARD, betting=False)
     seen = [{"reading": {"kind": "card", "t": 1, "dev": "shoe", "to": 3}, "masked": True}]
@@ -34,7 +34,7 @@ def test_T_DEAL_3_a_card_dealt_face_down_is_told_to_nobody() -> None:
 
 
 @pytest.mark.parametrize("entered", [says(1, "set_card", "dealer", card="Qh", what="Qd", seat=3)])
-def test_T_DEAL_3_a_card_that_a_person_enters_is_told_to_nobody(entered: Input) -> None:
+def test_T_DEAL_3_a_card_that_a_person_enters_is_reported_to_nobody(entered: Input) -> None:
     discretion, dealer, _ = house("three-card-poker-12-014")
     discretion.publish(entered, betting=False)
     (told,) = heard(dealer)
@@ -42,7 +42,7 @@ def test_T_DEAL_3_a_card_that_a_person_enters_is_told_to_nobody(entered: Input) 
     assert told["masked"] is True
 
 
-def test_H_DEAL_1_a_card_pitched_face_up_is_told_as_it_is() -> None:
+def test_H_DEAL_1_a_card_pitched_face_up_is_reported_as_it_is() -> None:
     discretion, dealer, _ = house("high-roller-12-005")
     discretion.publish(CARD, betting=True)
     assert heard(dealer) == [
@@ -50,7 +50,7 @@ def test_H_DEAL_1_a_card_pitched_face_up_is_told_as_it_is() -> None:
     ]
 
 
-def test_R_SPIN_3_ball_and_rotor_are_told_to_technicians_alone() -> None:
+def test_R_SPIN_3_ball_and_rotor_are_reported_to_technicians_alone() -> None:
     discretion, dealer, technician = house("roulette")
     discretion.publish(BEAM, betting=False)
     assert heard(dealer) == []

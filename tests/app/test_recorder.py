@@ -47,7 +47,7 @@ class Desk:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_piece_holds_every_reading_and_tells_whether_it_was_cut_off(tmp_path: Path, whole: bool) -> None:
+def test_a_piece_holds_every_reading_and_reports_whether_it_was_cut_off(tmp_path: Path, whole: bool) -> None:
     desk = Desk(tmp_path)
     desk.piece("one", 500, whole=whole)
     assert desk.recorder.stop(PATIENCE_S)

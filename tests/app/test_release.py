@@ -199,7 +199,7 @@ def test_the_command_signs_and_verifies_and_says_what_differs(
     assert main(["release", "sign", *of, "--key", public]) == 2
 
 
-def test_the_doctor_tells_of_it(tmp_path: Path, key: Path) -> None:
+def test_the_doctor_reports_it(tmp_path: Path, key: Path) -> None:
     assert release(tmp_path / "none").state == "unchecked"
     found = release(key.with_suffix(".pub"))
     assert (found.state, LIST_FILE in found.says) == ("fault", True), "this checkout is no signed release"

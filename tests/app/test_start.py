@@ -122,7 +122,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_told_at_once_and_nothing_is_made(
+def test_what_is_wrong_is_reported_at_once_and_nothing_is_made(
     what: str, played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options, told = WRONG[what]
@@ -261,7 +261,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
         assert "sound" in capsys.readouterr().out
 
 
-def test_a_fault_that_is_found_again_is_told_once(tmp_path: Path) -> None:
+def test_a_fault_that_is_found_again_is_reported_once(tmp_path: Path) -> None:
     """A journal that can't be opened is retried every 5 s, and the log is not filled with it."""
     told = subprocess.run(
         [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],

@@ -89,7 +89,7 @@ def test_the_recordings_are_listed_and_the_one_at_work_without_its_size(daemon: 
     assert told[working] == {"name": working, "bytes": None, "ended": None}
 
 
-def test_the_last_lines_of_the_log_are_told(daemon: Daemon) -> None:
+def test_the_last_lines_of_the_log_are_reported(daemon: Daemon) -> None:
     assert daemon.live is not None
     log(NOTICE, "the lamp was changed")
     (line,) = past(LogRequest(), daemon.live, daemon.options.journal)

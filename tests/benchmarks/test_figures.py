@@ -53,7 +53,7 @@ def test_the_table_has_ratio_floor_and_the_release_before() -> None:
     ]
 
 
-def test_a_benchmark_tells_its_figures_only_where_it_was_started_for_the_table(
+def test_a_benchmark_reports_its_figures_only_where_it_was_started_for_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(FILE, raising=False)

@@ -55,14 +55,14 @@ def test_in_a_pipe_it_is_immediate_and_without_colour() -> None:
     assert "8 of 8 calls agree" in text
 
 
-def test_a_spin_tells_its_number_its_revolutions_and_when_bets_were_closed() -> None:
+def test_a_spin_reports_its_number_its_revolutions_and_when_bets_were_closed() -> None:
     code, text, _ = shown(Pipe(), UTF8, "--throws", "0", "--spins", "3")
     assert code == 0
     assert "revolutions, No More Bets" in text
     assert "3 of 3 calls agree" in text
 
 
-def test_a_game_and_deals_of_cards_are_told_in_words() -> None:
+def test_a_game_and_deals_of_cards_are_reported_in_words() -> None:
     words = ("--throws", "0", "--spins", "0", "--games", "1", "--deals", "3")
     code, text, _ = shown(Pipe(), UTF8, *words)
     assert code == 0

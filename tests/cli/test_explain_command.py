@@ -14,7 +14,7 @@ WHEEL = str(LOGS / "roulette-american.jsonl.gz")
 Told = pytest.CaptureFixture[str]
 
 
-def test_a_no_roll_is_said_with_its_rule_die_figure_threshold_and_readings(capsys: Told) -> None:
+def test_a_no_roll_is_stated_with_its_rule_die_figure_threshold_and_readings(capsys: Told) -> None:
     assert main(["explain", f"{VOIDS}#3"]) == 0
     told = capsys.readouterr().out
     first, *rest = told.splitlines()

@@ -47,7 +47,7 @@ def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_the_extra_and_how_to_install_it_are_said(
+def test_the_extra_and_how_to_install_it_are_stated(
     missing: set[str], words: tuple[str, ...], install: str, tmp_path: Path
 ) -> None:
     ended = without(missing, *(word.replace("HERE", str(tmp_path)) for word in words))

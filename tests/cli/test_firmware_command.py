@@ -113,7 +113,7 @@ def test_a_uf2_is_copied_to_a_board_that_waits_for_one_and_nowhere_else(
         (["--name", "w", "--key-file", "HERE/bad.json"], "expected 32 to 128 hexadecimal digits"),
     ],
 )
-def test_what_cant_be_built_is_said_and_nothing_is_written(
+def test_what_cant_be_built_is_stated_and_nothing_is_written(
     words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("{")
@@ -187,7 +187,7 @@ def test_only_a_node_of_the_table_can_be_verified(
     assert expected in capsys.readouterr().err
 
 
-def test_a_controller_that_does_not_answer_is_said(
+def test_a_controller_that_does_not_answer_is_stated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["firmware", "verify", "console", "console", "--socket", str(tmp_path / "none")]) == 3

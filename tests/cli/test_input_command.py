@@ -76,7 +76,7 @@ def test_an_unknown_role_is_refused_with_the_list(table: Table, capsys: pytest.C
     assert "stickperson" in said
 
 
-def test_a_table_that_says_nothing_is_no_success(
+def test_a_table_that_says_nothing_is_not_a_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a recorded evening time stands still between two readings, and nothing is decided."""
@@ -90,5 +90,5 @@ def test_a_table_that_says_nothing_is_no_success(
     assert "[no_answer]" in capsys.readouterr().err
 
 
-def test_why_a_deal_is_a_misdeal_is_said_in_words_as_the_guide_has_it() -> None:
+def test_why_a_deal_is_a_misdeal_is_stated_in_words_as_the_guide_has_it() -> None:
     assert arguments_of("misdeal", ["a", "card", "fell"]) == {"reason": "a card fell"}

@@ -234,7 +234,7 @@ def test_a_type_that_no_row_has_is_refused_with_those_there_are(
 @pytest.mark.parametrize(
     "words", [("--type", "spin.called"), ("--from", "900"), ("--from", "3", "--to", "2")]
 )
-def test_that_nothing_was_found_is_said(
+def test_that_nothing_was_found_is_stated(
     journal: Path, capsys: pytest.CaptureFixture[str], what: str, words: tuple[str, ...]
 ) -> None:
     code, _, err = run(capsys, what, *words, "--journal", str(journal))

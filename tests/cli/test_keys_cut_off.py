@@ -143,7 +143,7 @@ def test_two_commands_at_once_are_one_and_a_word(
 
 
 @pytest.mark.parametrize("kind", FILE_KINDS)
-def test_a_line_that_the_power_cut_off_was_never_told_and_the_history_goes_on(
+def test_a_line_that_the_power_cut_off_was_never_reported_and_the_history_continues(
     kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / FILE

@@ -205,14 +205,14 @@ def test_a_watcher_hears_calls_as_the_stickperson_says_them() -> None:
     assert "Eight, winner eight, pay the line" in watched(line_of(called(7, (5, 3))))
 
 
-def test_a_void_is_told_with_each_cause_and_its_rule() -> None:
+def test_a_void_is_reported_with_each_cause_and_its_rule() -> None:
     data = RollNoRoll(roll=3, reasons=(SHORT,), by="sensors", who=None, notices=())
     told = watched(line_of(Outcome(type="roll.no_roll", t=1, id="craps/1/3", seq=3, data=data)))
     assert "No Roll: no wall hit" in told
     assert "(C34-INV-2ii)" in told
 
 
-def test_a_review_is_told_once_with_what_may_be_said() -> None:
+def test_a_review_is_reported_once_with_what_may_be_said() -> None:
     awaited: Json = {
         "attempt": "roll",
         "number": 4,
@@ -236,7 +236,7 @@ def test_what_a_stuck_button_says_again_is_counted_and_not_told_each_time() -> N
     assert "the same 39 more times" in told
 
 
-def test_faults_lamps_and_readings_are_told_in_words() -> None:
+def test_faults_lamps_and_readings_are_reported_in_words() -> None:
     fault: Json = {"code": "device_down", "where": "cam", "found": "unplugged"}
     told = watched(
         {"fault": {**fault, "began": True}},

@@ -81,7 +81,7 @@ def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.Captur
     assert (told.out, says in told.err) == ("", True), told.err
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         cli.main(["--version"])
     assert end.value.code == 0

@@ -223,7 +223,7 @@ def test_at_cards_players_act_by_themselves_and_the_dealers_rulings_are_left_to_
     assert {"seats"} <= played <= {"seats", "no_more_bets", "play", "fold"}
 
 
-def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_told() -> None:
+def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_reported() -> None:
     act, scene = dealt("card_put_right")
     card = card_to_set(act)
     assert card is not None

@@ -104,7 +104,7 @@ def test_rules_of_another_game_are_refused(capture: str, capfd: pytest.CaptureFi
     assert "rule set craps-v1 plays craps: name one of roulette with --rules" in err
 
 
-def test_a_bad_line_ends_the_run_before_anything_is_told(
+def test_a_bad_line_ends_the_run_before_anything_is_reported(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.tsv"

@@ -166,7 +166,7 @@ def test_accepting_what_is_no_finding_lists_those_there_are(
     assert "steep:three" in capsys.readouterr().err
 
 
-def test_a_file_of_accepted_findings_that_is_none_is_told(
+def test_a_file_of_accepted_findings_that_is_none_is_reported(
     own_config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own_config / "accepted").mkdir()

@@ -26,7 +26,7 @@ def test_a_file_is_settled_line_by_line(tmp_path: Path, capsysbinary: pytest.Cap
     assert (decided["id"], decided["status"], decided["returned"]) == ("b1", "win", 1000)
 
 
-def test_that_nothing_was_bet_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_nothing_was_bet_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "w.jsonl", NATURAL)
     assert main(["settle", "--rules", "craps-12-034", str(path)]) == 0
     assert capsys.readouterr().err == f"tablectl: {path}: found no bet in it, so nothing was settled\n"

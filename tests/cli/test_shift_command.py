@@ -44,7 +44,7 @@ def shift(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_shift_sums_up_what_was_told_and_who_ruled(
+def test_a_shift_sums_up_what_was_reported_and_who_ruled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = str(journaled(rig_in(tmp_path), an_evening()))
@@ -89,7 +89,7 @@ def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     assert "cam: unplugged, lasts" in text
 
 
-def test_a_fault_that_stood_at_a_restart_is_told_once_and_ends_where_it_was_not_found_again(
+def test_a_fault_that_stood_at_a_restart_is_reported_once_and_ends_where_it_was_not_found_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig = rig_in(tmp_path)

@@ -81,7 +81,7 @@ def test_a_message_never_lands_in_the_output_nor_changes_the_exit_code(
 
 
 @pytest.mark.parametrize("words", [("replay", "-"), ("settle", "--rules", "roulette")], ids=" ".join)
-def test_a_closed_standard_input_is_said(words: tuple[str, ...]) -> None:
+def test_a_closed_standard_input_is_stated(words: tuple[str, ...]) -> None:
     ended = shell("<&-", words)
     assert ended.returncode == 2
     assert b"tablectl: standard input: found it closed, expected" in ended.stderr

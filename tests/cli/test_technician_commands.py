@@ -290,7 +290,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
         (("calibrate", "camera", "cam", "--table", "craps"), 2, "--table: found no --log with it"),
     ],
 )
-def test_what_makes_no_sense_is_said_and_leaves_test_mode(
+def test_what_makes_no_sense_is_stated_and_leaves_test_mode(
     craps_for_words: Live, words: tuple[str, ...], code: int, says: str
 ) -> None:
     found, out = craps_for_words.does(*words)

@@ -54,7 +54,7 @@ def test_shift_recall_and_explain_tell_one_outcome_at_one_time(
     assert f"{at}  roll.called" in told(capsys, "explain", number, "--no-plot", *journal)
 
 
-def test_a_tables_recording_is_told_by_the_wall_clock_and_any_other_log_in_its_own_time(
+def test_a_tables_recording_is_reported_by_the_wall_clock_and_any_other_log_in_its_own_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header, *readings = gzip.decompress(LOG.read_bytes()).decode().splitlines()

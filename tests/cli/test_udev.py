@@ -46,7 +46,7 @@ def test_ports_without_a_number_or_with_the_same_one_are_known_by_their_sockets(
     assert rules(tmp_path, capsys) == wanted
 
 
-def test_what_is_no_usb_port_is_left_out_and_nothing_at_all_is_told(
+def test_what_is_no_usb_port_is_left_out_and_nothing_at_all_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "class/tty/ttyS0").mkdir(parents=True)

@@ -177,7 +177,7 @@ def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, s
     page.close()
 
 
-def test_a_killed_table_is_said_at_once_and_its_state_is_there_when_it_is_back(
+def test_a_killed_table_is_stated_at_once_and_its_state_is_there_when_it_is_back(
     screens: Screens, sign_in: SignIn, display: Page
 ) -> None:
     ann = sign_in("ann")

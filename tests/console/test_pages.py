@@ -212,7 +212,7 @@ def test_the_staff_s_page_is_made_for_whatever_is_told_without_a_key_that_the_co
 
 @MANY
 @given(floor=st.none() | FLOORS, board=st.none() | BOARDS)
-def test_the_players_page_is_made_for_whatever_is_told(floor: Floor | None, board: Board | None) -> None:
+def test_the_players_page_is_made_for_whatever_is_reported(floor: Floor | None, board: Board | None) -> None:
     assert PAGES.display(Now(floor=floor, board=board, counts={"7": 3, "17": 1, "plays": 2}))
 
 
@@ -257,7 +257,7 @@ def test_every_cause_of_a_rule_set_has_its_words(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", [code for code, words in CAUSES.items() if "{die}" in words])
-def test_a_cause_of_both_dice_is_said_once(code: str) -> None:
+def test_a_cause_of_both_dice_is_stated_once(code: str) -> None:
     both = [Reason(code=code, rule="R-1", die=1), Reason(code=code, rule="R-1", die=2)]
     ((said, rule),) = causes(both)
     assert rule == "R-1"

@@ -235,7 +235,7 @@ def test_a_body_that_is_too_long_is_refused(house: House) -> None:
     assert answer.status_code == 413
 
 
-def test_a_controller_that_is_away_is_said_in_words(house: House) -> None:
+def test_a_controller_that_is_away_is_stated_in_words(house: House) -> None:
     page = house.sign_in()
     house.table.reached = False
     answer = house.client.post("/say", json={"name": "lock"}, headers=page)

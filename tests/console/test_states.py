@@ -320,7 +320,7 @@ def test_a_review_asks_for_nothing_that_can_t_be_touched(browser: Browser) -> No
     page.close()
 
 
-def test_a_lock_is_told_in_sentences(browser: Browser) -> None:
+def test_a_lock_is_reported_in_sentences(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
     told = page.locator("#trouble .banner").first
     expect(told).to_contain_text("locked since before the restart. Unlocks when a member of staff unlocks it")
@@ -703,7 +703,7 @@ def test_the_puck_stays_where_it_is_whether_on_or_off(browser: Browser) -> None:
     assert places[0] == places[1]
 
 
-def test_a_colour_is_said_once(browser: Browser) -> None:
+def test_a_colour_is_stated_once(browser: Browser) -> None:
     page = display_drawn(browser, shown("roulette"))
     assert len(re.findall("green", page.locator("#board").inner_text(), re.IGNORECASE)) == 1
     page.close()

@@ -39,7 +39,9 @@ def test_a_technician_finds_the_devices_from_the_staffs_page_and_nobody_else_doe
         assert answer.status == 403
 
 
-def test_a_device_that_falls_away_is_told_at_once_with_what_to_do(screens: Screens, sign_in: SignIn) -> None:
+def test_a_device_that_falls_away_is_reported_at_once_with_what_to_do(
+    screens: Screens, sign_in: SignIn
+) -> None:
     tom = technician(sign_in)
     screens.play(up("wall-left", "cam"))
     device = tom.page.locator(".device", has=tom.page.get_by_role("heading", name="wall-left", exact=True))

@@ -58,5 +58,5 @@ def test_every_input_named_in_the_guide_is_known_at_its_table(game: str, ruleset
         assert "unknown_input" not in table(ruleset).feed(says(SECOND_US, name)).finish().refusals(), name
 
 
-def test_a_word_that_no_table_knows_is_told_as_unknown() -> None:
+def test_a_word_that_no_table_knows_is_reported_as_unknown() -> None:
     assert table("craps-12-034").feed(says(SECOND_US, "abracadabra")).finish().refusals() == ["unknown_input"]

@@ -54,7 +54,7 @@ def test_one_stray_time_ahead_makes_nothing_else_late(place: int, ahead_us: int)
     assert called(played) == [(3, 3), (2, 4), (2, 5)]
 
 
-def test_a_stray_time_well_ahead_is_told_as_a_fault_of_its_device() -> None:
+def test_a_stray_time_well_ahead_is_reported_as_a_fault_of_its_device() -> None:
     stray = WallImpact(t=MINUTE_US, dev="wall-left", wall="left", pos_mm=10, peak=99)
     played = play(THREE_THROWS[:30], stray, THREE_THROWS[30:])
     assert faults(played) == [("clock_off", "wall-left")]

@@ -96,7 +96,7 @@ def test_T_IRR_1_cards_in_time_are_called() -> None:
     assert [called.dealer for called in played.data(DealCalled)] == [("Kc", "8d", "3s")]
 
 
-def test_H_DEAL_1_a_pitched_card_that_came_late_is_told_and_entered_by_a_person() -> None:
+def test_H_DEAL_1_a_pitched_card_that_came_late_is_reported_and_entered_by_a_person() -> None:
     played = Played("high-roller-12-005")
     for n, (seat, rank) in enumerate((("1", "Q"), ("2", "9"))):
         played.feed(says(n + 1, "draw_button", "dealer", seat=seat, card=rank, arrived=n + 1))

@@ -63,7 +63,7 @@ def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> 
     assert [r.t for r in order.flush()] == [1_000_000, 1_050_000, 1_060_000]
 
 
-def test_a_table_that_stood_idle_for_hours_goes_on_when_a_second_reading_confirms_the_time() -> None:
+def test_a_table_that_stood_idle_for_hours_continues_when_a_second_reading_confirms_the_time() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, day + 5)] == [0, 0, 0]
@@ -79,7 +79,7 @@ def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(plac
     assert [r.dev for r in order.flush()] == ["w1", "w2", "w3", "w4"]
 
 
-def test_a_late_reading_is_told_and_never_changes_what_was_told() -> None:
+def test_a_late_reading_is_reported_and_never_changes_what_was_reported() -> None:
     readings = throw(SECOND_US, (3, 3))
     late = DieRest(t=rest_of(readings), dev="cam", die=1, x=1.0, y=1.0, up=6, confidence=1.0, on="felt")
     played = play(readings, says(rest_of(readings) + 2 * SECOND_US, "settled"), late)

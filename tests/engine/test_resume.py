@@ -53,7 +53,7 @@ def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
     assert first == First(seq=22, roll=5, round=3)
 
 
-def test_a_review_that_was_told_is_not_told_again() -> None:
+def test_a_review_that_was_told_is_not_reported_again() -> None:
     told, first = opening(cut=(ROLL_4._replace(told_review=True),), lock="locked")
     assert told == []
     assert first == First(seq=20, roll=5, round=3)

@@ -116,7 +116,7 @@ def test_a_game_played_while_the_wheel_was_away_is_not_lost_with_the_recording_b
     assert in_pieces(SMART, readings, REST_US + 100 * SECOND_US) == told
 
 
-def test_a_game_sent_off_while_the_table_did_not_play_counts_in_no_later_recording_either() -> None:
+def test_a_game_launched_while_the_table_did_not_play_counts_in_no_later_recording_either() -> None:
     lines = game(12, " 7", "23")
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     rim_us = next(word.t for word in words(second) if word.state == 3)
@@ -150,7 +150,7 @@ def test_gap_R_8_a_pocket_reader_that_has_been_unwell_since_before_proves_no_bal
     assert in_pieces(BEAMS, scene, before.end_us + 3 * SECOND_US) == told
 
 
-def test_a_fault_that_was_told_is_not_told_again_by_the_next_recording() -> None:
+def test_a_fault_that_was_told_is_not_reported_again_by_the_next_recording() -> None:
     fault = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code="stuck")
     again = msgspec.structs.replace(fault, t=90 * SECOND_US)
     assert in_pieces(BEAMS, [fault, again], 50 * SECOND_US) == whole(BEAMS, [fault, again])

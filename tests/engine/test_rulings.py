@@ -87,7 +87,7 @@ def test_a_review_that_saw_both_faces_can_be_accepted_by_a_person() -> None:
         assert played.data(RollCalled)[0].grade == "person"
 
 
-def test_a_ruling_after_the_call_corrects_it_and_the_round_goes_on_from_there() -> None:
+def test_a_ruling_after_the_call_corrects_it_and_the_round_continues_from_there() -> None:
     played = play(
         THROW,
         says(REST + SECOND_US, "set_dice", "boxperson", dice=[4, 4], who="Ada"),

@@ -20,7 +20,7 @@ THROW = throw(SECOND_US, (3, 3))
 REST = rest_of(THROW)
 
 
-def test_a_throw_at_a_locked_table_does_not_count_and_is_said_once() -> None:
+def test_a_throw_at_a_locked_table_does_not_count_and_is_stated_once() -> None:
     played = play(
         says(0, "lock", "supervisor", reason="camera moved"),
         THROW,
@@ -65,7 +65,7 @@ def test_an_opened_door_or_tamper_switch_locks_the_table(name: str) -> None:
     assert played.data(Happening)[0].cause == f"{name}_open"
 
 
-def test_devices_are_told_once_when_they_go_and_once_when_they_come_back() -> None:
+def test_devices_are_reported_once_when_they_go_and_once_when_they_come_back() -> None:
     gone = DeviceDown(t=1, dev="wall-left", reason="unplugged")
     played = play(gone, msgspec.structs.replace(gone, t=2), DeviceUp(t=3, dev="wall-left"))
     assert played.told() == ["device.down", "device.up"]
@@ -95,7 +95,7 @@ def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
     assert play(up, before, tested, after).outcomes == play(up, before, after).outcomes
 
 
-def test_a_device_that_is_still_gone_after_test_mode_is_told_then() -> None:
+def test_a_device_that_is_still_gone_after_test_mode_is_reported_then() -> None:
     played = play(
         says(1, "test_mode", on=True),
         DeviceDown(t=2, dev="cam", reason="unplugged"),
@@ -119,7 +119,7 @@ def test_a_cut_off_recording_puts_the_throw_in_flight_under_review(after_ms: int
     assert review.t == max(r.t for r in THROW if r.t <= cut_at)
 
 
-def test_a_call_that_was_still_held_when_the_recording_ends_was_never_told() -> None:
+def test_a_call_that_was_still_held_when_the_recording_ends_was_never_reported() -> None:
     assert Played().feed(THROW).finish(cut=True).told("roll") == ["roll.review"]
 
 
@@ -136,7 +136,7 @@ def test_what_a_cut_off_recording_told_is_what_the_whole_one_told_first() -> Non
         assert len(ended) <= 1
 
 
-def test_a_session_goes_on_from_a_recorded_state_and_its_numbers() -> None:
+def test_a_session_continues_from_a_recorded_state_and_its_numbers() -> None:
     first = Played().feed(says(0, "new_shooter", seat="4"), THROW)
     first.feed(says(REST + SECOND_US, "dice_collected"), says(REST + 3 * SECOND_US, "settled"))
     state, numbers = first.session.state(), first.session.first()

@@ -65,7 +65,7 @@ def test_a_file_under_its_own_digest_that_no_camera_wrote_is_not_believed(
         folder.pictures(closed.sha256)
 
 
-def test_what_was_deleted_is_told_apart_from_what_never_was(folder: Folder) -> None:
+def test_what_was_deleted_is_distinguished_from_what_never_was(folder: Folder) -> None:
     closed = taken(1)
     folder.keep(closed, NOW_S)
     assert folder.delete(closed.sha256, NOW_S, by="ann", why="a guest asked")
@@ -108,7 +108,7 @@ def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path)
     assert [one.wall_s for one in folder.kept()] == [NOW_S, NOW_S]
 
 
-def test_a_disk_that_takes_nothing_is_said_and_stops_nobody(tmp_path: Path) -> None:
+def test_a_disk_that_takes_nothing_is_stated_and_stops_nobody(tmp_path: Path) -> None:
     said: list[str] = []
     folder = Folder(tmp_path / "kept")
     keeper = Keeper(folder, ROOMY, lambda: WallTime(NOW_S, synced=True), said.append)

@@ -126,7 +126,7 @@ def test_a_ruling_after_the_call_pays_anew(bettor: Bettor) -> None:
     assert bettor.balance == CHIPS - 100 + 400
 
 
-def test_a_recording_goes_on_where_it_was_and_a_call_can_still_be_corrected() -> None:
+def test_a_recording_continues_where_it_was_and_a_call_can_still_be_corrected() -> None:
     before = Played(RULES).feed(throw(SECOND_US, (3, 3))).finish().session
     ruled = says(5 * SECOND_US, "set_dice", dice=[3, 4])
     played = Played(RULES, before.state(), before.first()).feed(ruled, throw(10 * SECOND_US, (1, 1))).finish()

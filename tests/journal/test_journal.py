@@ -27,7 +27,7 @@ def names(rig: Rig) -> list[str]:
         return [row.name for row in reader.rows()]
 
 
-def test_every_outcome_is_told_in_order_as_the_bytes_that_are_published(rig: Rig) -> None:
+def test_every_outcome_is_reported_in_order_as_the_bytes_that_are_published(rig: Rig) -> None:
     hands = rig.played(6)
     published = [canonical(outcome) for hand in hands for outcome in hand.outcomes]
     assert [row.body for row in rig.told] == published

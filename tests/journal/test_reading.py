@@ -163,7 +163,7 @@ def test_an_edited_outcome_is_not_recalled_as_if_nothing_were(rig: Rig) -> None:
         recalled(rig, told_id)
 
 
-def test_a_judge_that_says_something_else_today_is_told(rig: Rig) -> None:
+def test_a_judge_that_says_something_else_today_is_reported(rig: Rig) -> None:
     rig.played(1)
     found = recalled(rig, ids(rig, "roll.called")[0])
     assert found.evidence is not None

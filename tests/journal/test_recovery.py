@@ -79,7 +79,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
-def test_a_session_goes_on_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
+def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
     """Whatever lies between the last checkpoint and the cut, the two halves give what the whole gives."""
     collected = says(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
@@ -194,7 +194,7 @@ def test_a_state_that_changed_without_a_word_is_recovered(rig: Rig) -> None:
     assert recovered.state == seated
 
 
-def test_every_start_is_a_new_session_and_numbers_go_on(rig: Rig) -> None:
+def test_every_start_is_a_new_session_and_numbers_continue(rig: Rig) -> None:
     seqs: list[int] = []
     for session in (1, 2, 3):
         with rig.open() as journal:

@@ -77,7 +77,7 @@ def test_no_outcome_is_told_that_lies_in_a_file_that_is_gone(rig: Rig, deed: Dee
     assert not any(ticket.durable for ticket in tickets)
 
 
-def test_what_waited_is_told_once_the_file_is_put_back(rig: Rig) -> None:
+def test_what_waited_is_reported_once_the_file_is_put_back(rig: Rig) -> None:
     hands = evening(3)
     journal = rig.open()
     durable(begin(journal))

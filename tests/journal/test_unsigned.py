@@ -296,7 +296,7 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
                 assert rig.key.public.signed(row.link, row.signature)
 
 
-def test_what_no_key_vouches_for_is_said(rig: Rig) -> None:
+def test_what_no_key_vouches_for_is_stated(rig: Rig) -> None:
     rig.played(2)
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all(head=rig.place.head).unvouched == ()

@@ -52,7 +52,7 @@ def table() -> Table:
     return Table()
 
 
-def test_the_word_is_said_at_least_twice_a_second_while_bets_are_open(table: Table) -> None:
+def test_the_word_is_stated_at_least_twice_a_second_while_bets_are_open(table: Table) -> None:
     said = [word.t for _ in range(200) for word in table.later(50_000)]
     assert all(later - earlier <= 500_000 for earlier, later in pairwise(said))
     assert len(said) >= 20

@@ -135,7 +135,7 @@ def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
         settlement.drop()
 
 
-def test_an_outcome_that_the_broker_would_not_take_is_said_and_not_sent(
+def test_an_outcome_that_the_broker_would_not_take_is_stated_and_not_sent(
     tmp_path: Path, houses: list[House]
 ) -> None:
     with running(tmp_path, PLAIN + "max_packet_size 1500\n") as broker:
@@ -160,7 +160,7 @@ def test_a_slow_engine_is_not_flooded(
     assert settlement.delivered == count
 
 
-def test_a_broker_that_stands_still_is_left_and_found_again(
+def test_a_broker_that_stops_is_left_and_found_again(
     house: House, settlement: Settlement, broker: Mosquitto
 ) -> None:
     count = house.play(30)
@@ -207,7 +207,7 @@ def test_an_engine_restored_from_a_backup_hears_again_what_it_had_acknowledged(
     assert settlement.books.holes
 
 
-def test_an_engine_that_nobody_started_is_told_apart_from_one_that_is_away(
+def test_an_engine_that_nobody_started_is_distinguished_from_one_that_is_away(
     house: House, broker: Mosquitto
 ) -> None:
     count = house.play(5)

@@ -240,7 +240,7 @@ def test_outcomes_that_are_no_longer_at_hand_are_read_from_the_disk(house: House
     assert slate.seqs == list(range(1, count + 1))
 
 
-def test_an_outbox_that_can_t_be_read_is_said_and_read_again(house: House, slate: Slate) -> None:
+def test_an_outbox_that_can_t_be_read_is_stated_and_read_again(house: House, slate: Slate) -> None:
     opens = house.pump._open_outbox
 
     def broken() -> object:
@@ -370,7 +370,7 @@ def test_an_old_meeting_that_somebody_repeats_ends_no_fault_and_begins_none(
     assert "settlement_lost" not in house.alarms.ever
 
 
-def test_an_engine_that_truly_lost_what_it_acknowledged_is_told_apart(house: House, slate: Slate) -> None:
+def test_an_engine_that_truly_lost_what_it_acknowledged_is_distinguished(house: House, slate: Slate) -> None:
     house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -439,7 +439,7 @@ def test_an_engine_with_another_outcome_under_a_number_locks_play(house: House, 
     assert meets(house, 1, "0" * 64) == {"settlement_differs"}
 
 
-def test_what_an_engine_has_lost_is_told_and_sent_again(house: House, slate: Slate) -> None:
+def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate: Slate) -> None:
     """Its database was restored from a backup: the acknowledgement is in the journal, the money is not."""
     house.play(3)
     house.turn()

@@ -71,7 +71,7 @@ def test_every_effect_is_the_same_in_every_process(recording: bytes, tmp_path: P
     assert b'"sources"' in told.pop()
 
 
-def test_a_cut_in_mid_line_changes_nothing_that_was_told_before_it(recording: bytes) -> None:
+def test_a_cut_in_mid_line_changes_nothing_that_was_reported_before_it(recording: bytes) -> None:
     whole = outcomes_of(recording)
     start = recording.index(b"\n") + 20
     reviewed = 0

@@ -161,7 +161,7 @@ def test_a_misspelt_word_gets_the_right_one_offered(tmp_path: Path) -> None:
     assert mistake.hint == "did you mean 'far'?"
 
 
-def test_a_missing_key_is_told_at_its_section(tmp_path: Path) -> None:
+def test_a_missing_key_is_reported_at_its_section(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, "name: x\nthrow:\n  call_hold_ms: 3\n")
     assert (mistake.line, mistake.key, mistake.found) == (2, "throw.wall", "nothing")
     assert mistake.hint == "add the key 'wall'"

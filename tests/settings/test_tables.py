@@ -144,13 +144,13 @@ def test_a_threshold_of_the_table_replaces_the_rule_sets(tmp_path: Path) -> None
     assert own.craps == base.craps
 
 
-def test_a_wrong_threshold_is_told_in_the_tables_file(tmp_path: Path) -> None:
+def test_a_wrong_threshold_is_reported_in_the_tables_file(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CRAPS + "throw:\n  call_hold: 100\n")
     assert (Path(mistake.file).name, mistake.line, mistake.key) == ("table.yaml", 8, "throw.call_hold")
     assert mistake.hint == "did you mean 'call_hold_ms'?"
 
 
-def test_a_threshold_that_contradicts_the_rule_set_is_told_in_the_tables_file(tmp_path: Path) -> None:
+def test_a_threshold_that_contradicts_the_rule_set_is_reported_in_the_tables_file(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CRAPS + "throw:\n  simultaneous_ms: 40\n")
     assert (Path(mistake.file).name, mistake.line, mistake.key) == ("table.yaml", 8, "throw.simultaneous_ms")
 
@@ -161,7 +161,7 @@ def test_thresholds_of_another_game_are_refused(tmp_path: Path) -> None:
     assert mistake.expected == "thresholds of craps (craps-12-034)"
 
 
-def test_an_unknown_rule_set_is_told_at_its_line(tmp_path: Path) -> None:
+def test_an_unknown_rule_set_is_reported_at_its_line(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CRAPS.replace("034", "043"))
     assert (mistake.line, mistake.key, mistake.hint) == (2, "ruleset", "did you mean 'craps-12-034'?")
 

@@ -151,7 +151,7 @@ def test_an_evening_of_three_card_poker_is_paid_as_the_table_told_it(seed: int) 
     assert told, "an evening has deals that count"
 
 
-def test_a_roll_is_told_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:
+def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:
     ruling = says(5 * SECOND_US, "set_dice", dice=[2, 2])
     played = play(throw(SECOND_US, (3, 3)), ruling, throw(9 * SECOND_US, (1, 1)))
     assert requests_of(played.outcomes, "craps") == [

@@ -61,7 +61,9 @@ def test_every_figure_has_its_rule_and_every_setting_its_reason(name: str) -> No
         (H12005, "value: 10\n    rule: H-MONEY-1", "value: 101\n    rule: H-MONEY-1", "found 101"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_by_its_place(tmp_path: Path, name: str, right: str, wrong: str, told: str) -> None:
+def test_a_mistake_is_reported_by_its_place(
+    tmp_path: Path, name: str, right: str, wrong: str, told: str
+) -> None:
     text = config_file("paytables", name).read_text(encoding="utf-8")
     assert text.count(right) == 1
     changed = tmp_path / "changed.yaml"

@@ -179,7 +179,7 @@ def test_whatever_a_line_holds_it_is_a_request_or_malformed(raw: bytes) -> None:
         ("high-roller-12-005", {"wager": "card", "player": "1", "card": "J"}),
     ],
 )
-def test_an_amount_that_nobody_can_bet_is_rejected_and_the_run_goes_on(
+def test_an_amount_that_nobody_can_bet_is_rejected_and_the_run_continues(
     rules: str, bet: dict[str, str], amount: int
 ) -> None:
     asked = json.dumps({"do": "bet", "id": "b9", **bet, "amount": amount}).encode()

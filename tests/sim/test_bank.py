@@ -52,7 +52,7 @@ def test_faces_are_fair() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_thrown_scene_is_the_same_each_time_and_tells_a_throw_of_two_dice(seed: int) -> None:
+def test_a_thrown_scene_is_the_same_each_time_and_reports_a_throw_of_two_dice(seed: int) -> None:
     scene, feed = dice.throw(dice.THROWN, Random(seed), 3_000_000)
     assert (scene, feed) == dice.throw(dice.THROWN, Random(seed), 3_000_000)
     assert {r.die for _, r in feed if isinstance(r, DieReleased)} == {1, 2}

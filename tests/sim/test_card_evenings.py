@@ -56,7 +56,7 @@ def test_a_power_cut_takes_nothing_back(evening: tuple[Header, Feed], share: flo
 
 @pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
 @pytest.mark.parametrize("share", [0.15, 0.35, 0.55, 0.75])
-def test_an_evening_goes_on_from_its_recorded_state(evening: tuple[Header, Feed], share: float) -> None:
+def test_an_evening_continues_from_its_recorded_state(evening: tuple[Header, Feed], share: float) -> None:
     """Cut between two attempts, bets open: with state and numbers the rest tells what the whole told."""
     header, feed = evening
     whole = outcomes_of(header, feed, arrivals=True)

@@ -83,7 +83,7 @@ def faults(truth: Truth, *told: Data) -> list[str]:
         ),
     ],
 )
-def test_a_table_that_tells_what_happened_is_agreed_with(truth: Truth, told: tuple[Data, ...]) -> None:
+def test_a_table_that_reports_what_happened_is_agreed_with(truth: Truth, told: tuple[Data, ...]) -> None:
     assert faults(truth, *told) == []
 
 

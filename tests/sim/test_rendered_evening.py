@@ -28,7 +28,7 @@ class Shown:
         return act_of(made.feed, [made.scene])
 
 
-def test_a_drawn_throw_is_told_as_the_engine_has_it() -> None:
+def test_a_drawn_throw_is_reported_as_the_engine_has_it() -> None:
     table = load_table(str(CONFIG / "craps.yaml")).dice_table
     assert table is not None
     shown = Shown(table, 1)

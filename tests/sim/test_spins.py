@@ -135,7 +135,7 @@ def test_the_referee_marks_what_a_table_made_of_a_spin(
     assert [verdict.mark for verdict in verdicts([truth], told)] == [mark]
 
 
-def test_a_review_that_is_told_with_the_next_launch_is_the_word_on_the_spin_before() -> None:
+def test_a_review_that_is_reported_with_the_next_launch_is_the_report_on_the_spin_before() -> None:
     later = msgspec.structs.replace(TRUTH, t0=61_000_000, t_drop=81_000_000, t_end=100_000_000)
     reasons = tuple(Reason(code=code, rule="R-SPIN-4", seen="") for code in ("conflict", "unruled"))
     data = SpinNoSpin(spin=1, reasons=reasons, by="nobody", who=None, notices=())

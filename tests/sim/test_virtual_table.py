@@ -45,7 +45,7 @@ ONLY_BEHIND_PORTS = frozenset({"stuck_writer"})
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_an_evening_without_faults_is_told_as_it_happened(table: str) -> None:
+def test_an_evening_without_faults_is_reported_as_it_happened(table: str) -> None:
     house = House(table, seed=3, types=TABLES[table], attempts=8)
     house.play()
     assert len(house.played) == 8
@@ -55,7 +55,9 @@ def test_an_evening_without_faults_is_told_as_it_happened(table: str) -> None:
 
 @pytest.mark.parametrize(("table", "games"), [("three-card", 12), ("high-roller", 4)])
 @pytest.mark.parametrize("seed", [3, 4])
-def test_an_evening_of_cards_without_faults_is_told_as_it_happened(table: str, games: int, seed: int) -> None:
+def test_an_evening_of_cards_without_faults_is_reported_as_it_happened(
+    table: str, games: int, seed: int
+) -> None:
     house = House(table, seed=seed, attempts=games)
     house.play()
     assert len(house.played) == games
@@ -208,7 +210,7 @@ def test_a_stuck_button_is_heard_as_often_as_it_is_pressed() -> None:
     assert refused == ["input.refused"] * 10
 
 
-def test_a_door_that_was_opened_while_nobody_listened_is_told_when_the_table_is_back() -> None:
+def test_a_door_that_was_opened_while_nobody_listened_is_reported_when_the_table_is_back() -> None:
     house = House("craps", attempts=1)
     house.after(2)
     cable = house.table.cables["console"]
@@ -249,7 +251,7 @@ def test_a_wheel_speaks_as_the_real_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ss2_wheel.KINDS)
-def test_a_game_of_each_kind_is_told_as_it_happened(kind: str) -> None:
+def test_a_game_of_each_kind_is_reported_as_it_happened(kind: str) -> None:
     house = House("roulette-ss2", seed=8, attempts=2, mix={kind: 1.0})
     house.play()
     assert disagreements([story.scene for story in house.played], house.outcomes) == []

@@ -223,7 +223,7 @@ def test_a_game_of_cards_is_played_from_a_shoe_of_one_code_a_line(tmp_path: Path
         (["craps", "--dir", "/proc/nothing"], "/proc/nothing: "),
     ],
 )
-def test_what_can_not_be_played_is_said_in_words(arguments: list[str], says: str) -> None:
+def test_what_can_not_be_played_is_stated_in_words(arguments: list[str], says: str) -> None:
     code, out, err = Command(*arguments).ended()
     assert code == 2
     assert says in err

@@ -149,7 +149,7 @@ def test_an_export_that_says_nothing_is_no_clean_bill(text: str, tmp_path: Path,
     assert main([str(path), str(lock)]) == 2
 
 
-def test_no_export_and_no_lock_are_said(tmp_path: Path, lock: Path) -> None:
+def test_no_export_and_no_lock_are_stated(tmp_path: Path, lock: Path) -> None:
     assert main([str(lock)]) == 2
     assert main([str(tmp_path / "none"), str(lock)]) == 2
     export = kept(tmp_path, advisory(versions=["1"]))

@@ -100,7 +100,7 @@ def test_beams_that_miss_or_double_often_fail_with_how_often() -> None:
     assert set(failed(spun(doubled=0.5))) >= {"ball_beam 0", "ball_beam 1", "ball_beam 2"}
 
 
-def test_a_beam_that_the_file_does_not_know_is_told() -> None:
+def test_a_beam_that_the_file_does_not_know_is_reported() -> None:
     act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
     for number in range(12):
         act.receive(
@@ -184,7 +184,7 @@ def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
     assert "no_roll more than once" in buttons.findings()[0].says
 
 
-def test_a_card_is_told_by_its_code_and_an_unread_one_fails() -> None:
+def test_a_card_is_reported_by_its_code_and_an_unread_one_fails() -> None:
     assert "card" in [act.sensor for act in acts_for("shoe", CARDS)]
     act = DrawCard("shoe")
     act.receive(Card(t=1, dev="shoe", rank="Q", suit="h"))

@@ -70,7 +70,7 @@ def test_the_image_of_a_place_is_where_the_camera_saw_it() -> None:
     assert seen == pytest.approx(lens.to_table(1234.0, 567.0), abs=1e-6)
 
 
-def test_every_point_is_told_with_its_residual_and_what_it_was_before() -> None:
+def test_every_point_is_reported_with_its_residual_and_what_it_was_before() -> None:
     lens = camera(0.0, 0.3, 1.0)
     found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", fit_rows(ROUGH, 10.0))
     assert len(found.report) == len(PLACES) + 1
@@ -135,7 +135,7 @@ def test_a_die_told_twice_at_its_place_was_laid_once() -> None:
     assert laid_in(told, "other") == []
 
 
-def test_a_place_is_told_once_one_die_has_lain_there_for_a_while() -> None:
+def test_a_place_is_reported_once_one_die_has_lain_there_for_a_while() -> None:
     act = LayAt("cam", "left-front", (9.5, 9.5))
     assert act.word == "put_9.5_9.5"
     act.receive(rest(1, 10, 10))

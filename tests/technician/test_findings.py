@@ -40,7 +40,7 @@ def telling(**answers: str) -> Machine:
         ("error\n", "unchecked", "vcgencmd does not answer"),
     ],
 )
-def test_a_weak_supply_is_told(told: str, state: str, says: str) -> None:
+def test_a_weak_supply_is_reported(told: str, state: str, says: str) -> None:
     found = machine_checks.power(telling(vcgencmd=told))
     assert (found.state, says in found.says) == (state, True)
 
@@ -51,7 +51,7 @@ def test_a_machine_that_tells_nothing_is_not_called_sick() -> None:
     assert states(list(machine_checks.units(NOTHING))) == ["unchecked"] * 5
 
 
-def test_a_raspberry_pi_without_its_watchdog_is_told(tmp_path: Path) -> None:
+def test_a_raspberry_pi_without_its_watchdog_is_reported(tmp_path: Path) -> None:
     (tmp_path / "proc/device-tree").mkdir(parents=True)
     (tmp_path / "proc/device-tree/model").write_text("Raspberry Pi 5 Model B\0")
     assert machine_checks.watchdog(Machine(tmp_path, lambda _: None)).state == "warning"
@@ -72,7 +72,7 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
         ("LoadState=not-found\n", "unchecked"),
     ],
 )
-def test_a_unit_that_fell_is_told_with_how_often(told: str, expected: str) -> None:
+def test_a_unit_that_fell_is_reported_with_how_often(told: str, expected: str) -> None:
     assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected] * 5
 
 
@@ -82,7 +82,7 @@ def test_a_unit_that_does_not_run_has_no_watchdog_to_miss() -> None:
     assert states(found) == ["ok"] * 5
 
 
-def test_a_unit_without_a_watchdog_is_told() -> None:
+def test_a_unit_without_a_watchdog_is_reported() -> None:
     found = list(machine_checks.units(telling(systemctl=UNIT.format("active", 0, "0"))))
     assert states(found) == [*["ok", "warning"] * 2, "ok", "ok", "ok"]
 
@@ -102,7 +102,7 @@ def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> N
     assert states(list(machine_checks.controller(None, "nobody answers"))) == ["fault"]
 
 
-def test_a_fault_is_told_with_where_it_is_and_a_failed_journal_once_with_its_own_remedy() -> None:
+def test_a_fault_is_reported_with_where_it_is_and_a_failed_journal_once_with_its_own_remedy() -> None:
     found = "found database or disk is full, expected a journal on a sound disk"
     status: Mapping[str, object] = {
         "table": "craps",
@@ -123,7 +123,7 @@ def test_a_fault_is_told_with_where_it_is_and_a_failed_journal_once_with_its_own
     ]
 
 
-def test_a_device_that_is_away_is_told_once() -> None:
+def test_a_device_that_is_away_is_reported_once() -> None:
     """Its absence alone makes two faults stand, and two checks fail."""
     status: Mapping[str, object] = {
         "table": "craps",

@@ -125,7 +125,7 @@ def test_what_support_needs_goes_in(line: str, told: str | None) -> None:
     assert known_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
 
 
-def test_a_fault_is_told_by_its_code_and_where_and_not_by_what_was_found() -> None:
+def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -> None:
     fault = Fault("device_missing", "cam, wall-left", f"not up: {SECRET}")
     told = known_lines(f"{AT}<3>began: {fault}", NAMES)
     assert "began: cam, wall-left: " in told

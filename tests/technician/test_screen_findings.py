@@ -86,7 +86,7 @@ def test_units_that_nobody_enabled_are_no_fault(installed: Installed) -> None:
 
 
 @pytest.mark.parametrize(("name", "mode"), [(KEY_FILE, 0o640), (REGISTER_FILE, 0o644), (PUBLIC_FILE, 0o600)])
-def test_a_file_with_a_wrong_mode_is_told_with_the_command_that_corrects_it(
+def test_a_file_with_a_wrong_mode_is_reported_with_the_command_that_corrects_it(
     installed: Installed, name: str, mode: int
 ) -> None:
     (installed.folder / name).chmod(mode)
@@ -108,7 +108,7 @@ def test_a_register_with_nobody_in_it_is_told(installed: Installed) -> None:
     assert (found.state, found.remedy) == ("warning", "tablectl people add NAME --role boxperson")
 
 
-def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_told(installed: Installed) -> None:
+def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_reported(installed: Installed) -> None:
     installed.path.chmod(0o666)
     assert "open to everybody" in installed.wrong().says
     installed.path.chmod(0o660)
@@ -120,7 +120,7 @@ def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_told(installed: Install
     assert installed.wrong().remedy == "systemctl enable --now table-sign-in"
 
 
-def test_a_console_that_does_not_run_or_does_not_answer_is_told(installed: Installed) -> None:
+def test_a_console_that_does_not_run_or_does_not_answer_is_reported(installed: Installed) -> None:
     installed.listening.close()
     assert f"127.0.0.1:{installed.port}: no answer" in installed.wrong().says
     installed.active[CONSOLE_UNIT] = "failed"

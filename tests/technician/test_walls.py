@@ -33,7 +33,7 @@ def test_every_die_is_above_the_threshold_and_all_noise_below(
     assert loudest < threshold <= min(dice) / 2
 
 
-def test_distributions_and_margins_are_told_as_figures() -> None:
+def test_distributions_and_margins_are_reported_as_figures() -> None:
     found = calibrate_wall(AT, [200, 300, 400, 500, 600], [10, 20], [250, 40], 0.0)
     assert found.report == (
         "dice      5 heard: weakest 200, median 400, loudest 600",

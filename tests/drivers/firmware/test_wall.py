@@ -112,7 +112,7 @@ def test_one_sensor_alone_is_no_impact(board: Board) -> None:
     assert board([[(PINS[1], 0, 0), (PINS[1], 1, 40)]]) == [[]]
 
 
-def test_arrivals_that_no_place_explains_are_told_as_missed(board: Board) -> None:
+def test_arrivals_that_no_place_explains_are_reported_as_missed(board: Board) -> None:
     (said,) = board([[(PINS[0], 0, 0), (PINS[3], 0, 30), (PINS[1], 0, 1900), (PINS[2], 0, 2000)]])
     assert [kind for kind, _, _ in said] == ["device_down", "device_up"]
     assert dict(said[0][1])["code"] == "unplaced"

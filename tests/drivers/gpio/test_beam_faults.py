@@ -24,7 +24,7 @@ def test_a_beam_that_stays_cut_is_a_fault_and_heals(wheel: BeamsBench) -> None:
     assert wheel.of(BallBeam) == []
 
 
-def test_a_beam_that_is_cut_when_the_table_starts_tells_no_ball() -> None:
+def test_a_beam_that_is_cut_when_the_table_starts_reports_no_ball() -> None:
     bench = BeamsBench(wheel_settings(beams(1)))
     bench.kernel.active[5] = True
     bench.open().after(50_000)
@@ -132,7 +132,7 @@ def test_two_edges_in_one_direction_hide_a_missed_one(wheel: BeamsBench) -> None
     assert wheel.faults() == [("wheel", "missed_edge")]
 
 
-def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_told(wheel: BeamsBench) -> None:
+def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_reported(wheel: BeamsBench) -> None:
     began_us = wheel.time.us
     wheel.drive("beam-0", active=True)
     wheel.to(began_us + 2000)

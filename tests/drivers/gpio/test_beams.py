@@ -35,7 +35,7 @@ def test_a_device_is_up_only_when_every_line_has_been_looked_at() -> None:
     assert isinstance(up, DeviceUp)
 
 
-def test_what_was_wrong_while_it_was_down_is_told_again_when_it_is_up() -> None:
+def test_what_was_wrong_while_it_was_down_is_reported_again_when_it_is_up() -> None:
     device = BeamsBench(wheel_settings(beams(1))).device
     device.start(1000)
     device.opened(1000)
@@ -43,7 +43,7 @@ def test_what_was_wrong_while_it_was_down_is_told_again_when_it_is_up() -> None:
     assert [type(reading) for reading in told] == [DeviceFault, DeviceUp, DeviceFault]
 
 
-def test_the_ball_cuts_a_beam_and_is_told_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
+def test_the_ball_cuts_a_beam_and_is_reported_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
     began_us = wheel.pulse("beam-1", 6000)
     wheel.after(5000)
     (seen,) = wheel.of(BallBeam)
@@ -52,7 +52,7 @@ def test_the_ball_cuts_a_beam_and_is_told_once_at_the_middle_of_its_pulse(wheel:
     assert seen.arrived >= began_us + 6000
 
 
-def test_an_object_is_told_at_its_first_moment_while_it_is_still_there() -> None:
+def test_an_object_is_reported_at_its_first_moment_while_it_is_still_there() -> None:
     bench = BeamsBench(wheel_settings({"felt": timed(9, "foreign_object", fields={"where": "felt"})}))
     bench.open().after(1000)
     entered_us = bench.time.us
@@ -62,7 +62,7 @@ def test_an_object_is_told_at_its_first_moment_while_it_is_still_there() -> None
     assert (seen.t, seen.where) == (entered_us, "felt")
 
 
-def test_a_ball_that_glints_in_the_middle_of_a_slow_pass_is_told_once(wheel: BeamsBench) -> None:
+def test_a_ball_that_glints_in_the_middle_of_a_slow_pass_is_reported_once(wheel: BeamsBench) -> None:
     began_us = wheel.pulse("beam-0", 8000)
     wheel.after(1500)
     wheel.pulse("beam-0", 8000)
@@ -148,7 +148,7 @@ def test_a_loss_long_ago_bears_a_time_that_the_table_still_takes(wheel: BeamsBen
     assert lost.t == wheel.time.us - 100_000
 
 
-def test_losses_that_go_on_are_told_again_but_not_every_time(wheel: BeamsBench) -> None:
+def test_losses_that_go_on_are_reported_again_but_not_every_time(wheel: BeamsBench) -> None:
     for _ in range(40):
         wheel.kernel.lines[5].seq += 1
         wheel.pulse("beam-0", 3000)
@@ -200,7 +200,7 @@ def test_two_dice_ten_milliseconds_apart_make_two_impacts_and_ringing_one() -> N
     assert times(bench.of(WallImpact)) == [first_us, first_us + 10_000]
 
 
-def test_the_pocket_reader_tells_when_the_ball_was_under_it() -> None:
+def test_the_pocket_reader_reports_when_the_ball_was_under_it() -> None:
     bench = BeamsBench(wheel_settings({"reader": timed(22, "pocket_ball")}))
     bench.open().after(1000)
     began_us = bench.pulse("reader", 50_000)
@@ -208,7 +208,7 @@ def test_the_pocket_reader_tells_when_the_ball_was_under_it() -> None:
     assert times(bench.of(PocketBall)) == [began_us + 25_000]
 
 
-def test_the_drop_is_told_at_once_and_once(wheel: BeamsBench) -> None:
+def test_the_drop_is_reported_at_once_and_once(wheel: BeamsBench) -> None:
     dropped_us = wheel.time.us
     wheel.drive("drop", active=True)
     wheel.after(5000)
@@ -233,7 +233,7 @@ def test_a_thread_that_hangs_takes_the_device_down_and_opens_it_anew(wheel: Beam
     assert wheel.device.take_output() == ()
 
 
-def test_lines_opened_anew_begin_anew(wheel: BeamsBench) -> None:
+def test_lines_reopened_begin_anew(wheel: BeamsBench) -> None:
     wheel.pulse("beam-0", 4000)
     wheel.after(5000)
     wheel.drive("beam-1", active=True)

@@ -122,7 +122,7 @@ def test_no_other_chip_is_taken_instead(kernel: FakeKernel, chips: list[Chip], s
     assert refused.value.code == "no_chip"
 
 
-def test_a_chip_that_breaks_is_told(kernel: FakeKernel) -> None:
+def test_a_chip_that_breaks_is_reported(kernel: FakeKernel) -> None:
     port = kernel.port(beams(1), Time())
     port.open()
     kernel.drive(5, True, 100)
@@ -178,7 +178,7 @@ def test_the_thread_stamps_and_posts_and_ends_while_it_waits_for_edges(
     assert "link wheel" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_the_thread_tells_why_it_can_not_open_and_tries_again(
+def test_the_thread_reports_why_it_can_not_open_and_tries_again(
     kernel: FakeKernel, running: Callable[[], tuple[Link, Inlet]]
 ) -> None:
     kernel.refused[6] = OSError(errno.EBUSY, "Device or resource busy")

@@ -134,7 +134,7 @@ def test_without_a_hold_off_every_whole_pulse_is_counted(lengths: list[int]) -> 
 
 @fixed
 @given(st.lists(st.tuples(st.sampled_from(["index", "phase"]), GAPS_US), max_size=60))
-def test_no_order_of_index_edges_tells_a_direction_that_the_mark_did_not_take(
+def test_no_order_of_index_edges_reports_a_direction_that_the_mark_did_not_take(
     edges: list[tuple[str, int]],
 ) -> None:
     inputs = {"index": timed(20, "rotor_index"), "phase": timed(21, "rotor_phase")}

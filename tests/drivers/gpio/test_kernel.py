@@ -92,7 +92,7 @@ def test_two_names_of_one_chip_count_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert gpio_kernel.chips_of_machine() == [CHIP]
 
 
-def test_a_chip_that_may_not_be_opened_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chip_that_may_not_be_opened_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: str) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -78,7 +78,7 @@ def panel(kernel: FakeKernel) -> PanelBench:
     return bench
 
 
-def test_a_press_is_told_with_its_role_and_arguments_at_the_moment_of_its_edge(panel: PanelBench) -> None:
+def test_a_press_is_reported_with_its_role_and_arguments_at_the_moment_of_its_edge(panel: PanelBench) -> None:
     pressed_us = panel.press("seat-3")
     (pressed,) = panel.of(Input)
     assert (pressed.name, pressed.by, pressed.seat) == ("new_shooter", "stickperson", "3")
@@ -106,7 +106,7 @@ def test_a_press_shorter_than_the_debounce_does_not_swallow_the_next(panel: Pane
     assert len(panel.of(Input)) == 1
 
 
-def test_the_doors_state_is_told_when_the_panel_opens_and_when_it_changes(panel: PanelBench) -> None:
+def test_the_doors_state_is_reported_when_the_panel_opens_and_when_it_changes(panel: PanelBench) -> None:
     assert [(seen.name, seen.open) for seen in panel.of(Switch)][-1] == ("door", False)
     panel.drive("door", active=False)
     panel.after(100_000)
@@ -214,7 +214,7 @@ def test_what_a_contact_did_while_it_was_left_alone_is_looked_up_and_no_fault(pa
     assert len(panel.of(Input)) == 1
 
 
-def test_a_panel_opened_anew_tells_its_doors_again(panel: PanelBench) -> None:
+def test_a_panel_reopened_reports_its_doors_again(panel: PanelBench) -> None:
     count = len(panel.of(Switch))
     panel.close()
     panel.port.open()
@@ -296,7 +296,7 @@ def test_the_buzzer_ends_by_itself(kernel: FakeKernel) -> None:
     assert not bench.high(12)
 
 
-def test_lamps_are_dark_while_closed_and_as_before_when_opened_anew(kernel: FakeKernel) -> None:
+def test_lamps_are_dark_while_closed_and_as_before_when_reopened(kernel: FakeKernel) -> None:
     bench = PanelBench(kernel, {"no-roll": button(17)}, {"bets": lamp(13, "no_more_bets")})
     bench.open().after(50_000)
     bench.panel.show(bench.time.us, "no_more_bets", "on")

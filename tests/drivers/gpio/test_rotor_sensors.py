@@ -16,7 +16,9 @@ def rotor(phase_first: str = "cw") -> BeamsBench:
 
 
 @pytest.mark.parametrize(("first", "second", "turns"), [("phase", "index", "cw"), ("index", "phase", "ccw")])
-def test_the_order_of_the_two_index_sensors_tells_the_direction(first: str, second: str, turns: str) -> None:
+def test_the_order_of_the_two_index_sensors_reports_the_direction(
+    first: str, second: str, turns: str
+) -> None:
     bench = rotor(phase_first="cw")
     began_us = bench.time.us
     bench.drive(first, active=True)
@@ -79,7 +81,7 @@ def test_a_babbling_phase_sensor_holds_up_no_verdict_on_the_pass() -> None:
     assert ("wheel", "direction_unclear") in bench.faults()
 
 
-def test_a_rotor_that_turns_over_under_the_sensors_tells_no_direction() -> None:
+def test_a_rotor_that_turns_over_under_the_sensors_reports_no_direction() -> None:
     bench = rotor()
     began_us = bench.time.us
     bench.drive("index", active=True)

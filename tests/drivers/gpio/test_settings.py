@@ -128,7 +128,7 @@ def test_a_mistake_in_a_panel_is_told(settings: dict[str, object], says: str) ->
         PanelSettings(**given)  # type: ignore[arg-type]  # the mistakes are the test
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     inputs = {"a": timed(99, "ball_drop", pull="x"), "b": timed(5, "rotor_index")}
     with pytest.raises(ValueError, match=r"(?s)a\.line.*a\.pull.*rotor_phase"):
         BeamsSettings(chip=LABEL, inputs=inputs)

@@ -72,7 +72,7 @@ def test_a_link_that_is_down_takes_its_device_with_it() -> None:
     ]
 
 
-def test_what_is_due_is_done_and_a_silent_devices_port_is_opened_anew() -> None:
+def test_what_is_due_is_done_and_a_silent_devices_port_is_reopened() -> None:
     hub, outlets = table()
     hub.start(0)
     hub.take(Arrival("wheel", 0, LinkUp("/dev/pts/1")))

@@ -41,7 +41,7 @@ def test_what_does_not_fit_is_told_where_it_is_missing() -> None:
     assert inlet.lost == 6
 
 
-def test_a_source_that_says_nothing_more_is_told_too() -> None:
+def test_a_source_that_says_nothing_more_is_reported_too() -> None:
     inlet = Inlet(size=1)
     inlet.post("a", 1, b"1")
     inlet.post("b", 2, b"22")

@@ -179,7 +179,7 @@ class TestTheLink:
         assert link.send(b">w1 ping\n")
         assert plug.hear(9) == b">w1 ping\n"
 
-    def test_tells_once_that_there_is_no_port_and_takes_it_when_it_comes(
+    def test_reports_once_that_there_is_no_port_and_takes_it_when_it_comes(
         self, plug: Plug, ear: Ear, link: Link
     ) -> None:
         link.start()

@@ -96,7 +96,7 @@ def test_each_devices_readings_come_out(house: House) -> None:
     assert isinstance(house.wait(PocketBall, "eye"), PocketBall)
 
 
-def test_a_port_that_goes_is_told_and_opened_again(house: House) -> None:
+def test_a_port_that_goes_is_reported_and_opened_again(house: House) -> None:
     house.wires["cam"].coming.put(ALIVE)
     house.wait(DeviceUp, "cam")
     house.wires["cam"].coming.put(PortError("unplugged", "gone"))
@@ -106,7 +106,7 @@ def test_a_port_that_goes_is_told_and_opened_again(house: House) -> None:
     assert house.wires["cam"].opened == 2
 
 
-def test_a_defect_of_one_device_takes_down_that_device_and_only_until_its_port_is_opened_anew(
+def test_a_defect_of_one_device_takes_down_that_device_and_only_until_its_port_is_reopened(
     house: House,
 ) -> None:
     house.wires["cam"].coming.put(b"defect\n")

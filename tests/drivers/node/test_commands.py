@@ -65,7 +65,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("verb", "fields"), [("Lamp", {}), ("lamp", {"name": "x" * 500}), ("lamp", {"name": "a\nb"})]
     )
-    def test_a_command_that_can_not_be_said_is_an_error_of_ours(
+    def test_a_command_that_can_not_be_sent_is_an_error_of_ours(
         self, verb: str, fields: dict[str, str]
     ) -> None:
         world = World().up()

@@ -132,7 +132,7 @@ def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dic
         ("ball_beam", {"beam": "-1"}, "beam"),
     ],
 )
-def test_a_reading_that_can_not_be_is_told_as_missing_with_what_is_wrong(
+def test_a_reading_that_can_not_be_is_reported_as_missing_with_what_is_wrong(
     kind: str, fields: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(ReadingError, match=complaint):
@@ -217,13 +217,13 @@ def test_every_kind_of_reading_survives_the_way_through_texts(reading: Reading) 
     assert reading_of(kind, texts, "cam", 5, 9, texts=True) == reading
 
 
-def test_a_node_tells_its_own_faults() -> None:
+def test_a_node_reports_its_own_faults() -> None:
     (fault,) = Wired().up().say("device_fault", reason="piezo open", code="adc")
     assert isinstance(fault, DeviceFault)
     assert (fault.reason, fault.code) == ("piezo open", "adc")
 
 
-def test_a_channel_with_a_wall_of_its_own_tells_its_health_without_one() -> None:
+def test_a_channel_with_a_wall_of_its_own_reports_its_health_without_one() -> None:
     hello = Hello("cam", "1.0", "B" * 16, {1: ("wall_impact",), 2: ("wall_impact",)}, (), 16)
     wired = Wired(NodeSettings(node="cam", port="/dev/table-cam", channels=WALLS), hello).up()
     told = wired.say("device_down", 1, reason="cable broken")
@@ -247,7 +247,7 @@ def test_a_port_that_goes_takes_all_its_devices_with_it() -> None:
     assert down[0].reason == "/dev/x went away; " + TROUBLES["unplugged"].do
 
 
-def test_a_silent_node_asks_for_its_port_to_be_opened_anew_once() -> None:
+def test_a_silent_node_asks_for_its_port_to_be_reopened_once() -> None:
     wired = Wired().up()
     for _ in range(500):
         wired.now_us += STEP_US

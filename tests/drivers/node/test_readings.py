@@ -100,7 +100,7 @@ class TestLoss:
         world.after(30_000)
         assert len(world.seen) == 1
 
-    def test_a_sentence_that_can_not_come_again_is_told_as_lost_from_when_it_may_be_missing(self) -> None:
+    def test_a_sentence_that_can_not_come_again_is_reported_as_lost_from_when_it_may_be_missing(self) -> None:
         world = World(hello=Hello("w1", "1.0", "", {}, (), 0)).up()
         world.after(50_000)
         world.knock(0)
@@ -116,7 +116,7 @@ class TestLoss:
         assert world.health()[-1][1] == "well"
         assert world.table.counters.lost == 1
 
-    def test_a_loss_is_told_no_farther_back_than_the_engine_listens(self) -> None:
+    def test_a_loss_is_reported_no_farther_back_than_the_engine_listens(self) -> None:
         world = World(hello=Hello("w1", "1.0", "", {}, (), 0)).up()
         world.after(300_000)
         self.lose_one(world)
@@ -124,7 +124,7 @@ class TestLoss:
         lost = [(at, m) for at, m in world.told if isinstance(m, Trouble) and m.code == "sentences_lost"]
         assert [(at - m.since_us) for at, m in lost] == [BACKDATE_US]
 
-    def test_a_sentence_that_is_not_said_again_is_given_up_in_time(self) -> None:
+    def test_a_sentence_that_is_not_repeated_is_given_up_in_time(self) -> None:
         world = World(to_node=plain).up()
         world.to_node = dropping(1.0)
         self.lose_one(world)
@@ -211,7 +211,7 @@ class TestTooMuch:
         world.inject(body + b"*" + crc_of(body) + b"\n")
         assert (world.table.counters.bad_form, world.seen) == (1, [])
 
-    def test_a_babbling_node_is_told_again_but_not_for_every_line(self) -> None:
+    def test_a_babbling_node_is_reported_again_but_not_for_every_line(self) -> None:
         world = World(max_per_s=200).up()
         for number in range(1000):
             world.knock(number)

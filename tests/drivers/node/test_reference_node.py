@@ -155,7 +155,7 @@ def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> Non
         board.end()
 
 
-def test_a_node_that_dies_and_one_that_takes_its_place_are_told(cable: Cable) -> None:
+def test_a_node_that_dies_and_one_that_takes_its_place_are_reported(cable: Cable) -> None:
     board = Board(cable.node_port)
     table = Table(cable.name)
     try:
@@ -171,7 +171,7 @@ def test_a_node_that_dies_and_one_that_takes_its_place_are_told(cable: Cable) ->
         board.end()
 
 
-def test_a_pulled_cable_is_told_and_a_new_one_heals(cable: Cable, tmp_path: Path) -> None:
+def test_a_pulled_cable_is_reported_and_a_new_one_heals(cable: Cable, tmp_path: Path) -> None:
     board = Board(cable.node_port)
     table = Table(cable.name)
     try:

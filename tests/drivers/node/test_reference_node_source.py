@@ -53,7 +53,7 @@ fields = st.sampled_from(
         max_size=8,
     )
 )
-def test_whatever_it_hears_it_goes_on(pieces: list[tuple[bytes, bytes, bytes, bool]]) -> None:
+def test_whatever_it_hears_it_continues(pieces: list[tuple[bytes, bytes, bytes, bool]]) -> None:
     board = Board("w1", "die_at", boot="B" * 16, salt="F" * 16, does="lamp")
     board.announce()
     for head, body, tail, checked in pieces:

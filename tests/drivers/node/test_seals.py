@@ -61,7 +61,7 @@ class TestSeals:
         assert len(world.seen) == 1
         assert world.table.counters.forged >= 2
 
-    def test_a_command_said_again_by_somebody_is_not_done_again(self) -> None:
+    def test_a_command_repeated_by_somebody_is_not_done_again(self) -> None:
         world = World(key=KEY).up()
         world.table.command(world.now_us, "lamp", {"name": "puck"})
         said = world.table.take_output()

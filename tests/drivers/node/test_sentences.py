@@ -148,6 +148,6 @@ def test_the_longest_sentence_has_512_bytes() -> None:
         (KNOCK._replace(fields={"who": "a\x1b[0m"}), "can't be printed"),
     ],
 )
-def test_what_can_not_be_said_is_an_error_of_ours(sentence: Sentence, complaint: str) -> None:
+def test_what_can_not_be_sent_is_an_error_of_ours(sentence: Sentence, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         encode(sentence)

@@ -51,7 +51,7 @@ class TestMeeting:
         world.until(2 * SECOND_US)
         assert world.health()[-1] == (HELLO_WITHIN_US, "no_hello")
 
-    def test_the_port_of_a_node_that_stays_away_is_opened_anew_at_times(self) -> None:
+    def test_the_port_of_a_node_that_stays_away_is_reopened_at_times(self) -> None:
         world = World(node_alive=False)
         world.until(REOPEN_US - 1)
         assert not world.table.reopen
@@ -107,7 +107,7 @@ class TestMeeting:
 
 
 class TestLosingEachOther:
-    def test_a_node_that_falls_silent_is_told_and_its_port_opened_anew(self) -> None:
+    def test_a_node_that_falls_silent_is_reported_and_its_port_reopened(self) -> None:
         world = World().up()
         last = world.now_us
         world.node_alive = False
@@ -140,7 +140,7 @@ class TestLosingEachOther:
         assert told[0][0] - restarted < 1000
         assert told[1][0] - restarted < 500_000
 
-    def test_a_node_that_speaks_but_hears_nothing_is_told_and_its_port_opened_anew(self) -> None:
+    def test_a_node_that_speaks_but_receives_nothing_is_reported_and_its_port_reopened(self) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
         cut = world.now_us
@@ -183,7 +183,9 @@ class TestLosingEachOther:
         world.after(2 * SECOND_US)
         assert [code for _, code in world.health(hung)] == ["silent"]
 
-    def test_a_node_that_speaks_again_after_a_pause_but_hears_nothing_is_deaf_at_its_next_word(self) -> None:
+    def test_a_node_that_speaks_again_after_a_pause_but_receives_nothing_is_deaf_at_its_next_word(
+        self,
+    ) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
         world.to_node = dropping(1.0)
@@ -270,7 +272,7 @@ class TestLosingEachOther:
         assert world.table.next_deadline() is None
 
 
-def test_health_tells_the_end_of_a_fault_and_that_of_the_last_trouble() -> None:
+def test_health_reports_the_end_of_a_fault_and_that_of_the_last_trouble() -> None:
     world = World().up()
     assert isinstance(world.told[-1][1], Recovered)
     assert world.told[-1][1].seen.startswith("node w1, firmware 1.0, clock within 0.")

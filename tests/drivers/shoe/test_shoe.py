@@ -121,7 +121,7 @@ def test_blanks_framing_and_empty_lines_are_nothing() -> None:
     assert faces(heard(shoe(), (SECOND_US, b"\r\n\x02 QH \x03\r\n\n"))) == [("Q", "h")]
 
 
-def test_the_lid_is_told_when_it_changes() -> None:
+def test_the_lid_is_reported_when_it_changes() -> None:
     readings = heard(
         shoe(TABLE), *((SECOND_US * n, said) for n, said in enumerate((b"LO\n", b"LO\n", b"LC\n"), 1))
     )
@@ -162,7 +162,7 @@ def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_forgotten() -> None
     assert faces(heard(device, (4 * SECOND_US, b"H\n2C\n"))) == [("2", "c")]
 
 
-def test_lines_that_stay_unreadable_have_the_port_opened_anew_and_are_called_a_noisy_line() -> None:
+def test_lines_that_stay_unreadable_have_the_port_reopened_and_are_called_a_noisy_line() -> None:
     device, codes = shoe(), []
     for second in range(1, 8):
         codes += [

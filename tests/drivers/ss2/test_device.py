@@ -65,7 +65,7 @@ def test_a_frame_becomes_a_reading_and_the_first_one_shows_that_the_wheel_is_up(
     ]
 
 
-def test_the_announced_number_is_told_with_the_word_that_follows_it() -> None:
+def test_the_announced_number_is_reported_with_the_word_that_follows_it() -> None:
     readings = words(heard([frame(4, 30, " 7"), " 8", frame(5, 30, " 8"), frame(5, 30, " 8")]))
     assert [reading.announced for reading in readings] == [None, "8", None]
 
@@ -78,7 +78,7 @@ def test_frames_of_one_burst_keep_their_order() -> None:
     assert len({reading.t for reading in readings}) == 2
 
 
-def test_three_missing_frames_are_told_with_the_next_word_and_two_are_not() -> None:
+def test_three_missing_frames_are_reported_with_the_next_word_and_two_are_not() -> None:
     said = [frame(4, 30, " 7")]
     assert [w.unheard_ms for w in words(heard([*said, "", "", *said]))] == [0, 0]
     assert [w.unheard_ms for w in words(heard([*said, "", "", "", *said]))] == [0, 2000]
@@ -97,7 +97,7 @@ def test_a_wheel_that_is_never_heard_is_lost_too_and_says_so_once() -> None:
     assert kinds(tick_until(wheel, 60 * SECOND_US)) == [("down", "silent")]
 
 
-def test_a_lost_link_is_told_and_what_was_begun_is_forgotten() -> None:
+def test_a_lost_link_is_reported_and_what_was_begun_is_forgotten() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;5;009;")
     assert kinds(wheel.closed(SECOND_US, "unplugged", "it was pulled")) == [("down", "unplugged")]
@@ -124,7 +124,7 @@ def test_a_lost_link_is_told_and_what_was_begun_is_forgotten() -> None:
         ([frame(5, 31, "18"), frame(5, 31, "19")], "number_changed"),
     ],
 )
-def test_faults_are_told_by_their_code(lines: list[str], code: str) -> None:
+def test_faults_are_reported_by_their_code(lines: list[str], code: str) -> None:
     assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == [("fault", code)]
 
 
@@ -168,7 +168,7 @@ def test_every_fault_of_a_wheel_says_what_to_do_about_it() -> None:
         assert reading.reason.endswith(f"; {TYPE.causes[str(reading.code)].do}")
 
 
-def test_a_fault_that_lasts_is_told_once_a_game() -> None:
+def test_a_fault_that_lasts_is_reported_once_a_game() -> None:
     game = [frame(4, 9, "31", flags="4")] * 5
     again = [frame(5, 9, "31"), frame(4, 10, "31", flags="4")]
     fault, up = ("fault", "component"), ("up", "up")
@@ -210,7 +210,7 @@ def test_a_started_wheel_is_down_until_it_is_heard() -> None:
     assert kinds(heard([frame(1, 1, "  ")], wheel=wheel)) == [("up", "up")]
 
 
-def test_a_silent_wheel_asks_for_its_port_to_be_opened_anew_every_ten_seconds() -> None:
+def test_a_silent_wheel_asks_for_its_port_to_be_reopened_every_ten_seconds() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     joined(wheel, 0)
     tick_until(wheel, 6 * SECOND_US)

@@ -81,7 +81,7 @@ def test_every_kind_of_line_is_read(line: str, meaning: Message) -> None:
     ("line", "outcome"),
     [("*o BUSY", "busy"), ("*P NO", "refused"), ("*) NO", "refused"), ("*  NO", "refused"), ("*T OK", "ok")],
 )
-def test_busy_refused_unknown_and_acknowledged_are_told_apart(line: str, outcome: str) -> None:
+def test_busy_refused_unknown_and_acknowledged_are_distinguished(line: str, outcome: str) -> None:
     reply = only(line)
     assert isinstance(reply, Reply)
     assert reply.outcome == outcome
@@ -167,7 +167,7 @@ def test_a_page_of_the_wheels_log_is_read_where_its_checksum_is_right() -> None:
     assert isinstance(only("~" * 255 + "}00"), DiscardedLine)
 
 
-def test_numbers_are_told_apart_by_their_pad_alone() -> None:
+def test_numbers_are_distinguished_by_their_pad_alone() -> None:
     assert [number_of(text) for text in (" 0", "00", "38", "39", "  ", "36", "37")] == [
         "0",
         "00",

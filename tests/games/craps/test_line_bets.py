@@ -98,7 +98,7 @@ def test_where_the_engine_says_nothing_nothing_is_noted() -> None:
     assert noted(play([NAMED, *THROWN])) == []
 
 
-def test_the_word_on_another_seat_says_nothing_of_this_shooter() -> None:
+def test_the_report_on_another_seat_says_nothing_of_this_shooter() -> None:
     assert noted(play([NAMED, line_bet(2 * SECOND_US, "4", False), *THROWN])) == []
 
 
@@ -107,7 +107,7 @@ def test_with_a_point_on_no_line_bet_is_asked_for() -> None:
     assert noted(play(list(THROWN), state=state)) == []
 
 
-def test_a_recording_goes_on_with_what_the_engine_said_before_it() -> None:
+def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
     before = play([NAMED, line_bet(2 * SECOND_US, "3", False)])
     assert before.session.state().line_bet == ("3", False)
     assert noted(play(list(THROWN), state=before.session.state())) == ["no_line_bet"]

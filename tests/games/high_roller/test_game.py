@@ -94,7 +94,7 @@ def test_H_DEAL_1_an_unreadable_card_is_entered_at_the_console() -> None:
     assert night.end().refusals() == ["card_unread", "cards_owed"]
 
 
-def test_H_DEAL_1_every_purchase_and_every_card_is_told_so_that_nothing_paid_for_is_lost() -> None:
+def test_H_DEAL_1_every_purchase_and_every_card_is_reported_so_that_nothing_paid_for_is_lost() -> None:
     night = Night().button(s1="Q", s2="9").says("buy", "player", seat="1", count=2).pitched("J")
     played = night.says("set_card", card="4").says("set_card", seat="1", card="5", what="4").end()
     assert [(b.player, b.count, b.by) for b in played.data(CardsBought)] == [("1", 2, "player")]

@@ -15,7 +15,7 @@ def test_R_IRR_3_an_object_between_the_hand_and_the_first_beam_is_of_the_spin() 
     assert [c.number for c in play(SPIN, early).data(SpinCalled)] == [SPIN.number]
 
 
-def test_a_no_spin_said_as_the_ball_is_sent_off_is_for_that_spin() -> None:
+def test_a_no_spin_said_as_the_ball_is_launched_is_for_that_spin() -> None:
     said = says(FIRST_US - SECOND_US // 2, "no_spin", "dealer")
     assert no_spins(play(SPIN, said)) == [(["called"], "dealer")]
 

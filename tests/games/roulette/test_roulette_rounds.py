@@ -189,7 +189,7 @@ def test_a_void_ball_that_runs_on_with_bad_beams_never_begins_a_spin(seed: int) 
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, after.number)]
 
 
-def test_a_ball_sent_off_again_right_after_a_no_spin_is_a_new_spin() -> None:
+def test_a_ball_launched_again_right_after_a_no_spin_is_a_new_spin() -> None:
     again = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=at(9)))
     first = [r for r in SPIN.readings if r.t < at(7)]
     played = play(

@@ -139,7 +139,7 @@ def test_a_ruling_after_the_dealer_closed_the_next_bets_is_not_for_the_spin_befo
     assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
-def test_a_number_entered_as_the_next_ball_is_sent_off_is_not_for_the_spin_before() -> None:
+def test_a_number_entered_as_the_next_ball_is_launched_is_not_for_the_spin_before() -> None:
     pulse = NEXT.of(BallBeam)[0]
     played = play(
         SPIN, [r for r in NEXT.readings if r.t <= pulse.t], says(pulse.t + 1, "set_number", number="8")
@@ -160,7 +160,7 @@ def test_a_hand_in_a_beam_long_ago_hides_no_spin_and_begins_none() -> None:
 @pytest.mark.parametrize(
     ("stop", "go_on"), [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")]
 )
-def test_a_ball_sent_off_while_the_table_does_not_play_never_counts(stop: str, go_on: str) -> None:
+def test_a_ball_launched_while_the_table_does_not_play_never_counts(stop: str, go_on: str) -> None:
     before, after = says(1, stop, on=True), says(at(4), go_on, on=False)
     played = play(before, SPIN, after, NEXT)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, NEXT.number)]

@@ -183,7 +183,7 @@ def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage
     assert played.told("deal") == ["deal.review"]
 
 
-def test_the_table_goes_on_from_its_recorded_state() -> None:
+def test_the_table_continues_from_its_recorded_state() -> None:
     before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
     session = before.played.session
     assert session.state().three_card == written(ThreeCardState(seats=("1", "2")))
@@ -308,7 +308,7 @@ def test_T_DEAL_4_a_correction_folds_no_position_where_play_lay() -> None:
     assert [corrected.folds for corrected in played.data(DealCorrected)] == [("2",)]
 
 
-def test_T_DEAL_4_a_recording_goes_on_with_where_play_lay() -> None:
+def test_T_DEAL_4_a_recording_continues_with_where_play_lay() -> None:
     before = lies(seated().deals(), "1").act(p1="play", p2="play").end().session
     table = Table(state=before.state(), first=before.first())
     assert table.says("fold", "dealer", seat="1").quiet(1).played.refusals() == ["played"]

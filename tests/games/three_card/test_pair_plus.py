@@ -49,7 +49,7 @@ def test_the_next_deal_begins_without_what_was_said_of_the_last() -> None:
     assert prompts(void)[-1] == []
 
 
-def test_a_recording_goes_on_with_what_the_engine_said_before_it() -> None:
+def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
     state = without("2").end().session.state()
     seated = read_memory(state.three_card, as_three_card_state)
     assert seated is not None

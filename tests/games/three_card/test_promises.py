@@ -97,7 +97,7 @@ class Chance:
 
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from(["automatic", "confirm"]))
 @settings(derandomize=True, max_examples=150, deadline=None)
-def test_no_card_is_told_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
+def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
     """Reading by reading: outcomes, lamps and proposals show no card before the hands are called."""
     readings = Chance(seed).deal(directed=directed)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed(says(0, "seats", "dealer", seats=SEATS))

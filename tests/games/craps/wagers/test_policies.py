@@ -133,7 +133,7 @@ def test_every_policy_is_turned_in_these_tests() -> None:
     assert turned == set(paytable(CV1).settings.__dataclass_fields__)
 
 
-def test_what_rounding_keeps_is_told_to_the_fraction_of_a_cent() -> None:
+def test_what_rounding_keeps_is_reported_to_the_fraction_of_a_cent() -> None:
     game = CrapsBook(paytable(CV1))
     for request in (
         Roll(dice=(2, 2)),

@@ -100,7 +100,7 @@ def test_a_spin_that_does_not_count_and_calls_told_twice_change_nothing(
 
 @often
 @given(bets(), st.lists(POCKETS, max_size=3))
-def test_what_is_left_at_the_end_is_pending_and_nothing_is_told_twice(
+def test_what_is_left_at_the_end_is_pending_and_nothing_is_reported_twice(
     made: list[Json], numbers: list[str]
 ) -> None:
     requests = [*(spin(number) for number in numbers), *made]

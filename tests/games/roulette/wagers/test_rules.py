@@ -116,7 +116,7 @@ def test_both_pay_tables_pay_their_own_odds(rule: str, wager: str, printed: int,
     assert rules[wager] == rule
 
 
-def test_the_pay_table_in_force_and_the_rules_are_told_with_every_win() -> None:
+def test_the_pay_table_in_force_and_the_rules_are_reported_with_every_win() -> None:
     (line,) = tell("a six 1/2/3/4/5/6 100; spin 3")
     assert line["reason"] == "R-BET-6: 3 red; R-PAY-6: roulette pays 2:1"
     (line,) = tell("a six 1/2/3/4/5/6 100; spin 3", USUAL)
