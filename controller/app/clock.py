@@ -1,6 +1,6 @@
 """The clocks of a live table: the monotonic one that counts, and the wall clock that is a label.
 
-This is the one place of the controller where time is read; everything else is told.
+This is the one place of the controller where time is read; everything else receives it.
 """
 
 import ctypes

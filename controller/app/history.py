@@ -110,7 +110,7 @@ class Counts:
 
 
 class Showing:
-    """Follows what the journal tells. `told` returns at once, in the journal's thread; any thread may ask."""
+    """Follows the journal's outcomes. `note_durable` returns at once, in the journal's thread."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
         """Start from this board, before any outcome of the journal."""

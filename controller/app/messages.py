@@ -153,7 +153,7 @@ class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
 
 
 class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
-    """Which row tells this outcome?"""
+    """Which row holds this outcome?"""
 
     id: Words
     token: Token | None = None

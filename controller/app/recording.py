@@ -305,7 +305,7 @@ class Pieces:
     def __init__(
         self, setup: Setup, epoch: str, recorder: Recorder, rotation: Rotation, heard: Heard | None = None
     ) -> None:
-        """Record a session of this setup; `heard` is told what came of each input."""
+        """Record a session of this setup; `heard` is called with the result of each input."""
         self.rotation = rotation
         self._setup = setup
         self._epoch = epoch

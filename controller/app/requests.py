@@ -324,7 +324,7 @@ class Requests:
         live.core.note(CONTROL, used if said is None else {**used, "said": said})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal what was refused so often that not every time got a row of its own."""
+        """Journal refusals that were too frequent to get a row each."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
@@ -352,7 +352,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
-    """Return how much of the past may be told while an attempt is open; read `last_n` before `view`."""
+    """Return how much of the past may be shown while an attempt is open; read `last_n` before `view`."""
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else Until(last_n, view.now_us)
 

@@ -108,7 +108,7 @@ class SelfTest:
         return Check(name="devices", ok=not missing, says=says)
 
     def _closed(self) -> Check:
-        """An open door is told only once its device is asked: until then nobody knows that it is closed."""
+        """An open door is reported once its device is queried: until then it is not known to be closed."""
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")

@@ -91,7 +91,7 @@ class Tests:
         )
 
     def may(self, cost: int) -> bool:
-        """Return whether so much more may be reported or tried now: no test may fill the journal."""
+        """Return whether this much more may be reported or tried now: no test may fill the journal."""
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:

@@ -121,7 +121,7 @@ class Seeing:
         """When each camera's next frame is overdue."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return what is told of one camera's frame, and of one that hangs meanwhile."""
+        """Return the readings of one camera's frame, and of one that has hung meanwhile."""
         readings: list[Reading] = []
         for other in range(len(self._watching)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + STARTS_US):

@@ -121,7 +121,7 @@ class Commentary:
             self._screen.lines(self._screen.entry(Entry(lead, sentence, style)))
 
     def event(self, words: str, style: Style = "plain") -> None:
-        """Write what happened besides the calls, with its time."""
+        """Write other events than the calls, with their time."""
         lead = f"{self._stamp()}{' ' * _TEXT}"
         self._screen.lines(self._screen.entry(Entry(lead, words, style)))
 

@@ -100,7 +100,7 @@ class ToldJournal:
         return self._last_n
 
     def recording(self, name: str) -> Path:
-        """Write what is told of a recording into a file that lasts as long as this process."""
+        """Write a recording that is sent into a file that lasts as long as this process."""
         folder = Path(tempfile.mkdtemp(prefix="tablectl-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.jsonl"

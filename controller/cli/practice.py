@@ -164,7 +164,7 @@ class Score:
         standing.add(outcome)
 
     def counted(self) -> list[Turn]:
-        """Return the attempts that have one right end, and of which the table told something."""
+        """Return the attempts that have one right end and of which the table published something."""
         return [
             turn for turn in self.turns if turn.standing is not None and right_word(turn.scene) is not None
         ]

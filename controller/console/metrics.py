@@ -213,7 +213,7 @@ def _counter(
 
 
 def type_of_line(line: Json) -> str | None:
-    """Return the type of the outcome that a watched line tells; None if it tells none."""
+    """Return the type of the outcome in a watched line; None if there is none."""
     outcome = line.get("outcome")
     type_ = outcome.get("type") if isinstance(outcome, dict) else None
     return type_ if isinstance(type_, str) else None

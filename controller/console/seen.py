@@ -1,4 +1,4 @@
-"""What the controller tells screens, as they read it; keys that a screen does not know are left out."""
+"""What the controller sends to screens, as they read it; keys that a screen does not know are ignored."""
 
 from typing import Literal
 
@@ -118,7 +118,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """What any outcome of an attempt tells."""
+    """The data of any outcome of an attempt."""
 
     dice: tuple[int, int] | None = None
     total: int | None = None
@@ -144,7 +144,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt, and all that was told of it."""
+    """An attempt and all of its outcomes."""
 
     attempt: str
     number: int

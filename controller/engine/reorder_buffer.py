@@ -284,18 +284,18 @@ class ReorderBuffer:
         return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Return the time to be told by `advance` at which this timer, or the first that waits, is due."""
+        """Return the time for `advance` at which this timer, or the first waiting one, is due."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 
     @property
     def certain_us(self) -> int:
-        """Return up to when nothing can come any more, in the time that `advance` is told."""
+        """Return up to when nothing more can arrive, in the time given to `advance`."""
         return self.watermark - self._shift_us
 
     @property
     def now(self) -> int:
-        """The latest time heard of."""
+        """The latest time received."""
         return self._now
 
     def _pop(self, count: int) -> Sequence[AnyReading]:

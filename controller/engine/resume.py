@@ -60,7 +60,7 @@ _KINDS: Mapping[Word, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that had begun and was not called: `told_review` when its review was told already."""
+    """An attempt that had begun and was not called: `told_review` if its review was already published."""
 
     attempt: Word
     number: int
@@ -69,7 +69,7 @@ class InFlight(NamedTuple):
 
 
 class LastWord(NamedTuple):
-    """One of the last rows of TELLING: its name, and what it tells; None if it can't be read."""
+    """One of the last rows of TELLING: its name and contents; None if it can't be read."""
 
     name: str
     data: Data | None

@@ -55,7 +55,7 @@ class Session:
     """
 
     def __init__(self, setup: Setup, heard: Heard | None = None) -> None:
-        """Start from the setup; `heard` is told what came of each input.
+        """Start from the setup; `heard` is called with the result of each input.
 
         Raises:
             SetupError: the setup lacks what its game needs.
@@ -86,7 +86,7 @@ class Session:
         """The number of readings that came too late to count."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Handle one reading as it arrives; return the effects that can be told now, usually none."""
+        """Handle one reading as it arrives; return the effects that are final now, usually none."""
         if type(reading) is Input:
             self._hear(reading)
         else:
@@ -280,7 +280,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Turn away an attempt made while the table did not play, which is told now that it does."""
+        """Refuse an attempt made while the table did not play and reported now that it does."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
@@ -289,7 +289,7 @@ class Session:
         return self._turn_away_late(reading, self._did_not_play)
 
     def _turn_away_late(self, reading: AnyReading, why_not: str = "") -> bool:
-        """Note what is told late of while the table did not play; return whether it began an attempt."""
+        """Note a late reading from while the table did not play; return whether it began an attempt."""
         begun = self._game.turned_away_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:

@@ -23,7 +23,7 @@ class GameMachine(Protocol):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """What a smart wheel said to this game; None if there is none, or it has said nothing yet."""
+        """A smart wheel's last report to this game; None if there is none, or none has arrived yet."""
 
     @property
     def bets_opened_us(self) -> int:

@@ -64,7 +64,7 @@ class Health:
             self._untold[reading.dev] = reading
 
     def go_on_with(self, standing: Iterable[DeviceDown | DeviceFault]) -> None:
-        """Restore what was wrong before this recording, and was told then."""
+        """Restore the faults from before this recording, which were reported then."""
         for reading in standing:
             self._told[reading.dev] = reading
             if isinstance(reading, DeviceDown):
@@ -89,7 +89,7 @@ class Health:
         yield from ((self._gone.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
     def publish_pending(self, t: int) -> None:
-        """Publish what changed while nothing was told and holds still, as of t."""
+        """Publish what changed while nothing was published and is still valid, as of t."""
         for reading in self._untold.values():
             self._publish(reading, t)
         self._untold.clear()

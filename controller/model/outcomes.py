@@ -399,7 +399,7 @@ WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
 
 
 def attempt_of(outcome: Outcome) -> int | None:
-    """Return the number of the throw, spin or deal that an outcome tells of; None for all others.
+    """Return the number of an outcome's throw, spin or deal; None for all others.
 
     A table has attempts of one kind alone, so the number names one.
     """

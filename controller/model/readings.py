@@ -249,11 +249,11 @@ AnyReading = (
     | Switch
     | Input
 )
-"""Any reading, told apart by `kind`."""
+"""Any reading, distinguished by `kind`."""
 
 
 def names_card(reading: AnyReading | Reading) -> bool:
-    """Return whether a reading tells a card: nobody hears of it before every position has acted."""
+    """Return whether a reading shows a card: nobody may see it before every position has acted."""
     return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 

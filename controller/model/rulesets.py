@@ -127,7 +127,7 @@ class ThrowRules:
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer may have left the table or been turned; a hand needs about so long."""
+    """A die out of sight for longer may have left the table or been turned; a hand needs about this long."""
     min_confidence: Share = 0.6
     """Below this the camera's face is not believed."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"

@@ -59,7 +59,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """The key of now; raises OSError or ValueError if there is none any more."""
+        """The present key; raises OSError or ValueError if there is none any more."""
         seen = _marks(self._file)
         if seen != self._seen:
             self._key, self._seen = _load(self._file.parent), seen

@@ -145,17 +145,17 @@ class Announcer:
 
 
 def word_bytes(word: OpenWord, key: Signer) -> bytes:
-    """Return a word's bytes, signed by the table's key."""
+    """Return a statement's bytes, signed by the table's key."""
     return sign_message(_encode(word), WORD, key)
 
 
 def read_word(payload: bytes) -> OpenWord:
-    """Read a word; raises Unreadable if it is none."""
+    """Read a statement; raises Unreadable if it is not one."""
     return bounded(_decode, payload, MAX_WORD_BYTES)
 
 
 def word_signed_by(payload: bytes, key: Verifier) -> bool:
-    """Return whether these bytes are a word that this table's key signed."""
+    """Return whether these bytes are a statement that this table's key signed."""
     return is_signed(payload, WORD, key)
 
 

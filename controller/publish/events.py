@@ -353,7 +353,7 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Read an event; raises Unreadable if it is none."""
+    """Read an event; raises Unreadable if it is not one."""
     return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
@@ -366,12 +366,12 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Read an answer; raises Unreadable if it is none."""
+    """Read an answer; raises Unreadable if it is not one."""
     return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
 
 
 def read_status(payload: bytes) -> TableStatus:
-    """Read a table's status; raises Unreadable if it is none."""
+    """Read a table's status; raises Unreadable if it is not one."""
     return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 

@@ -29,7 +29,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection; `session` tells whether it remembers the table's."""
+    """The broker's answer to the connection; `session` is whether it remembers the table's."""
 
     code: int
     says: str

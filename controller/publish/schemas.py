@@ -85,7 +85,7 @@ def player_schema(type_: str) -> Json:
 
 
 def stale(folder: Path) -> list[Path]:
-    """List the documents that are not what the types say now, and files that are none of them."""
+    """List the documents that differ from the types, and files that are not among them."""
     wanted = {folder / path: text for path, text in documents().items()}
     changed = [
         file

@@ -210,7 +210,7 @@ class Log:
         self.first_skipped = self.first_skipped or bad
 
     def _check_damage(self) -> None:
-        """Read packed data on to its end, which tells whether the line is bad or the file is damaged."""
+        """Read packed data to its end, which shows whether the line is bad or the file is damaged."""
         if self._source.packed:
             for _ in self._blocks:
                 pass

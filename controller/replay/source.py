@@ -214,7 +214,7 @@ def salvage(line: bytes) -> Salvaged:
 
 
 def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
-    """Split one JSON object into its fields, each still JSON; raises LineError if it is none."""
+    """Split one JSON object into its fields, each still JSON; raises LineError if it is not one."""
     if len(line) > MAX_LINE:
         raise LineError(f"more than {MAX_LINE:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
@@ -304,7 +304,7 @@ _CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
-    """One line of the device, without its line end, and when it was heard (microseconds)."""
+    """One line of the device, without its line end, and when it was received (microseconds)."""
 
     t: int
     text: bytes

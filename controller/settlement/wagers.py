@@ -86,7 +86,7 @@ class NoCourse:
 
 
 class Ended(NamedTuple):
-    """An attempt's end: where the table is, what was asked and told, and whether the game holds more."""
+    """An attempt's end: the table's position, requests and answers, and whether the game has more."""
 
     course: Course
     asked: Sequence[Asked]
@@ -145,7 +145,7 @@ class Wagers:
     takes_late: bool = False
     """Whether bets made with the dice out are accepted if two of the crew confirm them."""
     tells: frozenset[Told] = frozenset()
-    """What its table is told of the bets: the shooter's line bet, or who has no Pair Plus."""
+    """What its table receives about the bets: the shooter's line bet, or who has no Pair Plus."""
     bought_at_table: Refusal | None = None
     """Why no bet is accepted here: cards are bought at the table, which reports them, paid at the cage."""
     begins_anew: bool = True

@@ -70,7 +70,7 @@ class _Asked(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """How a table stood when its status was heard last, and when it was answered."""
+    """A table's state when its status last arrived, and when it was answered."""
 
     session: int | None
     online: bool

@@ -30,7 +30,7 @@ class Delivery(NamedTuple):
 
 
 def read(payload: bytes) -> Delivery:
-    """Read an event's bytes; raises ValueError if they are none."""
+    """Read an event's bytes; raises ValueError if they are not one."""
     return Delivery(payload, read_event(payload))
 
 

@@ -35,7 +35,7 @@ class At(NamedTuple):
 
 
 class Bets(NamedTuple):
-    """What an engine tells a table about its bets, and the book's position then."""
+    """What an engine reports to a table about its bets, and the book's position then."""
 
     at: At
     line_bet: tuple[str, bool] | None
@@ -226,7 +226,7 @@ class Engine:
             self._tell(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return what a table is told of its bets; None if nothing is. Raises OutOfReach."""
+        """Return what a table receives about its bets; None if nothing. Raises OutOfReach."""
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)

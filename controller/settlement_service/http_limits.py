@@ -24,7 +24,7 @@ MAX_BODY = 16_384
 MAX_HEAD = 16_384
 """Bytes of a request's line and headers."""
 BODY_S = 5.0
-"""A body that takes longer is none."""
+"""A body that takes longer is refused."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
 """How long, and up to how many bytes, a refused body is still read so that its sender receives the reason."""

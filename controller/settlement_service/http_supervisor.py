@@ -47,7 +47,7 @@ WORKERS = 64
 """Requests under way at once: a bet waits for its table's word meanwhile (0.2 s, and 0.6 s for a silent one),
 and more than the gate lets wait for one table, so that no silent table keeps the others waiting."""
 MOST_WAITING = 64
-"""Requests that may wait for a worker; one more is told to come again."""
+"""The most requests that wait for a worker; a further one is told to try again."""
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")

@@ -319,7 +319,7 @@ class Craps(PlaysThrows):
         return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
 
     def _show_line_bet(self, t: int) -> None:
-        """Light the lamp that tells the crew, before the throw, that the shooter's line bet is missing."""
+        """Light the lamp that shows the crew, before the throw, that the shooter's line bet is missing."""
         shows = "missing" if self._lacks_line_bet else "off"
         if shows != self._line_bet_shown:
             self._line_bet_shown = shows
@@ -466,7 +466,7 @@ class Craps(PlaysThrows):
                 self._shooter_cause = "new_shooter"
 
     def _enter_again(self, entered: Input) -> None:
-        """Keep what people entered since a roll that is corrected; who has the dice is told again."""
+        """Keep what people entered since a corrected roll; the shooter is published again."""
         with suppress(InputRefused):  # a run-out lapses where the corrected roll leaves a point on
             self._may_go_on(entered)
             self._go_on(entered)

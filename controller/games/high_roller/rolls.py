@@ -31,7 +31,7 @@ Told = tuple[str, Data]
 
 
 class RollEffect(NamedTuple):
-    """What a roll, or one left out, makes of the game: the trigger, the state, and what is to be told."""
+    """The effect of a roll, or of a skipped one, on the game: the trigger, the state, and what to publish."""
 
     call: HighRollerCall
     trigger: str

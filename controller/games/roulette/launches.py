@@ -61,7 +61,7 @@ class Launches:
         return is_pulse and not ran
 
     def turn_away_late(self, pulse: BallBeam) -> bool:
-        """Note a pulse of while the table did not play, told late; return whether it may be a launch's."""
+        """Note a late pulse from while the table did not play; return whether it may be a launch's."""
         self._refused_us = max(self._refused_us, pulse.t)
         if self._running_out is not None:
             return False
@@ -133,7 +133,7 @@ class Launches:
         return self._launched(candidate)
 
     def _see_late(self) -> None:
-        """Put what was told late before what may be a launch, so that both are known for one ball's."""
+        """Put the late pulses before what may be a launch, so that both are recognized as one ball's."""
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -195,7 +195,7 @@ class RunningOut:
             self._see_device(reading)
 
     def is_over(self, t: int) -> bool:
-        """Return whether a pulse then is another ball's: this one was not heard for so long."""
+        """Return whether a pulse then is another ball's: this one has had no pulse for this long."""
         return t - self._last_us > SURELY_SEEN_US
 
     def see(self, reading: Reading) -> None:
@@ -208,7 +208,7 @@ class RunningOut:
             self._see_device(reading)
 
     def _see_device(self, reading: Reading) -> None:
-        """A device that was away heard nothing: only from its return on does its silence tell anything."""
+        """A device that was offline received nothing: its silence means something only from its return on."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:

@@ -188,7 +188,7 @@ class Roulette(PlaysAttempts):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """What a smart wheel said; None if there is none, or that said nothing yet."""
+        """A smart wheel's last report; None if there is none, or none has arrived yet."""
         return self.spins.games.heard
 
     def begins_attempt(self, reading: Reading) -> bool:

@@ -143,7 +143,7 @@ class WheelSpins(ABC):
             raise InputRefused("which_spin", says)
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
-        """Return what tells that another spin may have been launched since the last was decided."""
+        """Return the evidence that another spin may have been launched since the last was decided."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
@@ -251,7 +251,7 @@ class SmartSpins(WheelSpins):
         return isinstance(reading, WheelStatus) and self.games.see(reading) is not None
 
     def launch_seen(self, t: int) -> None:
-        """Begin nothing on a person's word: the wheel tells of no launch before the ball is in its rim."""
+        """Begin nothing on a person's input: the wheel reports no launch before the ball is in its rim."""
 
     @property
     def revolutions(self) -> float | None:

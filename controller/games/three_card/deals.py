@@ -49,7 +49,7 @@ class CardGame(Results[Dealt], Protocol):
         """The positions that are dealt in; none if nobody has named them."""
 
     def note_late(self, t: int) -> None:
-        """A card left the shoe at t, and that was told too late."""
+        """A card left the shoe at t, and was reported too late."""
 
     def cards_out(self) -> None:
         """Everybody has three cards."""

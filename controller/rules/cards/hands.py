@@ -39,7 +39,7 @@ def deck() -> list[Card]:
 
 @lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
-    """Return a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None if it is none."""
+    """Return a card in its published form (`Th`), also from `10h` or `TH`; None if it is not one."""
     if text is None:
         return None
     tidy = text.strip()

@@ -117,7 +117,7 @@ class Gates:
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the most that odds may come to behind so much; None if nothing limits them."""
+        """Return the most that odds may come to behind this amount; None if nothing limits them."""
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
@@ -307,7 +307,7 @@ class Limits:
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the most that such odds may come to behind so much; None if nothing limits them."""
+        """Return the most that such odds may come to behind this amount; None if nothing limits them."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None

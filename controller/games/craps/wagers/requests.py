@@ -1,4 +1,4 @@
-"""What a craps table can be told: the requests of the settle contract."""
+"""The requests of a craps table, as in the settle contract."""
 
 from typing import Annotated, Literal
 
