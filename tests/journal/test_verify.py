@@ -187,6 +187,26 @@ def test_a_start_finds_what_was_done_since_the_last_checkpoint(rig: Rig) -> None
         after_cut.open()
 
 
+def test_an_index_that_lies_hides_no_outcome_that_was_taken_out_of_the_outbox(rig: Rig) -> None:
+    """A start counts the outbox by the index of outcomes; only the whole verification compares that."""
+    rig.played(3)
+    n = called(rig)
+
+    def change(journal: apsw.Connection) -> None:
+        (index,) = journal.execute("SELECT sql FROM sqlite_master WHERE name = 'outcomes'").fetchall()[0]
+        seq = journal.execute("SELECT seq FROM rows WHERE n = ?", (n,)).get
+        lie = f"CASE n WHEN 1 THEN {seq} WHEN {n} THEN -1 ELSE seq END"
+        journal.execute("DROP INDEX outcomes")
+        journal.execute(f"CREATE UNIQUE INDEX outcomes ON rows ({lie}) WHERE seq IS NOT NULL OR n = 1")
+        journal.execute("PRAGMA writable_schema = ON")
+        journal.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'outcomes'", (index,))
+        journal.execute("UPDATE outbox SET n = 1 WHERE n = ?", (n,))
+
+    tamper(rig.place.journal, change)
+    assert recover(rig.place, rig.key.public, NAME).session == 2
+    assert fault_of(rig.place.journal).code == "journal_damaged"
+
+
 def test_a_start_reads_no_further_back_than_it_must(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.played(6, limits=SPARSE)
     monkeypatch.setattr(opening, "LOOK_BACK", 5)
