@@ -4,6 +4,7 @@ A thread of the controller would take many times as long for the same work, and 
 """
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -19,9 +20,18 @@ PATIENCE_S = 600.0
 
 
 def step_behind() -> None:
-    """Take only the processor time that nobody else wants; for the process itself."""
+    """Take only the processor time that nobody else wants, and end with the controller; for the process."""
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        Thread(target=_end_with_the_controller, daemon=True).start()
     with suppress(OSError):  # a service manager may forbid it; then it runs like any other process
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _end_with_the_controller() -> None:
+    """Wait for the end of standard input: after a controller that was killed nobody reads the answer."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 class Aside:
@@ -65,20 +75,32 @@ class Aside:
 
     def _told(self) -> bytes | None:
         """Run the process to its end; return its output, None if it can't be started."""
+        its_end, our_end = os.pipe()
+        with os.fdopen(our_end, "wb"):  # open for as long as the controller lives
+            try:
+                process = self._begun(its_end)
+            finally:
+                os.close(its_end)
+            return None if process is None else self._output_of(process)
+
+    def _begun(self, its_end: int) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._stop.is_set():
                 return None
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - the words are this program's own
-                    self._words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+                    self._words, stdin=its_end, stdout=subprocess.PIPE
                 )
             except OSError:
                 return None
+            return self._process
+
+    def _output_of(self, process: subprocess.Popen[bytes]) -> bytes:
         while True:
             try:
-                told, _ = self._process.communicate(timeout=PATIENCE_S)
+                told, _ = process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
-                found = f"process {self._process.pid} gave no result for {PATIENCE_S:.0f} s"
+                found = f"process {process.pid} gave no result for {PATIENCE_S:.0f} s"
                 self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return told

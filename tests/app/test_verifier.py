@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -72,6 +73,30 @@ def test_an_old_change_locks_the_table(rig: Rig, change: str, code: str) -> None
     heard.verifier.start()
     until(lambda: heard.codes == [code], f"the change to be found: {heard.codes}")
     assert heard.faults.locking
+
+
+def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.db"
+    os.mkfifo(journal)  # to open it for reading waits for ever
+    program = (
+        "import sys, threading; from pathlib import Path;"
+        "from controller.app.faults import ActiveFaults; from controller.app.upkeep import Verifier;"
+        "Verifier(Path(sys.argv[1]), ActiveFaults(), done=print).start(); threading.Event().wait()"
+    )
+    controller = subprocess.Popen([sys.executable, "-c", program, str(journal)])
+
+    def verifying() -> bool:
+        """Return whether a process verifies this journal."""
+        for words in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if f"controller.app.upkeep\0{journal}\0".encode() in words.read_bytes():
+                    return True
+        return False
+
+    until(verifying, "the verification to begin")
+    controller.kill()
+    controller.wait()
+    until(lambda: not verifying(), "the verification to end")
 
 
 def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
