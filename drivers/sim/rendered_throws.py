@@ -15,7 +15,7 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, DieRest, Face, Input, WallImpact
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError, draw
-from drivers.sim.bodies.engine import simulate
+from drivers.sim.bodies.engine import recorded
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
 from drivers.sim.filming import Filming, Rigging, Way
@@ -90,10 +90,10 @@ def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:
-    """Throw, film, follow and read; None if the dice did not settle in time."""
+    """Throw, film, follow and read; None if the dice did not settle in time, or not as their kind asks."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
-        recorder = simulate(draw(kind, seed, relief_mm=relief_mm))
+        recorder = recorded(draw(kind, seed, relief_mm=relief_mm))
     except UnsettledError:
         return None
     flight = recorder.flight()

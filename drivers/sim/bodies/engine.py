@@ -179,13 +179,7 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
         try:
-            match kind:
-                case "near_miss":
-                    flight = _just_short(cast)
-                case "near_miss_one_hit":
-                    flight = _between_reaches(cast)
-                case _:
-                    flight = simulate(cast).flight()
+            flight = recorded(cast).flight()
         except UnsettledError:
             continue
         if flight.settled:
@@ -193,17 +187,30 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
     raise UnsettledError(f"{kind} {seed}")
 
 
-def _just_short(cast: Cast) -> Flight:
+def recorded(cast: Cast) -> Recorder:
+    """Throw the dice of a cast, as its kind asks, to their rest.
+
+    Raises UnsettledError if they gained energy, or the throw was not of its kind.
+    """
+    match cast.kind:
+        case "near_miss":
+            return _just_short(cast)
+        case "near_miss_one_hit":
+            return _between_reaches(cast)
+        case _:
+            return simulate(cast)
+
+
+def _just_short(cast: Cast) -> Recorder:
     """Throw on felt without end, and have the wall where no die quite came."""
     recorder = simulate(replace(cast, length_m=ENDLESS_M))
     wall_m = max(recorder.reach_m(die) for die in (0, 1)) + near_miss_m(cast)
-    flight = recorder.with_wall_at(cast, wall_m).flight()
-    if flight.off_us != (None, None):
+    if recorder.with_wall_at(cast, wall_m).flight().off_us != (None, None):
         raise UnsettledError
-    return flight
+    return recorder
 
 
-def _between_reaches(cast: Cast) -> Flight:
+def _between_reaches(cast: Cast) -> Recorder:
     """Throw once more with the wall where one die would not quite have come, and the other beyond."""
     free = simulate(replace(cast, length_m=ENDLESS_M))
     reaches = sorted(free.reach_m(die) for die in (0, 1))
@@ -216,7 +223,7 @@ def _between_reaches(cast: Cast) -> Flight:
     short = [flight.gap_mm[die] for die in (0, 1) if die not in hit]
     if len(short) != 1 or not NEAREST_M <= short[0] / 1000 <= FURTHEST_M:
         raise UnsettledError
-    return flight
+    return recorder
 
 
 def simulate(cast: Cast) -> Recorder:
