@@ -34,3 +34,12 @@ def test_a_die_that_the_border_cut_is_not_two_dice() -> None:
     assert seen is not None
     assert seen.faces == ((3, 3), (1, 1))
     assert seen.call == "roll.no_roll"
+
+
+def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
+    # One die came to 1 mm from the wall, the other turned back half a metre before it.
+    seen = throw(9002, "near_miss")
+    assert seen is not None
+    assert seen.truth.verdict == "no_roll"
+    assert seen.faces == ((6, 6), (5, 5))
+    assert seen.call == "roll.no_roll"
