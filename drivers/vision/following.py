@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+import cv2
 import numpy as np
 
 from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading, Surface
@@ -35,6 +36,11 @@ from drivers.vision.trails import LOST_US, MAX_SHARE, Trail, assigned, blur_erro
 STILL_US = 60_000
 """A die that has not moved for this long is at rest; a die standing on an edge falls over sooner."""
 STILL_PX = 1.0
+FLICKER_SHARE = 0.3
+"""Where a die differs little from the cloth, its spot gains and loses a part from frame to frame, and its
+middle shifts by so much of an edge at most; the die lies if the picture there has not changed."""
+SAME_GREYS, CHANGED_SHARE = 18.0, 0.005
+"""Grey levels of a place, smoothed, by which noise changes it; the share of places that change by more."""
 NUDGED_SHARE = 0.12
 """A die reported at rest counts as moving again once its spot has moved by this share of an edge."""
 BACK_US = 3_000_000
@@ -84,6 +90,7 @@ class Follower:
         self._trails: list[Trail] = []
         self._arrivals = Arrivals()
         self._objects = Objects()
+        self._picture = empty
         self.why = ""
         """The last reason why a face could not be read."""
 
@@ -96,6 +103,7 @@ class Follower:
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
         spots = self._background.spots(picture, LEAST_SHARE * die_px**2)
+        self._picture = picture
         self._objects.see(t_us, spots, die_px)
         spots = [spot for spot in spots if not self._objects.has(spot, die_px)]
         self._forget_collected(t_us, spots)
@@ -152,8 +160,11 @@ class Follower:
         trail.t_us.append(t_us)
         trail.places.append(place)
         moved_px = float(np.hypot(*(place - trail.still_place)))
-        if moved_px > (NUDGED_SHARE * self.rig.die_px(*map(float, place)) if trail.told_rest else STILL_PX):
+        die_px = self.rig.die_px(*map(float, place))
+        allowed_px = NUDGED_SHARE * die_px if trail.told_rest else STILL_PX
+        if moved_px > allowed_px and not self._flickers(trail, moved_px, die_px):
             trail.still_since_us, trail.still_place = t_us, place
+            trail.still_look = self._around(place)
             trail.told_rest = False
         if trail.told_rest:
             return []
@@ -171,6 +182,23 @@ class Follower:
                 error_mm=round(min(max(error, 0.1), 1000.0), 1),
             )
         ]
+
+    def _around(self, place: Array) -> Array:
+        """Return what this frame shows around a place, smoothed."""
+        die_px = self.rig.die_px(*map(float, place))
+        low = np.maximum(np.round(place - die_px), 0).astype(int)
+        high = np.round(place + die_px).astype(int) + 1
+        part = np.ascontiguousarray(self._picture[low[1] : high[1], low[0] : high[0]])
+        smooth: Array = cv2.GaussianBlur(part, (0, 0), 1.0) if part.size else part
+        return smooth
+
+    def _flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
+        """Return whether a die lies as it lay, though its spot's middle shifted."""
+        before = trail.still_look
+        if before is None or not before.size or moved_px > FLICKER_SHARE * die_px:
+            return False
+        changed = cv2.absdiff(before, self._around(trail.still_place)).max(axis=2) > SAME_GREYS
+        return float(changed.mean()) < CHANGED_SHARE
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         """Return the releases of dice that have come into sight, and where they were seen until now."""

@@ -43,6 +43,8 @@ class Trail:
     spot: Spot | None = None
     still_since_us: int = 0
     still_place: Array = field(default_factory=lambda: np.zeros(2))
+    still_look: Array | None = None
+    """What the frame showed around that place."""
     seen_us: int = 0
     read: DieSeen | None = None
     looks: tuple[Look, ...] = ()
