@@ -1,7 +1,6 @@
 """`tablectl camera evidence`: the pictures that a camera kept: list them, delete them."""
 
 import argparse
-import getpass
 import os
 import time
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from pathlib import Path
 from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
 from controller.cli.link import SOCKET, VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
-from controller.cli.shell import FAILED, OK, printable, say, whole
+from controller.cli.shell import FAILED, OK, caller, printable, say, whole
 from controller.evidence.folder import (
     FOLDER,
     MB,
@@ -126,7 +125,7 @@ def _prune(arguments: argparse.Namespace) -> int:
         say("the clock is not synchronized: nothing is deleted because of its age")
     _kept(folder)
     try:
-        deleted = folder.prune(limits, wall.s, by=getpass.getuser(), aged=wall.synced)
+        deleted = folder.prune(limits, wall.s, by=caller(), aged=wall.synced)
     except OSError as error:
         raise _unwritable(folder, error) from error
     say(f"{folder.path}: {deleted} files deleted")
@@ -142,7 +141,7 @@ def _delete(arguments: argparse.Namespace) -> int:
         return FAILED
     for one in filter(None, chosen):
         try:
-            folder.delete(one.sha256, time.time(), by=getpass.getuser(), why=arguments.reason)
+            folder.delete(one.sha256, time.time(), by=caller(), why=arguments.reason)
         except HeldError as held:
             say(printable(f"{one.sha256[:SHOWN]}: {held}; `tablectl camera evidence release` comes first"))
             return FAILED

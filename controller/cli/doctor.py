@@ -3,12 +3,10 @@
 import argparse
 import grp
 import os
-import pwd
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
 from controller.app.release import TRUSTED_FILE
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, printable, say, unwritable, whole_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, machine_checks, table_checks
@@ -130,17 +128,11 @@ def _findings(
         yield from table_checks.ports(settings, machine.root)
         yield from table_checks.broker(settings.publish)
     yield from table_checks.books(options, os.environ)
-    yield machine_checks.caller(_user(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
+    yield machine_checks.caller(caller(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
     yield from machine_checks.controller(status, why)
     yield from machine_checks.units(machine)
     yield from machine_checks.screens(machine)
     yield from machine_checks.pictures(machine, system_wall().us / 1e6)
-
-
-def _user() -> str:
-    with suppress(KeyError):
-        return pwd.getpwuid(os.geteuid()).pw_name
-    return str(os.geteuid())
 
 
 def status_at(path: str) -> tuple[Json | None, str]:

@@ -1,7 +1,6 @@
 """`tablectl keys`: every key of the product is shown, made, rotated, revoked and replaced here."""
 
 import argparse
-import getpass
 import os
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from controller.app.clock import system_wall
 from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
 from controller.app.options import JOURNAL, head_beside
 from controller.cli.journal_source import journal_file
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key, new_key
@@ -59,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
             )
         if name in ("rotate", "replace", "revoke"):
-            one.add_argument("--who", default=getpass.getuser(), metavar="NAME", help="the person")
+            one.add_argument("--who", default=caller(), metavar="NAME", help="the person")
             one.add_argument("--reason", required=True, metavar="WORDS", help="why, for the history")
 
 
@@ -93,7 +92,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
     replaced, public = replace_table_key(
         JournalLocation(journal, arguments.head or head_beside(journal)),
         KeyPlace(file=arguments.file, sealed=arguments.sealed),
-        Authorization(by=getpass.getuser(), who=arguments.who, reason=arguments.reason),
+        Authorization(by=caller(), who=arguments.who, reason=arguments.reason),
         lost=arguments.does == "replace",
         wall=system_wall,
     )

@@ -1,6 +1,5 @@
 """`tablectl simulate --staff me`: a virtual table that waits for a person, its controller, and the score."""
 
-import getpass
 import io
 import queue
 import subprocess
@@ -19,7 +18,7 @@ from controller.cli.commentary import Commentary
 from controller.cli.input import WAIT_S, ArgumentError, arguments_of
 from controller.cli.link import Json, OutOfReachError, ask, conversation
 from controller.cli.screen import Entry, Screen
-from controller.cli.shell import DEFECT, OK, say
+from controller.cli.shell import DEFECT, OK, caller, say
 from controller.cli.watch import Watcher, outcome_of
 from controller.model.outcomes import (
     DealCalled,
@@ -479,7 +478,7 @@ class Practice:
         if by == "stickperson" and not self._staff.stickperson:
             by = self._staff.role
         try:
-            request = {"do": "input", "name": name, "by": by, "who": getpass.getuser(), "wait_s": WAIT_S}
+            request = {"do": "input", "name": name, "by": by, "who": caller(), "wait_s": WAIT_S}
             entered = arguments_of(name, words)
             answer = ask(self._socket, {**request, **entered})
         except (ArgumentError, OutOfReachError) as error:

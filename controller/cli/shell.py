@@ -5,6 +5,7 @@ import codecs
 import gc
 import io
 import os
+import pwd
 import select
 import signal
 import sys
@@ -93,6 +94,13 @@ def say(text: object) -> None:
 def printable(text: str) -> str:
     """Escape what could move a terminal's cursor: whoever wrote a log chose the names in it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def caller() -> str:
+    """Return the name of the Unix user who runs this, as the kernel knows it: anybody can set $LOGNAME."""
+    with suppress(KeyError):
+        return pwd.getpwuid(os.geteuid()).pw_name
+    return str(os.geteuid())
 
 
 def own_name() -> str:

@@ -1,6 +1,7 @@
 """`tablectl keys`: every key is made, rotated, revoked and replaced by a command, and its history checked."""
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -338,3 +339,16 @@ def test_a_key_that_signs_outcomes_is_revoked_by_another_in_its_place(
     code, _, err = told(capsys, "revoke", kind, str(file), "--reason", "stolen")
     assert (code, file.exists()) == (2, True)
     assert "revoked by another in its place" in err
+
+
+@pytest.mark.parametrize("name", ["ann", "a\udcffb"])
+def test_who_runs_a_command_is_told_by_the_kernel_and_not_by_the_environment(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can set $LOGNAME, to another's name, or to bytes that no history can hold."""
+    monkeypatch.setenv("LOGNAME", name)
+    file = tmp_path / "a.key"
+    assert told(capsys, "make", "node", str(file))[0] == 0
+    assert told(capsys, "rotate", "node", str(file), "--reason", "yearly")[0] == 0
+    _, out, _ = told(capsys, "show", "node", str(file))
+    assert f": {pwd.getpwuid(os.geteuid()).pw_name}, yearly" in out

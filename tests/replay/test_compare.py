@@ -112,6 +112,7 @@ class TestReadingExpectedOutcomes:
                 r"e, line 1: found an object without `type`, expected an expected outcome such as",
             ),
             (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
+            (b'{"type": "a", "data": {"total": 99, "total": 7}}\n', "e, line 1: found .*total.* twice"),
             (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \(.*xff"),
             (b"\x1f\x8b oops", "e: found gzip data damaged"),
             (b'\xef\xbb\xbf{"type": "roll.called"}', "e, line 1: found a UTF-8 byte order mark"),

@@ -226,6 +226,10 @@ BAD_HEADERS = {
         text_of({**DICE_HEADER, "rules": {"name": "a", "title": "", "game": "chess"}}),
         'found "chess" as `rules.game` of the header, expected one of ',
     ),
+    "a key twice": (
+        b'{"ruleset":"craps-v1",' + text_of(DICE_HEADER)[1:],
+        "found `ruleset` twice in the header",
+    ),
     "UTF-16": ("\ufeff{}\n".encode("utf-16"), "line 1: found UTF-16 text, expected plain UTF-8"),
     "a byte order mark": (
         b"\xef\xbb\xbf" + WHOLE,
