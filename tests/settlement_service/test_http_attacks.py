@@ -212,6 +212,53 @@ def test_a_path_that_is_no_name_is_refused(unharmed: Service, path: str) -> None
     assert status in (404, 422)
 
 
+# --- requests in the request ---
+
+SECOND = request("GET", "/tables", token="staff-secret")
+"""What somebody wants answered for another connection's sake."""
+FRAMED = {
+    "two ways to tell the length": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    + SECOND,
+    "two lengths": b"Content-Length: 4\r\nContent-Length: 40\r\n\r\n{}  " + SECOND,
+    "a length with a sign": b"Content-Length: +4\r\n\r\n{}  " + SECOND,
+    "a length in hexadecimal digits": b"Content-Length: 0x4\r\n\r\n{}  " + SECOND,
+    "less than nothing": b"Content-Length: -1\r\n\r\n{}  " + SECOND,
+    "a length beyond all": b"Content-Length: 99999999999999999999999\r\n\r\n{}  " + SECOND,
+    "pieces of another kind": b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + SECOND,
+    "pieces that end twice": b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + SECOND,
+    "a blank before the colon": b"Content-Length : 2\r\n\r\n{}" + SECOND,
+    "a NUL in a header": b"X-A: b\0c\r\nContent-Length: 2\r\n\r\n{}" + SECOND,
+    "a change of protocol": b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\nPRI * HTTP/2.0\r\n\r\n"
+    + SECOND,
+}
+
+
+@pytest.mark.parametrize("framed", FRAMED.values(), ids=FRAMED)
+def test_no_request_hides_behind_another_whose_end_is_unclear(unharmed: Service, framed: bytes) -> None:
+    """A relay before the engine may see another end: what follows must be nobody's request."""
+    head = request("POST", "/tables/wheel-1/wagers", JSON, b"Connection: close\r\n", token="ann-secret")[:-2]
+    with connect(unharmed) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(head + framed)
+        answer = answered(connection)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer[9:12] in (b"400", b"422")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"X-HTTP-Method-Override: DELETE\r\n",
+        b"X-Original-URL: /players/ann\r\n",
+        b"X-Forwarded-Prefix: /players/ann\r\n",
+        b"X-Remote-User: till\r\n",
+    ],
+)
+def test_no_header_makes_another_request_of_it(unharmed: Service, header: bytes) -> None:
+    status, told = said(unharmed, request("GET", "/tables", header, token="ann-secret"))
+    assert (status, told["rule"]) == (403, "HTTP-403")
+
+
 # --- connections that wait ---
 
 
@@ -331,6 +378,13 @@ def test_tokens_that_open_nothing_are_not_looked_up_without_end(unharmed: Servic
     statuses = [ask(unharmed.port, "GET", "/tables", token=f"guess-{n}")[0] for n in range(200)]
     assert set(statuses) <= {401, 429}
     assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+
+
+def test_who_guesses_tokens_has_one_address_whatever_he_claims(unharmed: Service) -> None:
+    """Each guess from another address, by what a relay would add."""
+    claimed = [b"X-Forwarded-For: 10.0.0.%d\r\nForwarded: for=10.0.0.%d\r\n" % (n, n) for n in range(200)]
+    tries = [request("GET", "/tables", one, token=f"try-{n}") for n, one in enumerate(claimed)]
+    assert {said(unharmed, one)[0] for one in tries} == {401, 429}
 
 
 @pytest.mark.parametrize(

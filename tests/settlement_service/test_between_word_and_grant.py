@@ -1,0 +1,131 @@
+"""What happens while a request waits for the table's word: it is granted on what holds when it is booked."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from controller.journal.keys import Key
+from controller.publish.betting import OpenWord
+from controller.settlement_service.account_requests import Asking, Caller
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import NoWord
+from tests.settlement_service.rig import House, SealedTable
+
+ANN = Caller(name="ann's", role="player", player="ann")
+BOB = Caller(name="bob's", role="player", player="bob")
+
+
+class Race:
+    """A table at which something happens before each word is said; ann and bob have 1,000 cents each."""
+
+    def __init__(self, house: House, key: Key, name: str, rules: str) -> None:
+        self.house = house
+        self.table = SealedTable(name, key)
+        house.enrol(self.table, rules)
+        for player in ("ann", "bob"):
+            house.player(player, 1_000)
+        self.meanwhile: Callable[[], object] = lambda: None
+        self._keys = count()
+        house.engine.gate.connect(self._answer)
+
+    def _answer(self, name: str, nonce: str) -> NoWord | None:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        word = OpenWord(
+            table=name,
+            session="1",
+            round=self.table.round,
+            takes="wagers",
+            sequence=self.table.seq - 1,
+            t=0,
+            until=0,
+            heard={nonce: 0},
+        )
+        self.house.engine.gate.believe(word)
+        return None
+
+    def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:
+        """Bet an Ante as a player; give the rule that refuses it, or nothing."""
+        bet = {"id": id_, "player": caller.player, "wager": "ante", "amount": 200, "seat": seat}
+        return self.said(lambda: self.house.desk.bet(self.asks(caller), "cards", bet))
+
+    def change(self, caller: Caller, **change: object) -> str:
+        return self.said(lambda: self.house.desk.change(self.asks(caller), self.table.name, change))
+
+    def asks(self, caller: Caller) -> Asking:
+        return Asking(caller, f"k{next(self._keys)}")
+
+    def said(self, deed: Callable[[], object]) -> str:
+        try:
+            deed()
+        except RequestRefused as refused:
+            return refused.rule
+        return ""
+
+
+@pytest.fixture
+def race(house: House, key: Key) -> Race:
+    """A card table with ann seated at 3."""
+    race = Race(house, key, "cards", "three-card-poker-12-014")
+    house.desk.seat(house.asking(), "cards", "3", "ann")
+    return race
+
+
+def test_a_seat_that_is_given_to_another_while_its_player_bets_takes_no_bet_of_his(race: Race) -> None:
+    house = race.house
+    race.meanwhile = lambda: house.desk.seat(house.asking(), "cards", "3", "bob")
+    assert race.ante(ANN) == "SEATED"
+    assert race.ante(BOB) == ""
+    assert (house.balance("player:ann"), house.balance("player:bob")) == (1_000, 800)
+    assert house.proof().faults == ()
+
+
+def test_a_seat_on_which_another_bets_first_is_not_shared(race: Race) -> None:
+    """Staff gives the seat to bob, bob bets, and it is ann's again: his wager lies there."""
+    house = race.house
+
+    def happens() -> None:
+        house.desk.seat(house.asking(), "cards", "3", "bob")
+        assert race.ante(BOB, "bob") == ""
+
+    race.meanwhile = happens
+    assert race.ante(ANN) == "SEATED"
+    assert house.proof().faults == ()
+
+
+def test_chips_that_are_paid_out_while_a_bet_waits_are_not_bet(race: Race) -> None:
+    house = race.house
+    race.meanwhile = lambda: house.desk.pay(house.asking(), "ann", -900)
+    assert race.ante(ANN) == "FUNDS"
+    assert house.balance("player:ann") == 100
+
+
+def test_the_same_wager_asked_for_twice_at_once_is_made_once(race: Race) -> None:
+    race.meanwhile = lambda: race.ante(ANN)
+    assert race.ante(ANN) == "BOOK-ID"
+    assert race.house.balance("player:ann") == 800
+
+
+def at_a_wheel(house: House, key: Key) -> Race:
+    """A wheel at which ann has 200 cents on red."""
+    race = Race(house, key, "wheel-1", "roulette")
+    red = {"id": "b1", "player": "ann", "wager": "red", "amount": 200}
+    assert race.said(lambda: house.desk.bet(race.asks(ANN), "wheel-1", red)) == ""
+    return race
+
+
+def test_a_wager_that_is_taken_back_twice_at_once_is_handed_back_once(house: House, key: Key) -> None:
+    race = at_a_wheel(house, key)
+    found: list[str] = []
+    race.meanwhile = lambda: found.append(race.change(ANN, do="remove", id="b1"))
+    assert (race.change(ANN, do="remove", id="b1"), found) == ("BOOK-ID", [""])
+    assert (house.balance("player:ann"), house.balance("at_risk:wheel-1")) == (1_000, 0)
+    assert house.proof().faults == ()
+
+
+def test_another_s_change_while_the_owner_s_waits_is_refused(house: House, key: Key) -> None:
+    race = at_a_wheel(house, key)
+    found: list[str] = []
+    race.meanwhile = lambda: found.append(race.change(BOB, do="remove", id="b1"))
+    assert (race.change(ANN, do="remove", id="b1"), found) == ("", ["BOOK-ID"])

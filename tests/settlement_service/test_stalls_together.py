@@ -1,0 +1,121 @@
+"""Two things at once: a database that stands still, and an engine or a bet that does not wait for it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from controller.model.outcomes import SpinCalled
+from drivers.sim import wheel
+from tests.app.money import CHIPS, Evening, proved
+from tests.app.rig import lines_of, until
+from tests.publish.broker import Mosquitto, needs_mosquitto, running
+from tests.settlement_service.postgres import Cluster, needs_postgres
+from tests.settlement_service.service import Service
+from tests.settlement_service.test_stalled_database import stopped
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    with running(tmp_path) as broker:
+        yield broker
+
+
+@contextmanager
+def frozen(mosquitto: Mosquitto) -> Iterator[None]:
+    mosquitto.freeze()
+    try:
+        yield
+    finally:
+        mosquitto.thaw()
+
+
+def told(evening: Evening) -> list[str]:
+    return [row.name for row in evening.table.rows() if row.seq is not None]
+
+
+@pytest.mark.slow
+@needs_mosquitto
+@needs_postgres
+@pytest.mark.parametrize("stands", ["database", "broker"])
+def test_what_stands_still_over_a_spin_and_an_engine_killed_meanwhile_pay_nobody_who_saw_it(
+    tmp_path: Path, cluster: Cluster, mosquitto: Mosquitto, stands: str
+) -> None:
+    """The bet came before anybody had settled the spin, and comes again under its key when all is well."""
+    _, feed, _ = wheel.evening(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
+    evening = Evening(
+        tmp_path,
+        "roulette",
+        feed,
+        lambda _after, _made: [],
+        broker=mosquitto,
+        database=cluster.database(stands),
+    )
+    service = evening.service
+    assert service is not None
+    try:
+        service.start()
+        evening.start()
+        evening.ask("POST", "/players", {"player": "ann"})
+        evening.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
+        closes, shows = evening._next_part(), evening._next_part()
+        assert closes is not None
+        assert shows is not None
+        (number,) = [one.data.number for one in shows.told if isinstance(one.data, SpinCalled)]
+        bet = {"id": "b1", "player": "ann", "wager": "straight", "numbers": [number], "amount": 100}
+        answers: list[tuple[int, object]] = []
+
+        def asks() -> None:
+            with suppress(OSError):
+                path = f"/tables/{evening.name}/wagers"
+                answers.append(service.ask("POST", path, bet, token="a secret of this test's own", key="k"))
+
+        with stopped(cluster) if stands == "database" else frozen(mosquitto):
+            evening.table.feed(lines_of([*closes.feed, *shows.feed]))
+            until(lambda: "spin.called" in told(evening), "the spin")
+            asking = Thread(target=asks)
+            asking.start()
+            if stands == "database":
+                asking.join()
+            service.kill()
+            asking.join()
+            service.start(ready=False)
+        until(evening.agree, "the engine to have settled the spin")
+        asks()
+        status, _ = answers[-1]
+        assert status in (200, 409)
+        balance = evening.ask("GET", "/players/ann")
+        assert isinstance(balance, dict)
+        assert balance["balance"] == CHIPS - (100 if status == 200 else 0)
+        assert evening.table.terminate() == 0
+        assert service.terminate() == 0
+        assert proved(evening)["at_risk"] == (100 if status == 200 else 0)
+    finally:
+        evening.close()
+
+
+@pytest.mark.slow
+def test_a_database_that_takes_the_connection_and_never_speaks_holds_no_start_up_for_ever(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        service = Service(tmp_path, f"postgresql://settlement@127.0.0.1:{silent.getsockname()[1]}/books")
+        service.start(ready=False)
+        try:
+            until(lambda: "timeout expired" in service.log, "a word on it")
+            assert service.process is not None
+            assert service.process.poll() is None, "it goes on trying"
+        finally:
+            service.close()
