@@ -47,7 +47,13 @@ class Race:
 
     def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:
         """Bet an Ante as a player; give the rule that refuses it, or nothing."""
-        bet = {"id": id_, "player": caller.player, "wager": "ante", "amount": 200, "seat": seat}
+        bet: dict[str, object] = {
+            "id": id_,
+            "player": caller.player,
+            "wager": "ante",
+            "amount": 200,
+            "seat": seat,
+        }
         return self.said(lambda: self.house.desk.bet(self.asks(caller), "cards", bet))
 
     def change(self, caller: Caller, **change: object) -> str:
@@ -110,7 +116,7 @@ def test_the_same_wager_asked_for_twice_at_once_is_made_once(race: Race) -> None
 def at_a_wheel(house: House, key: Key) -> Race:
     """A wheel at which ann has 200 cents on red."""
     race = Race(house, key, "wheel-1", "roulette")
-    red = {"id": "b1", "player": "ann", "wager": "red", "amount": 200}
+    red: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 200}
     assert race.said(lambda: house.desk.bet(race.asks(ANN), "wheel-1", red)) == ""
     return race
 
