@@ -201,8 +201,13 @@ def main(words: Sequence[str]) -> int:
         advisories = read_advisories(Path(words[0]))
         locks = [Path(word) for word in words[1:]]
         findings = list(audit(advisories, locks))
-    except (AdvisoryFault, LockFault, OSError) as fault:
+    except (AdvisoryFault, LockFault) as fault:
         sys.stderr.write(f"audit: {fault}\n")
+        return BAD_INPUT
+    except OSError as error:
+        sys.stderr.write(
+            f"audit: {error.filename}: {error.strerror}, expected a file; ADVISORIES= names the export\n"
+        )
         return BAD_INPUT
     for finding in findings:
         sys.stdout.write(f"{finding}\n")

@@ -64,8 +64,11 @@ def main(words: Sequence[str]) -> int:
     lock, target = (Path(word) for word in words)
     try:
         target.write_bytes(bill(read_lock(lock), metadata.version(OURS)))
-    except (LockFault, OSError) as fault:
+    except LockFault as fault:
         sys.stderr.write(f"sbom: {fault}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"sbom: {error.filename}: {error.strerror}; SBOM= names the file to write\n")
         return 2
     return 0
 

@@ -149,9 +149,14 @@ def test_an_export_that_says_nothing_is_no_clean_bill(text: str, tmp_path: Path,
     assert main([str(path), str(lock)]) == 2
 
 
-def test_no_export_and_no_lock_are_stated(tmp_path: Path, lock: Path) -> None:
+def test_no_export_and_no_lock_are_stated(
+    tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(lock)]) == 2
     assert main([str(tmp_path / "none"), str(lock)]) == 2
+    assert (
+        f"audit: {tmp_path / 'none'}: No such file or directory, expected a file" in capsys.readouterr().err
+    )
     export = kept(tmp_path, advisory(versions=["1"]))
     assert main([str(export), str(tmp_path / "no.lock")]) == 2
     lock.write_text("# nothing\n", encoding="utf-8")

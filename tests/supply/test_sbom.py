@@ -98,5 +98,5 @@ def test_the_same_release_gives_the_same_bytes_and_another_gives_others(tmp_path
 
 def test_a_lock_that_can_not_be_read_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none"), str(tmp_path / "bill.json")]) == 2
-    assert "none" in capsys.readouterr().err
+    assert f"sbom: {tmp_path / 'none'}: No such file or directory; SBOM=" in capsys.readouterr().err
     assert not (tmp_path / "bill.json").exists()
