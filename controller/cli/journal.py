@@ -22,6 +22,7 @@ from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
+from controller.journal.verify import Keyring
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.identity import check_acknowledgements
 
@@ -107,6 +108,15 @@ def run_journal(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _whose(key: PublicKey, keyring: Keyring) -> str:
+    """Return what a journal that is not this key's is to it."""
+    replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
+    if replaced_at is None:
+        return "another table's journal"
+    # Whoever has a key that was replaced can write such a journal too, so it vouches for none.
+    return f"the key that was replaced in row {replaced_at}; ask whoever replaced it for the newest one"
+
+
 def _verify(arguments: argparse.Namespace) -> int:
     file = journal_file(arguments.journal)
     head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
@@ -117,6 +127,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         try:
             found = reader.verify_all(head=head)
             last_key = reader.key_at(found.last_n + 1)
+            keyring = reader.keyring()
             acks = check_acknowledgements(reader.rows(types={CLOSED}))
         except JournalFault as fault:
             say(fault)
@@ -126,7 +137,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 say("the rows that are there are in order")
             return FAILED
     if key is not None and key.raw != last_key.raw:
-        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: another table's journal")
+        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_whose(key, keyring)}")
         return FAILED
     if acks.wrong:
         for words in acks.wrong:

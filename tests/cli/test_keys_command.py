@@ -48,6 +48,9 @@ def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", new]) == 0
     assert "not vouched for" not in capsys.readouterr().out
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", old]) == 1
+    assert "the key that was replaced in row" in capsys.readouterr().err
+    assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", "0" * 64]) == 1
+    assert "another table's journal" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("cut_after", ["the new key", "the journal's row"])
