@@ -275,7 +275,7 @@ def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
     monkeypatch.setattr(control_module, "may_everything", lambda _uid: True)
     assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never turned away"
     control.stop()
-    turned_away = [answer for answer in answers if b"connects more often" in answer]
+    turned_away = [answer for answer in answers if b"opens connections too fast" in answer]
     assert len(turned_away) == 50
     assert len(looked_up) == A_USERS_CONNECTIONS.burst + 1
 
