@@ -163,3 +163,13 @@ def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(hou
         ],
     )
     assert daemon.faults.present == ()
+
+
+def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMaker) -> None:
+    devices = live_of(house().open()).core.devices
+    wanted = {"console": None, "panel": frozenset({"door", "tamper"}), "shoe": frozenset[str]()}
+    assert devices.unheard(wanted) == {"console": "any", "panel": "door, tamper"}
+    devices.saw(Switch(t=1, dev="panel", name="door", open=False))
+    devices.saw(Switch(t=2, dev="panel", name="key", open=False))
+    devices.saw(Switch(t=3, dev="console", name="key", open=False))
+    assert devices.unheard(wanted) == {"panel": "tamper"}

@@ -175,3 +175,23 @@ def test_T_DEAL_4_an_old_question_for_play_that_somebody_repeats_binds_no_positi
     assert not live_of(table.daemon)._ask_play(old)
     assert live_of(table.daemon)._ask_play(msgspec.structs.replace(old, round=first.round))
     drain(table.daemon)
+
+
+def test_T_DEAL_4_a_fold_where_the_engines_word_on_play_was_lost_goes_to_review_and_stops_no_table(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was called, contradicted the wager book, and the table waited for a person."""
+    monkeypatch.setattr(table.daemon.publishing, "_played", None)
+    table.asks("play")
+    table.runs_to(table.now_us + SECOND_US)
+    assert table.answers.get(timeout=PATIENCE_S) == "granted"
+    table.acts("fold", "1", 15_000, by="dealer")
+    table.acts("play", "2", 200, by="dealer")
+    table.runs_to(table.now_us + SECOND_US)
+    assert table.house.types()[-1] == "deal.review"
+    assert table.refusals == []
+    table.acts("play", "1", 1_000, by="dealer")
+    table.runs_to(table.now_us + SECOND_US)
+    until(lambda: table.betting != "closed", "the settled deal")
+    assert table.betting == "open"
+    assert [o.data.folds for o in table.house.outcomes() if isinstance(o.data, DealCalled)] == [()]
