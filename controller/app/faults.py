@@ -72,7 +72,7 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     WAITS: FaultKind(
         "the self-test has not passed since the start",
-        "the controller has just started, or a device is missing or a switch open",
+        "the controller has just started, a device is missing, or a switch is open or not reported yet",
         "`tablectl status` shows what it waits for",
         "automatically, once all its checks pass",
     ),
