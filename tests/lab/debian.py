@@ -134,7 +134,7 @@ def _can_run_arm64() -> None:
     """Let this machine's kernel run arm64 programs under qemu."""
     if os.uname().machine == "aarch64":
         return
-    require_tools({"qemu-aarch64-static": "qemu-user-static"})
+    require_tools({"qemu-aarch64-static": "qemu-user-static", "arch-test": "arch-test"})
     if not (BINFMT / "register").exists():
         subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(BINFMT)], check=False)
     if not (BINFMT / "register").exists():
