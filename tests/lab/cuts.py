@@ -4,7 +4,7 @@ import fcntl
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,18 @@ EARLY_S = (0.5, 6.0)
 MEAN_S = 1.2
 """From the first outcome that was told to the cut, on an average."""
 HUNG_S = 300
+MOMENTS = {
+    "in the opening": 1,
+    "before a commit": 60,
+    "in a commit": 60,
+    "between commit and tell": 60,
+    "between tell and head": 60,
+    "behind a checkpoint": 6,
+    "in a write-back": 6,
+    "in a pruning": 3,
+    "in a rotation": 2,
+}
+"""The worst moments of the journal, and at whose coming of so many at most the power goes."""
 ENOUGH = 30
 """Of fewer cuts the rule of three says nothing."""
 
@@ -40,6 +52,8 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     began: bool
     """Whether the table had come up before the cut."""
     bad: list[str]
+    moment: str = ""
+    """The moment of the journal at which the power went; empty: at random."""
 
 
 class Ledger:
@@ -64,12 +78,13 @@ def in_words(cuts: list[Cut]) -> str:
     """Return what so many cuts prove: none lost of n leaves a chance of less than 3/n for each, at 95 %."""
     held = sum(not cut.bad for cut in cuts)
     told, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
+    worst = sum(bool(cut.moment) for cut in cuts)
     enough = held == len(cuts) >= ENOUGH
     bound = f"; upper bound of the chance to lose anything 3/n = {3 / len(cuts):.2%}" if enough else ""
     return (
         f"{held} of {len(cuts)} held, {sum(not cut.began for cut in cuts)} of them in a start, "
-        f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight; {told} outcomes told, "
-        f"{closed} acknowledged{bound}"
+        f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight, {worst} at a worst moment of"
+        f" the journal; {told} outcomes told, {closed} acknowledged{bound}"
     )
 
 
@@ -83,28 +98,30 @@ class CutTable:
     make: Callable[..., Machine]
     chance: random.Random
     told: list[dict[str, Any]] = field(default_factory=list)
-    acknowledged: list[str] = field(default_factory=list)
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    """The link of each outcome's row by the outcome's id."""
     kept: Kept = field(default_factory=Kept)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
 
-    def lives(self, count: int) -> Iterator[Cut]:
-        """Live and be cut off so often."""
-        for _ in range(count):
-            yield self._live_and_be_cut()
+    def lives(self, moments: Sequence[str]) -> Iterator[Cut]:
+        """Live and be cut off at each of these moments of the journal; at random for one without a name."""
+        for moment in moments:
+            yield self._live_and_be_cut(moment)
 
-    def _live_and_be_cut(self) -> Cut:
+    def _live_and_be_cut(self, moment: str) -> Cut:
         machine = self.make(disks=self._disks, tells=True)
         games.lay_out(self.game, machine.folder)
-        machine.start(cut_table.play, self.chance.randrange(10**6))
-        words = self._listen(machine)
+        nth = self.chance.randint(1, MOMENTS.get(moment, 1))
+        machine.start(cut_table.play, self.chance.randrange(10**6), moment, nth)
+        words = self._listen_for(moment, machine) if moment else self._listen(machine)
         before = self.kept
         told = [one["what"] for one in words if one["kind"] == "told"]
-        closed = [one["what"] for one in words if one["kind"] == "acknowledged"]
+        closed = {one["what"]["id"]: one["what"]["chain"] for one in words if one["kind"] == "acknowledged"}
         self.told += told
-        self.acknowledged += closed
+        self.acknowledged |= closed
         self.kept = read_disk(self._disks[0], self.folder / "looked-at")
         bad = differences(self.kept, self.told, self.acknowledged, before)
         for one in words:
@@ -120,7 +137,20 @@ class CutTable:
             in_flight=len(self.kept.in_flight()),
             began=any(one["kind"] == "start" for one in words),
             bad=bad,
+            moment=moment,
         )
+
+    def _listen_for(self, moment: str, machine: Machine) -> list[dict[str, Any]]:
+        """Hear the guest until the moment has come, and cut the power at once."""
+        words: list[dict[str, Any]] = []
+        began = time.monotonic()
+        while not any(one["kind"] == "moment" for one in words):
+            assert machine.runs, f"the guest ended by itself:\n{machine.console()}"
+            assert time.monotonic() < began + HUNG_S, f"{moment}: did not come in {HUNG_S} s"
+            words += [json.loads(line) for line in machine.heard(1.0)]
+        machine.cut()
+        words += [json.loads(line) for line in machine.last_words()]
+        return words
 
     def _listen(self, machine: Machine) -> list[dict[str, Any]]:
         """Hear the guest until its moment has come, and cut the power."""

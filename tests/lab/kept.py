@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ class Row:
     link: str
     body: bytes | None
     outcome: dict[str, Any] | None
+    dropped: bool = False
+    """An outcome whose body was pruned: the chain's link stands for it."""
 
 
 @dataclass
@@ -51,8 +54,11 @@ class Kept:
         return results[-1] if results else None
 
     def in_flight(self) -> set[tuple[str, int]]:
-        """Return the attempts that had begun in the last session and of which nothing was told."""
-        starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED]
+        """Return the attempts that had begun in the last session and of which nothing was told.
+
+        Those before a dropped outcome are left out: it may have been theirs.
+        """
+        starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED or row.dropped]
         begun: set[tuple[str, int]] = set()
         for row in self.rows[starts[-1] :] if starts else []:
             if row.name == ATTEMPT_BEGUN and row.body:
@@ -94,21 +100,31 @@ def read_disk(disk: Path, work: Path) -> Kept:
     return kept
 
 
-def differences(kept: Kept, told: list[dict[str, Any]], acknowledged: list[str], before: Kept) -> list[str]:
-    """Return what was told and is not kept so, and what was kept before and is not any more."""
-    found = list(kept.bad)
+def differences(
+    kept: Kept, told: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
+) -> list[str]:
+    """Return what was told and is not kept so, and what was kept before and is not any more.
+
+    `acknowledged` has each outcome's id and link. Of a settled outcome the body may be dropped, not the row.
+    """
+    found = [
+        *kept.bad,
+        *(f"dropped and not settled: row {row.n}" for row in kept.rows if _is_owed(row, kept)),
+    ]
     outcomes = kept.outcomes
+    dropped = {row.link: row for row in kept.rows if row.dropped}
     for message in told:
         outcome = message["outcome"]
-        row = outcomes.get(outcome["id"])
+        row = outcomes.get(outcome["id"], dropped.get(message["chain"]))
         if row is None:
             found.append(f"lost {outcome['id']} {outcome['type']}")
-        elif row.outcome != outcome or row.link != message["chain"]:
+        elif (not row.dropped and row.outcome != outcome) or row.link != message["chain"]:
             found.append(f"different {outcome['id']}: {row.outcome} instead of {outcome}")
-    for told_id in acknowledged:
-        if told_id not in outcomes:
+    for told_id, link in acknowledged.items():
+        row = outcomes.get(told_id, dropped.get(link))
+        if row is None:
             found.append(f"acknowledged and lost {told_id}")
-        elif outcomes[told_id].n in kept.waiting:
+        elif row.n in kept.waiting:
             found.append(f"acknowledged and still waiting {told_id}")
     if [row.link for row in kept.rows[: len(before.rows)]] != [row.link for row in before.rows]:
         found.append("rows that were there before have changed or gone")
@@ -137,9 +153,13 @@ def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[s
     return found
 
 
+def _is_owed(row: Row, kept: Kept) -> bool:
+    return row.dropped and row.n in kept.waiting
+
+
 def _row(n: int, name: str, seq: int | None, body: bytes | None, link: bytes) -> Row:
     outcome = msgspec.json.decode(body) if seq is not None and body else None
-    return Row(n, name, link.hex(), body, outcome)
+    return Row(n, name, link.hex(), body, outcome, dropped=seq is not None and body is None)
 
 
 def _number(outcome: dict[str, Any]) -> int | None:

@@ -1,6 +1,7 @@
 """The referee of power cuts sees what it is there for: it needs no machine."""
 
-from tests.lab.cuts import Cut, in_words
+from tests.lab.cuts import MOMENTS, Cut, in_words
+from tests.lab.guest import moments
 from tests.lab.kept import Kept, Row, differences, stands_otherwise
 
 
@@ -17,12 +18,12 @@ def _told(row: Row) -> dict[str, object]:
 def test_an_outcome_that_was_told_and_is_not_on_the_disk_is_lost() -> None:
     kept = Kept([_roll(1)])
 
-    assert differences(kept, [_told(_roll(1))], [], Kept()) == []
-    assert differences(kept, [_told(_roll(1)), _told(_roll(2))], [], Kept()) == ["lost craps/1/2 roll.called"]
+    assert differences(kept, [_told(_roll(1))], {}, Kept()) == []
+    assert differences(kept, [_told(_roll(1)), _told(_roll(2))], {}, Kept()) == ["lost craps/1/2 roll.called"]
 
 
 def test_an_outcome_that_says_something_else_is_different() -> None:
-    [found] = differences(Kept([_roll(1, point_after=4)]), [_told(_roll(1, point_after=6))], [], Kept())
+    [found] = differences(Kept([_roll(1, point_after=4)]), [_told(_roll(1, point_after=6))], {}, Kept())
 
     assert found.startswith("different craps/1/1")
 
@@ -30,8 +31,8 @@ def test_an_outcome_that_says_something_else_is_different() -> None:
 def test_what_was_there_before_may_not_go() -> None:
     before = Kept([_roll(1), _roll(2)])
 
-    assert differences(before, [], [], before) == []
-    assert differences(Kept([_roll(1)]), [], [], before) == [
+    assert differences(before, [], {}, before) == []
+    assert differences(Kept([_roll(1)]), [], {}, before) == [
         "rows that were there before have changed or gone"
     ]
 
@@ -39,7 +40,30 @@ def test_what_was_there_before_may_not_go() -> None:
 def test_what_settlement_took_does_not_wait_again() -> None:
     kept = Kept([_roll(1)], waiting=frozenset({1}))
 
-    assert differences(kept, [], ["craps/1/1"], Kept()) == ["acknowledged and still waiting craps/1/1"]
+    assert differences(kept, [], {"craps/1/1": "01"}, Kept()) == ["acknowledged and still waiting craps/1/1"]
+
+
+def test_of_what_settlement_took_the_body_may_go_and_the_row_may_not() -> None:
+    told, taken = [_told(_roll(1))], {"craps/1/1": "01"}
+    dropped = Row(1, "roll.called", "01", None, None, dropped=True)
+
+    assert differences(Kept([dropped]), told, taken, Kept([_roll(1)])) == []
+    assert differences(Kept([dropped], waiting=frozenset({1})), told, {}, Kept()) == [
+        "dropped and not settled: row 1"
+    ]
+    assert differences(Kept([]), told, taken, Kept()) == [
+        "lost craps/1/1 roll.called",
+        "acknowledged and lost craps/1/1",
+    ]
+
+
+def test_an_attempt_before_a_dropped_outcome_is_owed_nothing() -> None:
+    begun = b'{"attempt":"roll","number":1,"t":0}'
+    rows = [Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)]
+    dropped = Row(3, "roll.called", "03", None, None, dropped=True)
+
+    assert Kept(rows).in_flight() == {("roll", 1)}
+    assert Kept([*rows, dropped]).in_flight() == set()
 
 
 def test_a_game_that_stands_otherwise_is_seen() -> None:
@@ -81,3 +105,7 @@ def test_so_many_cuts_prove_three_in_n() -> None:
     assert "300 of 300 held" in in_words([cut] * 300)
     assert "3/n = 1.00%" in in_words([cut] * 300)
     assert "3/n" not in in_words([cut] * 20)
+
+
+def test_each_moment_of_a_cut_is_one_that_the_guest_can_reach() -> None:
+    assert set(MOMENTS) == set(moments.MOMENTS)

@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import subprocess
+import sys
 import threading
 import time
 import tty
@@ -21,6 +22,9 @@ from tests.lab.guest.waiting import must, until
 OUT = Path("/lab/out")
 HEAD = Path("/var/lib/table-head")
 FIFO = Path("/run/table/readings")
+MOMENT = Path("/run/table/moment")
+"""Where the controller of `moments` says that its moment has come."""
+MOMENTS_MODULE = "tests.lab.guest.moments"
 PAUSE_US = 900_000
 """A gap of this length in the feed lies between two attempts: a life may begin there."""
 GAP_US = 30_000_000
@@ -43,10 +47,18 @@ class Host:
                 data = data[os.write(self._line, data) :]
 
 
-def play(seed: int) -> None:
-    """Play the feed that the host laid beside the job, from a pause in it on, until the power goes."""
+def play(seed: int, moment: str = "", nth: int = 0) -> None:
+    """Play the feed that the host laid beside the job, from a pause in it on, until the power goes.
+
+    With a `moment` of the journal the host is told when it has come for the `nth` time.
+    """
     host = Host()
-    start({JOURNAL: "/dev/ubdb", HEAD: "/dev/ubdc"})
+    program = (sys.executable, "-B", "-m", MOMENTS_MODULE, moment, str(nth)) if moment else ("tablectl",)
+    if moment:
+        MOMENT.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(MOMENT)
+        threading.Thread(target=_await_moment, args=(host,), daemon=True).start()
+    start({JOURNAL: "/dev/ubdb", HEAD: "/dev/ubdc"}, program)
     now = status()
     board = ask(do="board")["board"]
     host.hears("start", {"session": now["session"], "faults": now["faults"], "board": board})
@@ -57,7 +69,12 @@ def play(seed: int) -> None:
         _settle(host)
 
 
-def start(disks: Mapping[Path, str]) -> Table:
+def _await_moment(host: Host) -> None:
+    with MOMENT.open("rb") as fifo:
+        host.hears("moment", fifo.readline().decode().strip())
+
+
+def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -> Table:
     """Mount these disks, journal and head file, and start the table that the host laid beside the job."""
     for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
@@ -68,7 +85,7 @@ def start(disks: Mapping[Path, str]) -> Table:
     subprocess.run(["chown", "-R", "table:table", str(FIFO.parent)], check=True)
     head = (HEAD if HEAD in disks else JOURNAL) / "journal.head"
     readings = ("--readings", str(FIFO), "--data-time", "--no-self-test-devices")
-    table = Table((OUT / "table.yaml").read_text(), ("--head", str(head), *readings))
+    table = Table((OUT / "table.yaml").read_text(), ("--head", str(head), *readings), program)
     table.start()
     must("the journal is open", lambda: status()["session"] is not None and status()["lock"] is not None)
     return table
@@ -113,7 +130,7 @@ def _settle(host: Host) -> None:
     for one in box:
         told_id = one.get("outcome", one)["id"]
         if ask(do="settled", id=told_id, chain=one["chain"]).get("ok"):
-            host.hears("acknowledged", told_id)
+            host.hears("acknowledged", {"id": told_id, "chain": one["chain"]})
     time.sleep(0.05 if box else 0.15)  # settlement's own pace, so that cuts find some told and unacknowledged
 
 

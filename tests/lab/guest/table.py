@@ -82,6 +82,7 @@ class Table:
 
     text: str
     arguments: tuple[str, ...] = ()
+    program: tuple[str, ...] = ("tablectl",)
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> int:
@@ -91,7 +92,7 @@ class Table:
             subprocess.run(["chown", "table:table", str(folder)], check=True)
         TABLE_FILE.write_text(self.text)
         identity = ["setpriv", "--reuid", "table", "--regid", "table", "--init-groups"]
-        run = ["tablectl", "run", str(TABLE_FILE), "--journal", str(JOURNAL), "--socket", SOCKET]
+        run = [*self.program, "run", str(TABLE_FILE), "--journal", str(JOURNAL), "--socket", SOCKET]
         with LOG.open("ab") as log:
             self.process = subprocess.Popen(
                 [*identity, *run, *self.arguments], cwd=TABLE_FILE.parent, stderr=log, stdout=log

@@ -1,0 +1,171 @@
+"""The installed controller, brought to one of the worst moments for a power cut: it says so and stands still.
+
+`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...` unchanged but for the one place
+of the moment. At its NTH coming the moment's name is written to the FIFO; then the thread waits for ever, or
+goes on where the cut is to fall into what follows.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller.app.core import Core
+from controller.app.recording import Pieces, Rotation
+from controller.app.upkeep import PRUNED_BY, Retention
+from controller.cli.main import main
+from controller.journal import writer
+from controller.journal.contents import CHECKPOINT
+from controller.journal.journal import Journal
+from controller.journal.writer import Limits, Writer
+from tests.lab.guest.cut_table import MOMENT
+
+ROWS_BETWEEN_CHECKPOINTS = 24
+WAL_PAGES = 48
+PRUNED_AFTER_US = 20_000_000
+"""Of the table's time, which its feed drives: a day's pruning comes again and again."""
+QUIET_US = 1_000_000
+After = Callable[[tuple[Any, ...], Any], None]
+"""Called with the arguments of a call and what it returned."""
+
+
+class Moment:
+    """One moment, which comes again and again until it is the one."""
+
+    def __init__(self, name: str, nth: int) -> None:
+        self._name, self._left = name, nth
+
+    def comes(self, *, stands: bool) -> None:
+        """Count; at the last one tell the machine's owner, and stand still where the cut must fall here."""
+        self._left -= 1
+        if self._left:
+            return
+        line = os.open(MOMENT, os.O_WRONLY)
+        os.write(line, self._name.encode() + b"\n")
+        os.close(line)
+        if stands:
+            threading.Event().wait()
+
+
+def _put(owner: object, name: str, call: Callable[..., Any]) -> None:
+    setattr(owner, name, call)
+
+
+def _before(owner: object, name: str, act: Callable[[], None]) -> None:
+    original = getattr(owner, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        act()
+        return original(*args, **kwargs)
+
+    _put(owner, name, call)
+
+
+def _after(owner: object, name: str, act: After) -> None:
+    original = getattr(owner, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        returned = original(*args, **kwargs)
+        act(args, returned)
+        return returned
+
+    _put(owner, name, call)
+
+
+def _in_the_opening(moment: Moment) -> None:
+    _before(Journal, "start", lambda: moment.comes(stands=True))
+
+
+def _before_a_commit(moment: Moment) -> None:
+    _before(writer, "insert", lambda: moment.comes(stands=True))
+
+
+def _in_a_commit(moment: Moment) -> None:
+    _before(writer, "insert", lambda: moment.comes(stands=False))
+
+
+def _between_commit_and_tell(moment: Moment) -> None:
+    _after(writer, "insert", lambda _args, _returned: moment.comes(stands=True))
+
+
+def _between_tell_and_head(moment: Moment) -> None:
+    _before(Writer, "_write_head", lambda: moment.comes(stands=True))
+
+
+def _behind_a_checkpoint(moment: Moment) -> None:
+    def look(args: tuple[Any, ...], _returned: object) -> None:
+        _, rows, _ = args
+        if rows and rows[-1].name == CHECKPOINT:
+            moment.comes(stands=True)
+
+    _after(writer, "insert", look)
+
+
+def _in_a_write_back(moment: Moment) -> None:
+    _before(Writer, "_write_back", lambda: moment.comes(stands=False))
+
+
+def _in_a_pruning(moment: Moment) -> None:
+    def look(self: Any, now_us: int) -> None:
+        if now_us >= self._due_us:
+            self._due_us = now_us + PRUNED_AFTER_US
+            now = self._wall().us
+            self._journal.prune(evidence_before_us=now, bodies_before_us=now, by=PRUNED_BY)
+
+    def dropped(_args: object, some: bool) -> None:
+        if some:
+            moment.comes(stands=True)
+
+    _put(Retention, "look", look)
+    _after(writer, "drop_some", dropped)
+
+
+def _in_a_rotation(moment: Moment) -> None:
+    original = Pieces.__init__
+
+    def init(self: Pieces, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.rotation = Rotation(size=0, after_us=0, quiet_us=QUIET_US)
+
+    _put(Pieces, "__init__", init)
+    rotate = Core._rotate
+
+    def look(self: Core, now_us: int) -> None:
+        before = self._segment
+        rotate(self, now_us)
+        if self._segment is not before:
+            moment.comes(stands=False)
+
+    _put(Core, "_rotate", look)
+
+
+MOMENTS: Mapping[str, Callable[[Moment], None]] = {
+    "in the opening": _in_the_opening,
+    "before a commit": _before_a_commit,
+    "in a commit": _in_a_commit,
+    "between commit and tell": _between_commit_and_tell,
+    "between tell and head": _between_tell_and_head,
+    "behind a checkpoint": _behind_a_checkpoint,
+    "in a write-back": _in_a_write_back,
+    "in a pruning": _in_a_pruning,
+    "in a rotation": _in_a_rotation,
+}
+
+
+def _smaller() -> None:
+    """Let what is rare come often: checkpoints and the log's write-back."""
+    original = Writer.__init__
+
+    def init(self: Writer, *args: Any, **kwargs: Any) -> None:
+        kwargs["limits"] = Limits(rows_between_checkpoints=ROWS_BETWEEN_CHECKPOINTS, wal_pages=WAL_PAGES)
+        original(self, *args, **kwargs)
+
+    _put(Writer, "__init__", init)
+
+
+if __name__ == "__main__":
+    _smaller()
+    MOMENTS[sys.argv[1]](Moment(sys.argv[1], int(sys.argv[2])))
+    sys.argv[:] = ["tablectl", *sys.argv[3:]]
+    sys.exit(main())
