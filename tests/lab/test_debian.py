@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.cache import CannotBuild
+from tests.lab.cache import BUILD_S, CannotBuild
 from tests.lab.debian import SOURCES, Debian, copy_checkout
 from tests.lab.report import Report
 from tests.lab.root import CHECKOUT
@@ -19,7 +19,7 @@ TRIXIE = Debian(
 )
 ARM64 = Debian("bookworm", "arm64", ("python3", "python3-venv", "make", "ca-certificates", "procps"))
 TESTS_S = 3000
-INSTALL_S = 1500
+INSTALL_S = BUILD_S
 TABLECTL = "/usr/local/bin/tablectl"
 BOARDS = ("drivers/firmware",)
 """Tests of the boards' own files: under MicroPython where it is installed, against the real daemon."""
