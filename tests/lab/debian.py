@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.cache import BUILD_S, CannotBuild, cache, once, require_tools
-from tests.lab.root import CHECKOUT, run_logged
+from tests.lab.root import CHECKOUT, forget_old_ones, run_logged
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCES = "/src"
@@ -62,7 +62,10 @@ class Debian:
             self._reach_packages(made)
             lay_in(self, made)
 
-        return once(wanted, build)
+        if not wanted.exists():
+            once(wanted, build)
+            forget_old_ones(f"{self.suite}-{self.architecture}-{name}-*")
+        return wanted
 
     def run(
         self,

@@ -25,20 +25,29 @@ PYTHON = "/usr/bin/python3"
 """What the guest has as well: an environment that is made here runs there."""
 
 KEPT = 2
-"""Disks of so many releases stay in the cache."""
+"""Disks and roots of so many releases stay in the cache."""
 
 
 def disk() -> Path:
     """Return the disk with this checkout's product; build it first where the cache has none."""
     suite, base = _suite(), _base()
-    recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode())
-    for path in sorted(_sources()):
-        recipe.update(f"{path.relative_to(CHECKOUT)}\0".encode() + path.read_bytes())
+    recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode() + INIT.read_bytes() + product())
     wanted = cache() / f"root-{suite}-{recipe.hexdigest()[:12]}.ext4"
     if not wanted.exists():
         once(wanted, lambda made: _build(base, made))
-        _forget_old_ones()
+        forget_old_ones("root-*.ext4")
     return wanted
+
+
+def product() -> bytes:
+    """Return the digest of what the installer lays in: code, settings, units and documents."""
+    found = {CHECKOUT / name for name in ("pyproject.toml", "requirements-table.lock", "CHANGELOG.md")}
+    for folder in ("controller", "drivers", "config", "systemd"):
+        found |= {path for path in (CHECKOUT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    recipe = hashlib.sha256()
+    for path in sorted(found):
+        recipe.update(f"{path.relative_to(CHECKOUT)}\0".encode() + path.read_bytes())
+    return recipe.digest()
 
 
 def _suite() -> str:
@@ -82,23 +91,14 @@ def _build(base: Path, made: Path) -> None:
         )
 
 
-def _sources() -> set[Path]:
-    """Return what is laid in: code, settings, units and documents."""
-    found = {
-        CHECKOUT / "pyproject.toml",
-        CHECKOUT / "requirements-table.lock",
-        CHECKOUT / "CHANGELOG.md",
-        INIT,
-    }
-    for folder in ("controller", "drivers", "config", "systemd"):
-        found |= {path for path in (CHECKOUT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    return found
-
-
-def _forget_old_ones() -> None:
-    disks = sorted(cache().glob("root-*.ext4"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in disks[KEPT:]:
-        path.unlink()
+def forget_old_ones(pattern: str) -> None:
+    """Keep the newest of what the cache has under names like this."""
+    found = [path for path in cache().glob(pattern) if path.suffix not in {".lock", ".log", ".new"}]
+    for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def run_logged(command: list[str], log: Path) -> None:

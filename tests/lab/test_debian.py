@@ -10,7 +10,7 @@ import pytest
 from tests.lab.cache import BUILD_S, CannotBuild
 from tests.lab.debian import SOURCES, Debian, copy_checkout
 from tests.lab.report import Report
-from tests.lab.root import CHECKOUT
+from tests.lab.root import CHECKOUT, product
 
 TRIXIE = Debian(
     "trixie",
@@ -82,9 +82,8 @@ def _installed(debian: Debian, root: Path) -> None:
 @pytest.fixture(scope="session")
 def arm64() -> Path:
     """Return an arm64 Debian 12 with the product installed."""
-    recipe = (CHECKOUT / "requirements-table.lock").read_bytes()
     try:
-        return ARM64.root("installed", _installed, recipe)
+        return ARM64.root("installed", _installed, product())
     except CannotBuild as why:
         pytest.skip(f"an arm64 Debian cannot be had here: {why}")
 
@@ -116,5 +115,13 @@ def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) ->
         [sys.executable, "-m", "controller.cli.main", *EVENING.split()],
         cwd=CHECKOUT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    report.note("an evening on arm64 under qemu", f"{len(there.splitlines())} lines, as here")
-    assert there.splitlines() == here.stdout.splitlines()
+    played = _played(there)
+    assert played == _played(here.stdout)
+    report.note("an evening on arm64 under qemu", f"{len(played)} lines, as here: {played[-1]}")
+
+
+def _played(said: str) -> list[str]:
+    """Return the evening without what to try next: a checkout's commands are not an installation's."""
+    played, _, _ = said.partition("\nTry next\n")
+    assert "calls agree with what happened" in played
+    return played.strip().splitlines()
