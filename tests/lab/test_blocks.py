@@ -22,7 +22,7 @@ SEED = 17
 
 
 @pytest.mark.timeout(900 + STATES * 20, func_only=True)
-@pytest.mark.parametrize("game", ["craps-v1", "roulette"])
+@pytest.mark.parametrize("game", ["craps", "roulette"])
 def test_what_was_told_is_in_every_state_that_a_cut_may_leave(
     machine: MakeMachine, report: Report, tmp_path: Path, game: str
 ) -> None:

@@ -16,7 +16,7 @@ def test_a_disk_that_hangs_at_the_stop_is_named_and_its_journal_is_sound(
     machine: MakeMachine, report: Report, tmp_path: Path
 ) -> None:
     table = machine(disks=[empty_disk(tmp_path / "journal.img", 24)], arguments=[VIRTUAL_TIME])
-    games.lay_out("craps-v1", table.folder)
+    games.lay_out("craps", table.folder)
 
     found = table.call(hung_disk.stop, hangs_ms=25_000)
 

@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.app.core import Core
-from controller.app.recording import Pieces, Rotation
-from controller.app.upkeep import PRUNED_BY, Retention
+from controller.app.running import RunningTable
+from controller.app.upkeep import PRUNED_BY
 from controller.cli.main import main
 from controller.journal import writer
 from controller.journal.contents import CHECKPOINT
@@ -23,9 +22,8 @@ from tests.lab.guest.cut_table import MOMENT
 
 ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
-PRUNED_AFTER_US = 20_000_000
-"""Of the table's time, which its feed drives: a day's pruning comes again and again."""
-QUIET_US = 1_000_000
+PRUNED_AFTER_US = 3_000_000
+"""A table prunes once an hour what is days old; this one what is old at all, verified or not."""
 After = Callable[[tuple[Any, ...], Any], None]
 """Called with the arguments of a call and what it returned."""
 
@@ -107,37 +105,21 @@ def _in_a_write_back(moment: Moment) -> None:
 
 
 def _in_a_pruning(moment: Moment) -> None:
-    def look(self: Any, now_us: int) -> None:
-        if now_us >= self._due_us:
-            self._due_us = now_us + PRUNED_AFTER_US
-            now = self._wall().us
-            self._journal.prune(evidence_before_us=now, bodies_before_us=now, by=PRUNED_BY)
+    due_us = 0
+
+    def look(self: RunningTable, now_us: int) -> None:
+        nonlocal due_us
+        if now_us >= due_us:
+            due_us = now_us + PRUNED_AFTER_US
+            now = self.journal._wall().us
+            self.journal.prune(evidence_before_us=now, bodies_before_us=now, by=PRUNED_BY)
 
     def dropped(_args: object, some: bool) -> None:
         if some:
             moment.comes(stands=True)
 
-    _put(Retention, "look", look)
+    _put(RunningTable, "drop_old", look)
     _after(writer, "drop_some", dropped)
-
-
-def _in_a_rotation(moment: Moment) -> None:
-    original = Pieces.__init__
-
-    def init(self: Pieces, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        self.rotation = Rotation(size=0, after_us=0, quiet_us=QUIET_US)
-
-    _put(Pieces, "__init__", init)
-    rotate = Core._rotate
-
-    def look(self: Core, now_us: int) -> None:
-        before = self._segment
-        rotate(self, now_us)
-        if self._segment is not before:
-            moment.comes(stands=False)
-
-    _put(Core, "_rotate", look)
 
 
 MOMENTS: Mapping[str, Callable[[Moment], None]] = {
@@ -149,7 +131,6 @@ MOMENTS: Mapping[str, Callable[[Moment], None]] = {
     "behind a checkpoint": _behind_a_checkpoint,
     "in a write-back": _in_a_write_back,
     "in a pruning": _in_a_pruning,
-    "in a rotation": _in_a_rotation,
 }
 
 
