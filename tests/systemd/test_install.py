@@ -426,6 +426,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
         ("unsigned", "found none, expected the release's signed list of files"),
         ("changed", "changed: controller/cli/release.py"),
         ("strange", "expected that of"),
+        ("no key where it was", "release.pub: No such file or directory"),
     ],
 )
 def test_where_a_release_key_is_trusted_no_other_release_is_switched_to(
@@ -445,7 +446,10 @@ def test_where_a_release_key_is_trusted_no_other_release_is_switched_to(
         with (checkout / "controller/cli/release.py").open("a", encoding="utf-8") as program:
             program.write("# mine\n")
     (root / "etc/table").mkdir(parents=True)
-    shutil.copy(tmp_path / "release.pub", root / "etc/table/release.pub")
+    if way == "no key where it was":
+        (root / "etc/table/release.pub").symlink_to(tmp_path / "gone.pub")
+    else:
+        shutil.copy(tmp_path / "release.pub", root / "etc/table/release.pub")
     stub.write_text(LAYS_IN.format(python=sys.executable, checkout=checkout), encoding="ascii")
     stub.chmod(0o755)
     environ = {**os.environ, "DESTDIR": str(root), "PYTHON": str(stub), "EXTRAS": "journal"}
