@@ -365,6 +365,10 @@ STARTING = "starting"
 """What every device reports when its port has just opened; not counted as trouble."""
 
 
+SWITCHES_WITHIN_US = 10_000_000
+"""A board reports each switch once its clock is synchronized, about a second after it is up (NODE-LINK)."""
+
+
 class DeviceActivity(NamedTuple):
     """One device: its last health report, how much it sent, and when last."""
 
@@ -474,16 +478,19 @@ class Devices:
         seen = self.seen
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
-    def unheard(self, switches: Mapping[str, frozenset[str] | None]) -> dict[str, str]:
+    def unheard(self, switches: Mapping[str, frozenset[str] | None], now_us: int) -> dict[str, str]:
         """Return the devices that have not reported these switches of theirs yet, each with which.
 
-        None stands for a device whose switches are not known by name: it has to report any.
+        None stands for a device whose switches are not known by name: it has to report any, or has none if
+        it has been up for long enough to report them.
         """
-        heard = self._open.copy()
+        heard, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
         for dev, names in sorted(switches.items()):
             if names is None and not any(by == dev for by, _ in heard):
-                found[dev] = "any"
+                activity = seen.get(dev, NEVER)
+                if not activity.up or now_us - activity.since_us < SWITCHES_WITHIN_US:
+                    found[dev] = "any"
             elif missing := sorted(name for name in names or () if (dev, name) not in heard):
                 found[dev] = ", ".join(missing)
         return found

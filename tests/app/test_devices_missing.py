@@ -1,6 +1,7 @@
 """The self-test waits for the devices that the table's file names, and says which is missing, and why."""
 
 from controller.app.buttons import FREE_AFTER_US, STICKS_AFTER
+from controller.app.hardware import SWITCHES_WITHIN_US
 from controller.app.running import DEVICES_WITHIN_US
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input, Switch
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
@@ -168,8 +169,19 @@ def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(hou
 def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMaker) -> None:
     devices = live_of(house().open()).core.devices
     wanted = {"console": None, "panel": frozenset({"door", "tamper"}), "shoe": frozenset[str]()}
-    assert devices.unheard(wanted) == {"console": "any", "panel": "door, tamper"}
+    assert devices.unheard(wanted, 0) == {"console": "any", "panel": "door, tamper"}
     devices.saw(Switch(t=1, dev="panel", name="door", open=False))
     devices.saw(Switch(t=2, dev="panel", name="key", open=False))
     devices.saw(Switch(t=3, dev="console", name="key", open=False))
-    assert devices.unheard(wanted) == {"panel": "tamper"}
+    assert devices.unheard(wanted, 3) == {"panel": "tamper"}
+
+
+def test_a_board_that_has_been_up_for_long_without_a_switch_has_none(house: HouseMaker) -> None:
+    """A table whose console has no switch could never be unlocked otherwise."""
+    devices = live_of(house().open()).core.devices
+    wanted: dict[str, frozenset[str] | None] = {"console": None}
+    devices.saw(DeviceUp(t=5, dev="console"))
+    assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US - 1) == {"console": "any"}
+    assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US) == {}
+    devices.saw(DeviceDown(t=20_000_000, dev="console", reason="unplugged", code="unplugged"))
+    assert devices.unheard(wanted, 40_000_000) == {"console": "any"}
