@@ -163,6 +163,7 @@ class AccountRequests:
             play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
         word = self._engine.gate.word(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
+            _check_token(work, asking.caller)
             work.read_answers(asking.caller.name, keys)
             work.read_wagers(table, [str(bet["id"]) for bet in bets])
             return [
@@ -257,7 +258,12 @@ class AccountRequests:
             word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.asked))
         else:
             word = self._engine.gate.word(table, play)
-        return self._once(request.asking, request.asked, partial(request.do, word=word))
+
+        def do(work: Work) -> Done:
+            _check_token(work, request.asking.caller)
+            return request.do(work, word=word)
+
+        return self._once(request.asking, request.asked, do)
 
     def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
         """Return a request and whether it waits for the table's word: else it is answered without.
@@ -393,6 +399,14 @@ def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayA
 def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Done:
     del word
     raise refused
+
+
+def _check_token(work: Work, caller: Caller) -> None:
+    """Raise RequestRefused if a token was revoked while its request waited for the table's word."""
+    tokens = schema.tokens
+    revoked = select(tokens.c.name).where(tokens.c.name == caller.name, tokens.c.revoked_us.is_not(None))
+    if work.connection.execute(revoked).first():
+        raise RequestRefused("TOKEN", "the token was revoked while the request waited; nothing was taken")
 
 
 def need_account(work: Work, player: str) -> None:

@@ -10,6 +10,7 @@ from controller.publish.betting import OpenWord
 from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoWord
+from controller.settlement_service.http_requests import Tokens
 from tests.settlement_service.rig import House, SealedTable
 
 ANN = Caller(name="ann's", role="player", player="ann")
@@ -105,6 +106,17 @@ def test_chips_that_are_paid_out_while_a_bet_waits_are_not_bet(race: Race) -> No
     race.meanwhile = lambda: house.desk.pay(house.asking(), "ann", -900)
     assert race.ante(ANN) == "FUNDS"
     assert house.balance("player:ann") == 100
+
+
+def test_a_token_that_is_revoked_while_its_bet_waits_bets_nothing(race: Race) -> None:
+    house = race.house
+    tokens = Tokens(house.engine)
+    tokens.make("ann's", "player", "secret", "ann")
+    ante: dict[str, object] = {"id": "b2", "player": "ann", "wager": "ante", "amount": 200, "seat": "3"}
+    race.meanwhile = lambda: tokens.revoke("ann's")
+    assert race.ante(ANN) == "TOKEN"
+    assert race.said(lambda: house.desk.bets(race.asks(ANN), "cards", [ante])) == "TOKEN"
+    assert house.balance("player:ann") == 1_000
 
 
 def test_the_same_wager_asked_for_twice_at_once_is_made_once(race: Race) -> None:
