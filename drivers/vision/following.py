@@ -36,8 +36,8 @@ from drivers.vision.trails import LOST_US, MAX_SHARE, Trail, assigned, blur_erro
 STILL_US = 60_000
 """A die that has not moved for this long is at rest; a die standing on an edge falls over sooner."""
 STILL_PX = 1.0
-FLICKER_SHARE = 0.3
-"""Where a die differs little from the cloth, its spot gains and loses a part from frame to frame, and its
+FLICKER_SHARE = 0.75
+"""Where a die differs little from the cloth, its spot loses a part in some frames, or falls into two, and its
 middle shifts by so much of an edge at most; the die lies if the picture there has not changed."""
 SAME_GREYS, CHANGED_SHARE = 18.0, 0.005
 """Grey levels of a place, smoothed, by which noise changes it; the share of places that change by more."""
