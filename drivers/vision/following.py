@@ -90,7 +90,7 @@ class Follower:
         self._trails: list[Trail] = []
         self._arrivals = Arrivals()
         self._objects = Objects()
-        self._picture = empty
+        self._picture, self._picture_us = empty, -1
         self.why = ""
         """The last reason why a face could not be read."""
 
@@ -103,7 +103,7 @@ class Follower:
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
         spots = self._background.spots(picture, LEAST_SHARE * die_px**2)
-        self._picture = picture
+        self._picture, self._picture_us = picture, t_us
         self._objects.see(t_us, spots, die_px)
         spots = [spot for spot in spots if not self._objects.has(spot, die_px)]
         self._forget_collected(t_us, spots)
@@ -164,7 +164,8 @@ class Follower:
         allowed_px = NUDGED_SHARE * die_px if trail.told_rest else STILL_PX
         if moved_px > allowed_px and not self._flickers(trail, moved_px, die_px):
             trail.still_since_us, trail.still_place = t_us, place
-            trail.still_look = self._around(place)
+            # What a die's first frames showed is over once it is known to be one.
+            trail.still_look = self._around(place) if t_us == self._picture_us else None
             trail.told_rest = False
         if trail.told_rest:
             return []

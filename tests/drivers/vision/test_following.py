@@ -45,6 +45,15 @@ def test_two_dice_are_followed_to_rest_and_read(first: int, second: int) -> None
     assert not [reading for reading in told if isinstance(reading, DieLost)]
 
 
+def test_a_die_that_comes_into_sight_slowly_is_at_rest_only_where_it_lies() -> None:
+    die = standing(5, 20.0, (190.0, 100.0))
+    times = list(range(0, 3_300_000, 10_000))
+    ahead = [max(0.0, 2.7 - t_us / 1e6) for t_us in times]
+    way = Way(times, [((die.centre_mm - (150.0 * left, 0.0, 0.0))[None], die.axes[None]) for left in ahead])
+    (rest,) = rests(followed(way, 3_200_000))
+    assert (rest.up, rest.x) == (5, pytest.approx(190.0, abs=1))
+
+
 def test_each_point_of_a_track_lies_within_its_error() -> None:
     way = thrown(2, 5)
     told = followed(way)
