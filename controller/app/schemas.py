@@ -5,7 +5,6 @@ import ast
 import inspect
 import json
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -76,10 +75,13 @@ class _ForEditors(GenerateJsonSchema):
 
 
 def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
-    if cls is object or cls.__module__ == "types":
-        return  # made at run time: what it was made from has the words
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(definition, ast.ClassDef)
+    if cls.__module__ in {"builtins", "types"}:
+        return
+    source = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
+    classes = (node for node in ast.walk(source) if isinstance(node, ast.ClassDef))
+    definition = next((node for node in classes if node.name == cls.__name__), None)
+    if definition is None:
+        return  # made at run time, of this module under Python 3.13: what it was made from has the words
     for attribute, following in pairwise(definition.body):
         if not isinstance(attribute, ast.AnnAssign) or not isinstance(attribute.target, ast.Name):
             continue

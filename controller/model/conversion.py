@@ -12,6 +12,7 @@ boundary, such a text is refused, and its key named.
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Protocol, TypeVar
@@ -42,8 +43,12 @@ def converter_of(kind: type[T]) -> Converter[T]:
     return partial(msgspec.convert, type=kind)
 
 
+_MAX_DEPTH = 200
+"""Lists and objects inside one another; a bound of our own, since Python's differs by release."""
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
 """Digits allowed in an integer; a number with more is out of a double's range as well."""
+_EXPECTED = "one JSON text in UTF-8"
 _SHOWN = 60
 """The most characters of a found value that a message repeats."""
 
@@ -64,12 +69,28 @@ def strict(raw: bytes) -> object:
         StrictJsonError: it is not JSON, is nested too deeply, gives a key twice, or contains NaN, Infinity, a
             number out of a double's range, half of a surrogate pair, or a NUL in a string.
     """
+    if nests_too_deep(raw):
+        raise StrictJsonError("a text that nests too deep", _EXPECTED)
     try:
         value: object = msgspec.json.decode(raw)
-    except (ValueError, RecursionError):
+    except ValueError:
         # The library does not name the key; `_decode_strictly` finds the same mistake again and does.
         return _decode_strictly(raw)
     return value if _plainly_one_meaning(value, raw) else _decode_strictly(raw)
+
+
+def nests_too_deep(raw: bytes) -> bool:
+    """Return whether a text has more lists and objects inside one another than is read."""
+    if raw.count(b"[") + raw.count(b"{") <= _MAX_DEPTH:
+        return False
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(raw):
+        mark = found[0]
+        depth += mark in b"[{"
+        depth -= mark in b"]}"
+        if depth > _MAX_DEPTH:
+            return True
+    return False
 
 
 def _plainly_one_meaning(value: object, raw: bytes) -> bool:
@@ -82,7 +103,6 @@ def _plainly_one_meaning(value: object, raw: bytes) -> bool:
 
 
 def _decode_strictly(raw: bytes) -> object:
-    expected = "one JSON text in UTF-8"
     try:
         value: object = json.loads(
             raw.decode(),
@@ -95,12 +115,10 @@ def _decode_strictly(raw: bytes) -> object:
         raise
     except UnicodeDecodeError as error:
         raise StrictJsonError(
-            f"byte {error.start} {raw[error.start : error.start + 1]!r}", expected
+            f"byte {error.start} {raw[error.start : error.start + 1]!r}", _EXPECTED
         ) from error
-    except RecursionError as error:
-        raise StrictJsonError("a text that nests too deep", expected) from error
     except json.JSONDecodeError as error:
-        raise StrictJsonError(f"no JSON ({error.msg} at character {error.pos})", expected) from error
+        raise StrictJsonError(f"no JSON ({error.msg} at character {error.pos})", _EXPECTED) from error
     _check("the text", value)
     return value
 

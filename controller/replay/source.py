@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple, get_args
 
 import msgspec
 
+from controller.model.conversion import nests_too_deep
 from controller.model.readings import AnyReading, Reading
 from controller.model.tables import KeyPath
 from controller.settings.document import SECTION, describe, shapes_at
@@ -221,6 +222,8 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
         raise LineError("an empty line", expected)
     if (mark := mark_of(line)) is not None:
         raise LineError(mark, f"plain UTF-8, {expected}", "save the file as UTF-8 without a byte order mark")
+    if nests_too_deep(line):
+        raise LineError("JSON nested too deep", expected)
     try:
         line.decode()
         return _decode_object(line)
@@ -232,8 +235,6 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
         raise LineError(shown(line), expected) from error
     except msgspec.DecodeError as error:
         raise LineError(f"{shown(line)}, which is no JSON ({error})", expected) from error
-    except RecursionError as error:
-        raise LineError("JSON nested too deep", expected) from error
 
 
 def error_of(

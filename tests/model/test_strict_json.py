@@ -86,3 +86,21 @@ def test_any_key_given_twice_is_found(found: dict[str, int], data: st.DataObject
     raw = "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in pairs) + "}"
     with pytest.raises(StrictJsonError, match="twice"):
         strict(raw.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 1500 + b"]" * 1500,
+        b'{"a": ' * 1500 + b"1" + b"}" * 1500,
+        b'[{"a": 1}, ' + b"[" * 1500 + b"]" * 1500 + b"]",
+        b'["\\"", ' + b"[" * 1500 + b"]" * 1500 + b"]",
+    ],
+)
+def test_what_nests_too_deep_is_refused_whatever_python_would_bear(text: bytes) -> None:
+    with pytest.raises(StrictJsonError, match="nests too deep"):
+        strict(text)
+
+
+def test_brackets_in_a_string_or_beside_one_another_nest_nothing() -> None:
+    assert strict(b'["' + b"[" * 1000 + b'\\"[", ' + b"[], " * 1000 + b"7]")
