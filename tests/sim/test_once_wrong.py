@@ -18,6 +18,8 @@ from tests.sim.dice_soak import BAD, Job, play
 FLIGHTS = flights.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
 THROWN_BACK = flights.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
 """One die struck the wall again and again, thrown back by the other, which the wall never met."""
+STEEP = flights.unpack((Path(__file__).parent / "steep_landings.zlib").read_bytes())
+"""Put together of a hit and a lob that came down beside the wall, loud, and hardly turned."""
 WATCHINGS = 8
 MANY = 24
 """Watchings in the soak: a fault of one in eight shows with 96 %."""
@@ -52,8 +54,15 @@ def test_a_die_thrown_back_by_the_other_strikes_for_itself_alone(flight: Flight,
     assert not any(said[column] for column in BAD), said
 
 
+@FPS
+@pytest.mark.parametrize("flight", STEEP, ids=name)
+def test_a_steep_landing_is_loud_and_hardly_turns_a_die(flight: Flight, fps: float) -> None:
+    said = watched(flight, fps)
+    assert not any(said[column] for column in BAD), said
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("flight", [*FLIGHTS, *THROWN_BACK], ids=name)
+@pytest.mark.parametrize("flight", [*FLIGHTS, *THROWN_BACK, *STEEP], ids=name)
 @FPS
 def test_a_throw_once_told_wrong_is_wrong_in_no_watching(flight: Flight, fps: float) -> None:
     said = watched(flight, fps, MANY)

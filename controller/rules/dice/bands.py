@@ -57,6 +57,9 @@ CAUSELESS_M_PER_S = 0.6
 """The most speed that the felt takes from a tumbling die between two frames; less needs no cause."""
 THUMPS = 1.0
 """A soft impact at a turn may be the die's landing there, whose spin turned it: landings are often heard."""
+STEEP = 2.0 * log(3.0)
+"""A landing so steep that friction stops the die before it takes its full share: then it may be loud for its
+turn. Of dice that fell for long, one in three comes down so."""
 LANDED_M_PER_S = 4.0
 """No landing turns a die by more: thrown down from a metre it strikes felt at five metres a second and leaves
 it at up to three; friction of 0.5 turns half of that. In 1,558 landings beside walls the most was 3.6."""

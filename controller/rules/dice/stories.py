@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with, place_price
+from controller.rules.dice.falls import FALL_MS, can_have_fallen
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path, approach_to
 from controller.rules.dice.pushes import Pair, may_be_thrown_back, overlap, push_price, seen_before
@@ -25,6 +26,8 @@ Contacts = tuple[list[Contact], list[Contact]]
 
 MOST_IMPACTS = 6
 """Impacts that are weighed for whose they are; of more the first that are no ringing: a die rattles on."""
+LANDING_HEARD_MM = 150.0
+"""A landing further from a wall is not heard there: felt passes it on for 40 mm, and a hundredth this far."""
 SURE = 2.0 * bands.STANDS
 """A die this surely at one end needs no look at the rails."""
 
@@ -192,7 +195,7 @@ def _stories(
         for i, impact in enumerate(scene.impacts)
         if impact.wall in walls and i not in by_impact
     )
-    soft = _soft(scene, contacts, by_impact)
+    soft = _soft(scene, paths, contacts, by_impact)
     best: dict[End, Story] = {}
     back: dict[End, float] = {}
     loud = {i for i in impacts if not _may_ring(scene, i)}
@@ -260,7 +263,9 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     return best
 
 
-def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> dict[int, float]:
+def _soft(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
+) -> dict[int, float]:
     """Return what it costs that a landing made an impact, where that is soft beside its wall's hits."""
     soft: dict[int, float] = {}
     for i, matches in by_impact.items():
@@ -269,11 +274,32 @@ def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) 
         peak = scene.impacts[i].peak
         if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or _may_ring(scene, i):
             continue
-        price = _thump_price(scene, turned, peak / hits)
-        landed = price < bands.KNOCK and any(_may_have_landed(contacts, match) for match in matches)
-        if landed or price <= bands.THUMPS:
+        price = min(_thump_price(scene, turned, peak / hits), bands.STEEP)
+        may = price <= bands.THUMPS or any(_may_have_landed(contacts, match) for match in matches)
+        if may and _fell(scene, paths, i, peak / hits):
             soft[i] = price
     return soft
+
+
+def _fell(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m_per_s: float) -> bool:
+    """Return whether a die near an impact's place may have fallen so hard that its landing was this loud."""
+    t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
+    for path, other in (paths, paths[::-1]):
+        if len(path.times) < 2:
+            return True
+        there = (
+            _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM and _there(scene, path, impact, t) is not None
+        )
+        if there and can_have_fallen(scene, path, other, t, FALL_MS * as_of_m_per_s):
+            return True
+    return False
+
+
+def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
+    """Return how near a die was to an impact's wall at the points beside a moment, in mm."""
+    gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
+    k = bisect_right(path.times, t)
+    return min(gaps[max(k - 1, 0) : k + 1])
 
 
 def _may_have_landed(contacts: Contacts, match: _Match) -> bool:

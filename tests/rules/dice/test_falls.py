@@ -1,0 +1,59 @@
+"""A landing is heard at a wall only after a long fall, and a die that falls flies straight."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from controller.model.readings import DieAt, Reading
+from controller.model.verdicts import Ruling
+from tests.rules.dice.test_bodies import Cast, readings_of, ruling_of, with_peak
+
+SEEDS = range(20)
+CAST = Cast(12.0, 700.0, speed=1.5, back=0.3)
+PEAK = 130.0
+"""As loud as felt makes a landing that turns a die so: only its way tells it from a hit."""
+Bend = Callable[[float], float]
+"""How much further a die was from the wall so many milliseconds before it turned, in mm."""
+
+
+def straight(_: float) -> float:
+    return 0.0
+
+
+def slowed(before_ms: float) -> float:
+    """Felt took 4 m/s2 from it, for a fifth of a second."""
+    return 0.5 * 0.004 * min(before_ms, 200.0) ** 2
+
+
+def bounced(before_ms: float) -> float:
+    """It bounced 80 and 200 ms before: in between it was faster by half a metre a second."""
+    return 0.5 * (min(max(before_ms, 80.0), 200.0) - 80.0)
+
+
+def bent(readings: list[Reading], bend: Bend) -> list[Reading]:
+    """Bend the second die's way to the right wall."""
+    turn_ms = CAST.turn_ms
+    return [
+        replace(r, x=r.x - bend(turn_ms - r.t / 1000.0))
+        if isinstance(r, DieAt) and r.die == 2 and r.t / 1000.0 < turn_ms
+        else r
+        for r in readings
+    ]
+
+
+def rulings(bend: Bend, peak: float = PEAK) -> list[Ruling]:
+    told = []
+    for seed in SEEDS:
+        readings = with_peak(readings_of((Cast(9.0, 300.0), CAST), seed), 700.0, peak)
+        told.append(ruling_of(bent(readings, bend)))
+    return told
+
+
+def test_a_die_that_flew_straight_may_have_fallen_beside_the_wall() -> None:
+    assert set(rulings(straight)) == {Ruling.REVIEW}
+
+
+@pytest.mark.parametrize("bend", [slowed, bounced])
+def test_a_die_that_touched_the_felt_on_its_way_did_not_fall_so_hard(bend: Bend) -> None:
+    assert rulings(bend).count(Ruling.VALID) >= len(SEEDS) - 1
