@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import msgspec
 
+from controller.app.devices import Devices
 from controller.app.faults import ActiveFaults, Fault
-from controller.app.hardware import Devices
 from controller.app.hub import Hub, Lamps, ReadingFilter
 from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
 from controller.app.recording import Pieces, Recorder, Rotation, Segment

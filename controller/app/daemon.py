@@ -56,7 +56,7 @@ from controller.publish.events import TableStatus
 from controller.publish.sink import Chance
 
 if TYPE_CHECKING:
-    from controller.app.release_check import ReleaseCheck
+    from controller.app.release import ReleaseCheck
 
 _NAMES_OF_PARTS = {
     "ruleset": "rule set",
@@ -394,12 +394,12 @@ class Daemon:
         if key is None or not os.path.lexists(key):
             return
         from controller.app.release import (  # noqa: PLC0415 - many tables trust no key, and start without it
+            ReleaseCheck,
             ReleaseFault,
             place_of,
             trusted_keys,
             verify,
         )
-        from controller.app.release_check import ReleaseCheck  # noqa: PLC0415 - as above
 
         self._release_check = ReleaseCheck(key, self.faults)
         try:

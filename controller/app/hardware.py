@@ -1,22 +1,19 @@
 """A table's own devices, in and out: their readings go to the core, lamps and commands go to them."""
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from threading import Event, Lock
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from controller.app.buttons import Buttons
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.app.key_files import KeyFiles, NewKey
 from controller.app.service import ERROR, NOTICE, log
 from controller.engine.resume import CONTROLLER, is_of_the_past
 from controller.engine.session import SETTLEMENT
-from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import (
     AnyReading,
@@ -25,12 +22,10 @@ from controller.model.readings import (
     DeviceUp,
     ForeignObject,
     Input,
-    Reading,
     Switch,
     WheelStatus,
     kind_of,
 )
-from drivers.health import TROUBLES, Causes
 
 NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
@@ -352,193 +347,3 @@ def _try(device: AttachedDevice, now_us: int, *, lamp: str, shows: str) -> None:
 def _void_game(device: AttachedDevice, now_us: int) -> None:
     if isinstance(device, SmartWheel):
         device.void_game(now_us)
-
-
-RATE_OVER_US = 5_000_000
-LATE_MANY = 5
-"""One late reading may come from a busy moment; this many, within a minute each, are the device's fault."""
-LATE_HOLDS_US = 60_000_000
-"""A device with no late reading for this long counts as on time again."""
-
-
-STARTING = "starting"
-"""What every device reports when its port has just opened; not counted as trouble."""
-
-
-SWITCHES_WITHIN_US = 10_000_000
-"""A board reports each switch once its clock is synchronized, about a second after it is up (NODE-LINK)."""
-
-
-class DeviceActivity(NamedTuple):
-    """One device: its last health report, how much it sent, and when last."""
-
-    up: bool
-    says: str
-    readings: int = 0
-    last_us: int = 0
-    trouble: str = ""
-    """The code of its last trouble, which may be over."""
-    per_s: float = 0.0
-    """Readings a second over the last seconds in which it sent any."""
-    counted_us: int = 0
-    counted: int = 0
-    since_us: int = 0
-    """When it last came up or went down."""
-
-
-_NO_DEVICES = frozenset({"controller", "control", "settlement"})
-"""Who enters inputs without being a device of the table."""
-NEVER = DeviceActivity(up=False, says="no data received yet")
-
-
-class Devices:
-    """Written by the core's thread, read by others."""
-
-    def __init__(
-        self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
-    ) -> None:
-        """Start without devices; a fault that a device reports of itself becomes active.
-
-        `causes` are by device what its type can report, with what to do about it.
-        """
-        self._causes = causes
-        self._locking = setup.locking_switches
-        self._faults = faults
-        self._seen: dict[str, DeviceActivity] = {}
-        self._open: dict[tuple[str, str], bool] = {}
-        self._late: dict[str, tuple[int, int]] = {}
-        """By device how many readings came late one after the other, and when the last came."""
-        self._buttons = Buttons(faults)
-
-    def saw(self, reading: AnyReading) -> None:
-        """Record a reading."""
-        if isinstance(reading, Input) and reading.dev in _NO_DEVICES:
-            return
-        before = self._seen.get(reading.dev)
-        seen = DeviceActivity(up=True, says="") if before is None else before
-        match reading:
-            case DeviceUp() | DeviceDown() | DeviceFault():
-                seen = self._updated(seen, reading)
-            case Switch():
-                self._open[reading.dev, reading.name] = reading.open
-                self._note_switch(reading)
-            case _:
-                pass
-        now_us = reading.t if reading.arrived is None else reading.arrived
-        if isinstance(reading, Input):
-            self._buttons.saw(reading, now_us)
-        if before is None or before.up != seen.up:
-            seen = seen._replace(since_us=now_us)
-        self._seen[reading.dev] = _counted(seen, now_us)
-
-    def _note_switch(self, switch: Switch) -> None:
-        duty = f"switch {switch.name} of {switch.dev}"
-        if switch.open and switch.name in self._locking:
-            self._faults.began(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
-        else:
-            self._faults.over("switch_open", duty)
-
-    def note_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
-        """Record a reading that came too late to count."""
-        count, _ = self._late.get(reading.dev, (0, 0))
-        self._late[reading.dev] = count + 1, now_us
-        if count + 1 >= LATE_MANY:
-            found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms after it could still count"
-            self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
-
-    def expire(self, now_us: int) -> None:
-        """Clear what has not recurred for a while."""
-        self._buttons.expire(now_us)
-        for dev, (_, last_us) in tuple(self._late.items()):
-            if now_us - last_us > LATE_HOLDS_US:
-                del self._late[dev]
-                self._faults.over("readings_late", f"late {dev}")
-
-    def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
-        says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
-        if isinstance(reading, DeviceUp):
-            # Of a failed part only a restart of the device is an end, and that brings it down.
-            self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
-            return seen._replace(up=True, says=says)
-        code = str(reading.code)
-        if (fault := _fault_of(code, reading, self._causes.get(reading.dev, TROUBLES))) is not None:
-            if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
-                self._faults.over(DEVICE_DOWN, reading.dev)
-            self._faults.began(fault, reading.dev)
-        trouble = seen.trouble if code == STARTING else code
-        return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
-
-    @property
-    def seen(self) -> dict[str, DeviceActivity]:
-        """Every device that has reported so far, by its name."""
-        return self._seen.copy()
-
-    def missing(self, wanted: frozenset[str]) -> dict[str, str]:
-        """Return the devices that are down or have never reported, each with its last report."""
-        seen = self.seen
-        return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
-
-    def unheard(self, switches: Mapping[str, frozenset[str] | None], now_us: int) -> dict[str, str]:
-        """Return the devices that have not reported these switches of theirs yet, each with which.
-
-        None stands for a device whose switches are not known by name: it has to report any, or has none if
-        it has been up for long enough to report them.
-        """
-        heard, seen = self._open.copy(), self.seen
-        found: dict[str, str] = {}
-        for dev, names in sorted(switches.items()):
-            if names is None and not any(by == dev for by, _ in heard):
-                activity = seen.get(dev, NEVER)
-                if not activity.up or now_us - activity.since_us < SWITCHES_WITHIN_US:
-                    found[dev] = "any"
-            elif missing := sorted(name for name in names or () if (dev, name) not in heard):
-                found[dev] = ", ".join(missing)
-        return found
-
-    @property
-    def open_switches(self) -> tuple[str, ...]:
-        """Return the locking switches that are open."""
-        opened = self._open.copy()
-        return tuple(
-            sorted(
-                f"{name} on {dev}"
-                for (dev, name), is_open in opened.items()
-                if is_open and name in self._locking
-            )
-        )
-
-
-DEVICE_DOWN = "device_down"
-FAILED_PART = "device_component"
-AMOUNTS_TO = {
-    "component": FAILED_PART,
-    "self_test": FAILED_PART,
-    "configuration": "device_configuration",
-    "rotor_speed": "device_doubtful",
-}
-"""The faults that are more than a device that is away, by what it reports; `self_test` with any number."""
-_NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
-
-
-def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
-    """Return the fault that a device's report amounts to, if any, with its own cause and remedy."""
-    amounts_to = AMOUNTS_TO.get(_NUMBERED.sub("", code))
-    if amounts_to is None:
-        if isinstance(reading, DeviceFault) or code == STARTING:
-            return None
-        amounts_to = DEVICE_DOWN
-    cause = causes.get(code)
-    if cause is None:
-        return Fault(amounts_to, reading.dev, reading.reason)
-    return Fault(
-        amounts_to, reading.dev, reading.reason.removesuffix(f"; {cause.do}"), cause.likely, cause.do
-    )
-
-
-def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:
-    seen = seen._replace(readings=seen.readings + 1, last_us=now_us)
-    elapsed_us = now_us - seen.counted_us
-    if elapsed_us < RATE_OVER_US:
-        return seen
-    per_s = round((seen.readings - seen.counted) * 1e6 / elapsed_us, 1)
-    return seen._replace(per_s=per_s, counted_us=now_us, counted=seen.readings)

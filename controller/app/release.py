@@ -4,6 +4,11 @@ The list (`release.json`) names each file of the program, its configuration and 
 under the maker's release key. Whoever has that key's public half can tell that a file was changed, added or
 taken away. Compiled copies (`__pycache__`) are not on it: each machine's Python makes its own, which are
 compared with their sources. Other projects' packages are not on it either.
+
+The controller itself compares its sources at its start. To compile them again takes a second or more, and a
+controller that runs a planted copy would find nothing. So that is done in the background, by
+`python -X pycache_prefix=NOWHERE -m controller.app.release KEYS`, which compiles all that it runs and writes
+one line of JSON, what differs.
 """
 
 import os
@@ -17,7 +22,9 @@ from pathlib import Path
 import msgspec
 
 import controller
+from controller.app.background import BackgroundProcess, lower_priority
 from controller.app.bytecode import planted
+from controller.app.faults import ActiveFaults, Fault
 from controller.app.keys import KeyStep, follows, history
 from controller.journal.keys import PublicKey, load_key
 from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
@@ -205,3 +212,59 @@ def _first(names: list[str]) -> str:
 
 def _version() -> str:
     return metadata.version("table-controller")
+
+
+NOWHERE = "/proc/none"
+"""A folder that nobody can make: Python finds no compiled copy below it, and leaves none."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What differs, in words; empty if nothing does."""
+
+    differs: str
+
+
+_decode_difference = msgspec.json.Decoder(Difference).decode
+
+
+def check(keys: Path) -> Difference:
+    """Return what differs from the list that a key of this file signed."""
+    try:
+        verify(place_of(), trusted_keys(keys))
+    except ReleaseFault as fault:
+        return Difference(str(fault))
+    except OSError as error:
+        return Difference(f"{error.filename}: {error.strerror}")
+    return Difference("")
+
+
+def main(keys: str) -> None:
+    """Check at the lowest priority, and write what was found."""
+    lower_priority()
+    sys.stdout.buffer.write(msgspec.json.encode(check(Path(keys))) + b"\n")
+
+
+class ReleaseCheck:
+    """One check of the program that runs here; what differs locks play."""
+
+    def __init__(self, keys: Path, faults: ActiveFaults) -> None:
+        """Hold it against the list signed by a key of this file."""
+        self._keys = keys
+        self._faults = faults
+        words = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))
+        process = BackgroundProcess("release", words, faults, answered=self._answered)
+        self.start = process.start
+        self.stop = process.stop
+
+    def _answered(self, output: bytes) -> bool:
+        try:
+            found = _decode_difference(output)
+        except msgspec.MsgspecError:
+            return False
+        if found.differs:
+            self._faults.began(Fault("release_unverified", str(self._keys), found.differs))
+        return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

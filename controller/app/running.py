@@ -11,8 +11,9 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.core import Core
+from controller.app.devices import Devices
 from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal, of_test
-from controller.app.hardware import Devices, Hardware
+from controller.app.hardware import Hardware
 from controller.app.history import Showing, Until
 from controller.app.hub import Hub
 from controller.app.identity import Digests

@@ -9,8 +9,8 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.daemon import Daemon
+from controller.app.devices import NEVER, DeviceActivity
 from controller.app.faults import APPROVES, CATALOGUE, WAITS, Fault
-from controller.app.hardware import NEVER, DeviceActivity
 from controller.app.peers import APPROVERS, INPUT_NEEDS, MAY, ROLES, Role
 from controller.app.running import RunningTable
 from controller.app.view import View

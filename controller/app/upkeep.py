@@ -1,8 +1,8 @@
 """Upkeep of a running table's journal: all of it verified, contents older than the table keeps dropped.
 
-A start verifies only what the state rests on. The rest is verified aside: `python -m controller.app.upkeep
-JOURNAL` takes two seconds for what a thread of the controller did in twelve, and writes what it found as one
-line of JSON.
+A start verifies only what the state rests on. The rest is verified in the background:
+`python -m controller.app.upkeep JOURNAL` takes two seconds for what a thread of the controller did in twelve,
+and writes what it found as one line of JSON.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.aside import Aside, step_behind
+from controller.app.background import BackgroundProcess, lower_priority
 from controller.app.faults import ActiveFaults, of_journal
 from controller.app.service import ERROR, INFO, log
 from controller.journal.chain import WallTime
@@ -63,7 +63,7 @@ def verify(journal: Path) -> Found:
 
 def main(journal: str) -> None:
     """Verify at the lowest priority, and say what was found."""
-    step_behind()
+    lower_priority()
     sys.stdout.buffer.write(msgspec.json.encode(verify(Path(journal))) + b"\n")
 
 
@@ -80,13 +80,13 @@ class Verifier:
         self._faults = faults
         self._done = done
         words = ("-m", "controller.app.upkeep", str(journal))
-        self._aside = Aside("verifier", words, faults, taken=self._taken)
-        self.start = self._aside.start
-        self.stop = self._aside.stop
+        self._process = BackgroundProcess("verifier", words, faults, answered=self._answered)
+        self.start = self._process.start
+        self.stop = self._process.stop
 
-    def _taken(self, told: bytes) -> bool:
+    def _answered(self, output: bytes) -> bool:
         try:
-            found = _decode(told)
+            found = _decode(output)
         except msgspec.MsgspecError:
             return False
         if found.verified is not None:
@@ -99,10 +99,6 @@ class Verifier:
                 of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
         return True
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
 
 
 PRUNED_BY = "retention"
@@ -148,3 +144,7 @@ class Retention:
 
 def _before_us(wall: WallTime, days: int | None) -> int:
     return 0 if days is None else max(0, wall.us - days * DAY_US)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

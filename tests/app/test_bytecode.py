@@ -13,8 +13,17 @@ import pytest
 from controller.app import keys
 from controller.app.bytecode import planted
 from controller.app.faults import ActiveFaults
-from controller.app.release import LIST_FILE, ReleaseFault, place_of, sign, trusted_keys, verify
-from controller.app.release_check import NOWHERE, ReleaseCheck, check
+from controller.app.release import (
+    LIST_FILE,
+    NOWHERE,
+    ReleaseCheck,
+    ReleaseFault,
+    check,
+    place_of,
+    sign,
+    trusted_keys,
+    verify,
+)
 from tests.app.rig import until
 
 SOURCE = "def pays(stake):\n    '''Pay even money.'''\n    return stake * 1\n"

@@ -1,7 +1,6 @@
 """The self-test waits for the devices that the table's file names, and says which is missing, and why."""
 
-from controller.app.buttons import FREE_AFTER_US, STICKS_AFTER
-from controller.app.hardware import SWITCHES_WITHIN_US
+from controller.app.devices import FREE_AFTER_US, STICKS_AFTER, SWITCHES_WITHIN_US
 from controller.app.running import DEVICES_WITHIN_US
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input, Switch
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked

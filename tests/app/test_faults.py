@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import controller.app
+from controller.app.devices import AMOUNTS_TO, DEVICE_DOWN, Devices
 from controller.app.faults import CATALOGUE, ActiveFaults, Change, Fault, manual
-from controller.app.hardware import AMOUNTS_TO, DEVICE_DOWN, Devices
 from controller.cli.main import COMMANDS, parser_for
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import WHAT

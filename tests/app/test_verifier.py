@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from controller.app import aside
+from controller.app import background
 from controller.app.faults import ActiveFaults
 from controller.app.upkeep import Verifier
 from controller.journal.verify import Verified
@@ -108,7 +108,7 @@ def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest
     def first_one_ends(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
         return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as given
 
-    monkeypatch.setattr(aside, "AGAIN_S", 0.001)
+    monkeypatch.setattr(background, "AGAIN_S", 0.001)
     monkeypatch.setattr(subprocess, "Popen", first_one_ends)
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
@@ -130,7 +130,7 @@ def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch:
     heard.verifier.start()
     assert begun.wait(PATIENCE_S)
     heard.verifier.stop(PATIENCE_S)
-    assert not heard.verifier._aside._thread.is_alive()
+    assert not heard.verifier._process._thread.is_alive()
     assert (heard.found, heard.codes) == ([], [])
 
 
@@ -148,7 +148,7 @@ def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
         made.append(process.pid)
         return process
 
-    monkeypatch.setattr(aside, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(background, "PATIENCE_S", 0.01)
     monkeypatch.setattr(subprocess, "Popen", stopped)
     heard.verifier.start()
     until(lambda: heard.codes == ["verifier_ended"], "the silence to be told")

@@ -1,4 +1,4 @@
-"""Work done aside: in a process of its own at the lowest priority, started again until it has answered.
+"""Background processes of the controller, at the lowest priority, each started again until it has answered.
 
 A thread of the controller would take many times as long for the same work, and slow down play.
 """
@@ -19,7 +19,7 @@ PATIENCE_S = 600.0
 """How long a process may work without an answer before a fault says so; it is left to go on."""
 
 
-def step_behind() -> None:
+def lower_priority() -> None:
     """Take only the processor time that nobody else wants, and end with the controller; for the process."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         Thread(target=_end_with_the_controller, daemon=True).start()
@@ -34,17 +34,17 @@ def _end_with_the_controller() -> None:
     os._exit(1)
 
 
-class Aside:
-    """One piece of work for `python` with these words, whose output is its answer."""
+class BackgroundProcess:
+    """A run of `python` with these arguments, whose output is its answer."""
 
     def __init__(
-        self, what: str, words: Sequence[str], faults: ActiveFaults, *, taken: Callable[[bytes], bool]
+        self, what: str, words: Sequence[str], faults: ActiveFaults, *, answered: Callable[[bytes], bool]
     ) -> None:
-        """`taken` gets the output, and returns whether that is an answer; else the work is done again."""
+        """`answered` gets the output, and returns whether that is an answer; if not, it is run again."""
         self._what = what
         self._words = (sys.executable, *words)
         self._faults = faults
-        self._taken = taken
+        self._answered = answered
         self._stop = Event()
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -55,7 +55,7 @@ class Aside:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Leave it off."""
+        """Stop the process and its thread."""
         self._stop.set()
         with self._lock:
             if self._process is not None:
@@ -65,15 +65,15 @@ class Aside:
 
     def _work(self) -> None:
         while not self._stop.is_set():
-            told = self._told()
-            if told is not None and self._taken(told):
+            output = self._output()
+            if output is not None and self._answered(output):
                 self._faults.over("verifier_ended", self._what)
                 return
             if not self._stop.is_set():
                 self._faults.began(Fault("verifier_ended", self._what, "ended without a result"), self._what)
                 self._stop.wait(AGAIN_S)
 
-    def _told(self) -> bytes | None:
+    def _output(self) -> bytes | None:
         """Run the process to its end; return its output, None if it can't be started."""
         its_end, our_end = os.pipe()
         with os.fdopen(our_end, "wb"):  # open for as long as the controller lives
@@ -98,9 +98,9 @@ class Aside:
     def _output_of(self, process: subprocess.Popen[bytes]) -> bytes:
         while True:
             try:
-                told, _ = process.communicate(timeout=PATIENCE_S)
+                output, _ = process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 found = f"process {process.pid} gave no result for {PATIENCE_S:.0f} s"
                 self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
-                return told
+                return output
