@@ -51,7 +51,7 @@ class Contact:
     """One moment at which a die may have touched a wall.
 
     `touch` and `miss` are the prices of a touch that nothing heard and of none at all, `landed` that of none
-    where the die's landing on the felt turned it and was heard. `heard` has, by its
+    where the die's landing on the felt turned it. `heard` has, by its
     number, the price of each impact that may be its sound, and `knock` that of such an impact being a knock.
     """
 
@@ -255,7 +255,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     outside, inside = _from_band(way, turn)
     # A die that touched nothing turned where its ways meet, and not when something else was heard.
     inside = min(inside, _from_band(way, _turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
-    room = max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
+    room = _room(way, turn)
     price = turn.misfit + outside
     if heard.broken < price:
         # Where such ways in and out meet says nothing of how deep the die was.
@@ -288,6 +288,11 @@ def _join(first: Contact, later: Contact) -> None:
         first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
         first.sd, first.reach, first.touch = later.sd, later.reach, later.touch
     first.heard = heard
+
+
+def _room(way: Approach, turn: Turn) -> float:
+    """Return by how many errors a die turned too near the wall for one that only landed there."""
+    return max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
 def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
@@ -358,6 +363,7 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     contact.hard = _hard(turn)
     contact.cause = contact.hard * bands.CAUSELESS
     contact.miss = min(contact.cause + contact.hard * inside, bands.UNHEARD + bands.STANDS - 1.0)
+    contact.landed = min(contact.cause + contact.hard * _room(way, turn) ** 2, contact.miss)
     contact.code, heard = _silence(way, turn.t)
     within = max(2.0 * turn.sd, 1.0)
     contact.seen = (

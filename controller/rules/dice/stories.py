@@ -6,7 +6,7 @@ end alike, the cheapest speaks for all.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf, log, sqrt
@@ -28,6 +28,8 @@ MOST_IMPACTS = 6
 """Impacts that are weighed for whose they are; of more the first that are no ringing: a die rattles on."""
 LANDING_HEARD_MM = 150.0
 """A landing further from a wall is not heard there: felt passes it on for 40 mm, and a hundredth this far."""
+NEXT_CORNER_MS = 40.0
+"""A cube that landed on a corner strikes with the next within a quarter turn: so long at 40 rad/s."""
 SURE = 2.0 * bands.STANDS
 """A die this surely at one end needs no look at the rails."""
 
@@ -411,6 +413,11 @@ def _again(
     return price, struck
 
 
+def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
+    """Return whether a turn that was not heard may be the next blow of a landing that was."""
+    return not contact.heard and any(0.0 < contact.t - contacts[c].t <= NEXT_CORNER_MS for c in landed)
+
+
 Quiet = tuple[float, float]
 """The prices of a touch that nothing heard, and of none."""
 
@@ -430,11 +437,13 @@ def _ends(
     for c, contact in enumerate(contacts):
         if c in heard:
             continue
-        miss = contact.landed if c in landed else contact.miss
-        miss -= contact.cause if c in struck else 0.0
+        next_corner = _is_next_corner(contact, contacts, landed)
+        miss = contact.landed if c in landed or next_corner else contact.miss
+        caused = c in struck or next_corner
+        miss -= contact.cause if caused else 0.0
         quiet.append((contact.touch, miss))
         placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.STANDS
-        told = contact.proof > contact.touch + bands.STANDS and not (c in landed or c in struck)
+        told = contact.proof > contact.touch + bands.STANDS and not (c in landed or caused)
         if contact.heard and placed:
             proven += miss
         elif told and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.STANDS for i in knocks):
