@@ -46,6 +46,9 @@ def reading_of(
         name: value.split(",") if texts and name in lists and isinstance(value, str) else value
         for name, value in fields.items()
     }
+    if kind == "input" and type(what := values.get("what")) is int:
+        # A ruling names its attempt by number, as outcomes give it.
+        values["what"] = str(what)
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
         reading: AnyReading = _READING_OF[kind](values, strict=not texts)

@@ -415,7 +415,11 @@ def ruleset_of(log: Log, override: str | None) -> RuleSet:
     if not name or is_path(name):
         found = f"`ruleset` {name!r} in the header" if name else "a header without `ruleset`"
         raise LogError(log.name, found, "a rule set's name", "name one with --rules", line=1)
-    return load_ruleset(name)
+    try:
+        return load_ruleset(name)
+    except SettingsError as error:
+        found, expected = f"`ruleset` {name!r} in the header", f"a rule set that can be loaded ({error})"
+        raise LogError(log.name, found, expected, "name one with --rules", line=1) from error
 
 
 def _progress_shown() -> Callable[[int], None] | None:

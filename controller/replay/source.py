@@ -208,6 +208,9 @@ def salvage(line: bytes) -> Salvaged:
     names = {"kind", *known.__struct_encode_fields__}
     unknown = tuple(f"field `{name}` of `{kind}`" for name in fields if name not in names)
     kept = {name: value for name, value in fields.items() if name in names}
+    if kind == "input" and bytes(kept.get("what", b"")).isdigit():
+        # A ruling names its attempt by number, as outcomes give it.
+        kept["what"] = msgspec.Raw(b'"%s"' % bytes(kept["what"]))
     try:
         return Salvaged(decode_reading(msgspec.json.encode(kept)), unknown)
     except UNDECODABLE as error:

@@ -5,6 +5,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
+from typing import Literal, get_args, get_origin
 
 import msgspec
 
@@ -75,7 +76,7 @@ def _malformed(
     if of_field := _OF_FIELD.fullmatch(says):
         found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
         return Malformed(line, f"{found} in {_shown(raw)}", f"the fields of `{do}`: {_fields(kind)}")
-    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(says, path[2:]))
+    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(says, path[2:], kind))
 
 
 def _fields(kind: type[Request]) -> str:
@@ -95,13 +96,23 @@ def _at(value: object, path: str) -> object:
     return value
 
 
-def _expected(says: str, field: str) -> str:
+def _expected(says: str, field: str, kind: type[Request]) -> str:
+    if field in CENTS_FIELDS:
+        return _CENTS
+    if choices := _choices(kind, field):
+        return choices
     what = _EXPECTED.fullmatch(says)
     if what is None:
         return f"another value ({says})"
-    if field in CENTS_FIELDS:
-        return _CENTS
     return _KIND.sub(lambda told: " or ".join(map(_kind, told["kinds"].split(" | "))), what["what"])
+
+
+def _choices(kind: type[Request], field: str) -> str:
+    """Return the values that a field takes, as JSON; empty if it takes more than a few words."""
+    hint = next((each.type for each in msgspec.structs.fields(kind) if each.encode_name == field), None)
+    members = (hint,) if get_origin(hint) is Literal else get_args(hint)
+    words = [_as_json(word) for one in members if get_origin(one) is Literal for word in get_args(one)]
+    return " or ".join([_KINDS["bool"], *words] if words and bool in members else words)
 
 
 def _kind(word: str) -> str:

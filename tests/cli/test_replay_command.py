@@ -200,6 +200,10 @@ class TestRefusing:
                 "line 1: found a header without `ruleset`, expected a rule set's name",
             ),
             ({**HEADER, "ruleset": "./x.yaml"}, "line 1: found `ruleset` './x.yaml' in the header"),
+            (
+                {**HEADER, "ruleset": "bingo"},
+                "line 1: found `ruleset` 'bingo' in the header, expected",
+            ),
             ({**HEADER, "ruleset": "bingo"}, "found no 'bingo', expected one of"),
             ({**HEADER, "ruleset": "roulette"}, "found a header with dice_table, expected `wheel` alone"),
             (

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable
-from controller.model.readings import BallDrop, DieReleased, WallImpact
+from controller.model.readings import BallDrop, DieReleased, Input, WallImpact
 from controller.replay.log import Log, open_log
 from controller.replay.source import BLOCK, MAX_LINE, BadLineError, LogError
 from tests.replay.logs import DICE_HEADER, DROP, IMPACT, RELEASE, Fields, opened, readings_of, text_of
@@ -89,6 +89,12 @@ class TestWhatIsUnknown:
             readings_of(
                 text_of(DICE_HEADER, {"t": 1, "dev": "cam", "kind": "die_at", "die": 1, "y": 1, "zz": 1})
             )
+
+
+def test_a_ruling_may_name_its_attempt_by_a_number_as_outcomes_give_it() -> None:
+    ruling: Fields = {"t": 1, "dev": "box", "kind": "input", "name": "set_dice", "by": "boxperson", "what": 7}
+    readings = readings_of(text_of(DICE_HEADER, ruling, {**ruling, "what": "7"}))
+    assert readings == [Input(t=1, dev="box", name="set_dice", by="boxperson", what="7")] * 2
 
 
 BAD_LINES = {

@@ -217,6 +217,11 @@ def test_every_kind_of_reading_survives_the_way_through_texts(reading: Reading) 
     assert reading_of(kind, texts, "cam", 5, 9, texts=True) == reading
 
 
+def test_a_ruling_may_name_its_attempt_by_a_number() -> None:
+    made = reading_of("input", {"name": "void", "by": "dealer", "what": 3}, "box", 5, 9)
+    assert made == Input(t=5, dev="box", arrived=9, name="void", by="dealer", what="3")
+
+
 def test_a_node_reports_its_own_faults() -> None:
     (fault,) = Wired().up().say("device_fault", reason="piezo open", code="adc")
     assert isinstance(fault, DeviceFault)
