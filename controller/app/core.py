@@ -23,6 +23,7 @@ from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
 from controller.machines.refusals import PLAYERS
 from controller.machines.setup import First, Setup
+from controller.machines.table import NOT_READY
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Awaited, Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
@@ -338,7 +339,7 @@ class Core:
         self._hand_over(self._segment.feed(reading))
 
     def _held_back(self, entered: Input) -> Input:
-        """Return a person's `unlock` as one to refuse (`on` is false) while the self-test has not passed.
+        """Return a person's `unlock` as one to refuse (NOT_READY) while the self-test has not passed.
 
         It is recorded so: a replay knows no self-test.
         """
@@ -348,7 +349,8 @@ class Core:
         why = self.why_locked()
         if why is None:
             return entered
-        refused = msgspec.structs.replace(entered, on=False, reason=f"the table can't be unlocked yet: {why}")
+        says = f"the table can't be unlocked yet: {why}"
+        refused = msgspec.structs.replace(entered, what=NOT_READY, reason=says)
         self._answers.passed_on(entered, refused)
         return refused
 

@@ -36,6 +36,10 @@ TEST_TABLE = MachineTable(
 )
 
 
+NOT_READY = "not_ready"
+"""In place of an attempt in an `unlock` that the controller refuses: its self-test has not passed."""
+
+
 class TableMode:
     """The table's own three machines side by side."""
 
@@ -83,9 +87,9 @@ class TableMode:
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
-        """Unlock the table; `on` is false where the controller does not allow it. Raises InputRefused."""
-        if entered.on is False and self.lock == "locked":
-            raise InputRefused("not_ready", entered.reason)
+        """Unlock the table; `what` is NOT_READY if the controller does not allow it. Raises InputRefused."""
+        if entered.what == NOT_READY and self.lock == "locked":
+            raise InputRefused(NOT_READY, entered.reason)
         self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:
