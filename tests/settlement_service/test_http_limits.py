@@ -143,6 +143,20 @@ def test_who_guesses_tokens_keeps_no_new_token_of_another_address_out() -> None:
     assert answered == 200
 
 
+def test_who_guesses_tokens_has_one_address_whatever_he_claims() -> None:
+    """Each guess claims another address, by what a relay would add."""
+
+    async def tried() -> int:
+        office = Office()
+        bounds = Bounds(Application(), office)
+        for n in range(20 * STRANGERS_PER_S):
+            claims = {"x_forwarded_for": f"10.0.0.{n}", "forwarded": f"for=10.0.0.{n}"}
+            await requested(bounds, {**scope(f"try-{n}", **claims), "client": ("10.9.9.9", n)})
+        return len(bounds._strangers)
+
+    assert ran(tried()) == 1
+
+
 def test_addresses_are_told_apart_up_to_a_number_and_forgotten_in_time() -> None:
     async def tried() -> int:
         bounds = Bounds(Application(), Office())
