@@ -121,6 +121,7 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     shutil.copy(rig.place.journal, old)
     tamper(old, sql("DELETE FROM rows WHERE n > 4"))
     tamper(old, sql("DELETE FROM outbox WHERE n > 4"))
+    tamper(old, sql("DELETE FROM evidence WHERE n > 4"))
     connection = apsw.Connection(str(old))
     left = connection.execute("SELECT max(seq) FROM rows").get
     last = len(rig.told) if isinstance(left, int) else 0
