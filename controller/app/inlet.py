@@ -175,8 +175,9 @@ HALTED = InputRefused(
 _LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
-ROOM_FOR_READINGS = 0.75
-"""The share of the inlet that people's inputs leave free for sensors."""
+ROOM_FOR_READINGS = 15 / 16
+"""The share of the inlet that people's inputs leave free for sensors: the 512 that may wait come to 1,000
+rows or so if all are refused at once, a quarter of what may wait for the disk."""
 
 
 class PendingInput:

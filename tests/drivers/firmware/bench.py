@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from drivers.firmware.shared.program import VERSION
 from drivers.link.serial_port import SerialPort
 from drivers.link.station import Station
 from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
+from drivers.node.sentences import CommandResult
 from tests.drivers.link.ptys import PATIENCE_S, now_us
 from tests.drivers.node.test_reference_node import Cable
 
@@ -148,6 +151,14 @@ class Bench(HostedBoard):
             self.device.command(now, verb, fields)
 
         self.station.ask(self.device.name, ask)
+
+    def answer(self) -> CommandResult:
+        """Wait until the board has answered a command; return the first answer."""
+        end, pause = time.monotonic() + PATIENCE_S, threading.Event()
+        while not self.device.answers:
+            assert time.monotonic() < end, self.device.status()
+            pause.wait(0.01)
+        return self.device.answers[0]
 
     def leave(self) -> None:
         """Stop the table; the board stays."""
