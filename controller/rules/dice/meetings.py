@@ -57,6 +57,8 @@ class _Step(NamedTuple):
     before: tuple[float, float]
     after: tuple[float, float]
     hidden: float
+    error_mm: float
+    """What the camera told of the errors of its two points; 0 if nothing."""
 
 
 def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -> list[Meeting]:
@@ -65,7 +67,7 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
         return []
     since, until = min(telling) - AROUND_MS, max(telling) + AROUND_MS
     noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
-    reach = reach_mm(scene)
+    reach = reach_mm(scene, max(_worst_mm(path) for path in paths))
     found: list[Meeting] = []
     for t in _instants(paths, since, until):
         meeting = _meeting(scene, paths, t, reach, noise)
@@ -79,9 +81,15 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
     return found
 
 
-def reach_mm(scene: Scene) -> float:
+def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
     """Return how near each other's centres must seem for dice to touch: corner to corner, and four errors."""
-    return 2.0 * bands.contact_most(scene.table) + 4.0 * max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    error = max(scene.errors.track_noise_mm, LEAST_NOISE_MM, error_mm)
+    return 2.0 * bands.contact_most(scene.table) + 4.0 * error
+
+
+def _worst_mm(path: Path) -> float:
+    """Return the greatest error that the camera told of a track's points; 0 if it told none."""
+    return max(path.errors, default=0.0) if path.errors is not None else 0.0
 
 
 def _between(telling: Sequence[float], since: float, until: float) -> bool:
@@ -109,7 +117,8 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     if one is None or two is None:
         return None
     hidden = max(one.hidden, two.hidden)
-    near = reach + SIDEWAYS_M_PER_S * hidden
+    noise = max(one.error_mm, two.error_mm, noise)
+    near = reach_mm(scene, noise) + SIDEWAYS_M_PER_S * hidden
     apart = min(
         hypot(one.x - two.x, one.y - two.y),
         hypot(one.x_after - two.x_after, one.y_after - two.y_after),
@@ -243,6 +252,7 @@ def _step(scene: Scene, path: Path, t: float, points: int = POINTS) -> _Step | N
         _speed(path, max(i - points, 0), i),
         _speed(path, j, min(j + points, len(times) - 1)),
         hidden,
+        0.0 if path.errors is None else max(path.errors[i], path.errors[j]),
     )
 
 
