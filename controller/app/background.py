@@ -20,7 +20,7 @@ PATIENCE_S = 600.0
 
 
 def lower_priority() -> None:
-    """Take only the processor time that nobody else wants, and end with the controller; for the process."""
+    """Lower this process's priority to idle, and end it when the controller ends."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         Thread(target=_end_with_the_controller, daemon=True).start()
     with suppress(OSError):  # a service manager may forbid it; then it runs like any other process

@@ -20,7 +20,7 @@ def screens(tmp_path: Path) -> Iterator[Screens]:
 
 
 def shown(screens: Screens) -> str:
-    """Give the players' display."""
+    """Return the players' display."""
     with urllib.request.urlopen(f"{screens.url}/display", timeout=PATIENCE_S) as page:
         text: str = page.read().decode()
     return text

@@ -54,7 +54,7 @@ def _distance_mm(path: Path, other: Path, i: int) -> float:
     """
     t, x, y = path.times[i], path.xs[i], path.ys[i]
     near = range(bisect_left(other.times, t - MET_MS), bisect_left(other.times, t + MET_MS))
-    if not near and other.rests and t >= other.times[-2]:
+    if not near and other.rests and len(other.times) > 1 and t >= other.times[-2]:
         near = range(len(other.times) - 1, len(other.times))
     return min((hypot(x - other.xs[j], y - other.ys[j]) for j in near), default=0.0)
 

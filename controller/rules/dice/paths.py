@@ -134,6 +134,8 @@ def _landed_at_first(scene: Scene, path: Path) -> bool:
     A later step has one before it that tells how fast the die came; the first has none. Beside a wall it may
     have been that wall, so there the step remains a jump.
     """
+    if len(path.times) < 3:
+        return False
     x, y, table = path.xs[0], path.ys[0], scene.table
     error = scene.errors.track_noise_mm
     if min(x, table.length_mm - x, y, table.width_mm - y) < contact_most(table) + JUMP_ERRORS * error:

@@ -76,7 +76,7 @@ def test_one_point_far_off_the_track_is_a_conflict_not_a_hit() -> None:
 
 
 def first_seen_further(back_m_per_s: float, aside_m_per_s: float = 0.0) -> Throw:
-    """Give a throw whose die 2, at 2.5 m/s, was faster by so much in its very first step."""
+    """Return a throw whose die 2, at 2.5 m/s, was faster by so much in its very first step."""
     bodies = dice()
     bodies[1].vx = 2.5
     throw = thrown(bodies)
@@ -147,7 +147,7 @@ Leg = tuple[float, float, float]
 
 
 def told_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
-    """Give a throw whose dice go straight from place to place and strike the wall where a leg ends."""
+    """Return a throw whose dice go straight from place to place and strike the wall where a leg ends."""
     rng = Random(3)
     readings: list[Reading] = []
     places: tuple[tuple[Die, float], ...] = ((1, 500.0), (2, 506.0))
