@@ -130,7 +130,7 @@ class Evening:
         before = len(self.faults)
         with (self.ports / ORDERS).open("w", encoding="utf-8") as pipe:
             pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")
-        until(lambda: len(self.faults) > before, f"{fault} at {device}; refused: {self.refused}")
+        until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 
     def well(self) -> bool:
         """Tell whether no fault stands and every device is up again."""

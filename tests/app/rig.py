@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from controller.cli.link import OutOfReachError, conversation
 from controller.journal.chain import Row
@@ -29,12 +30,13 @@ Json = dict[str, object]
 encode = msgspec.json.Encoder().encode
 
 
-def until(fact: Callable[[], bool], what: str) -> None:
-    """Ask for a fact until it holds."""
+def until(fact: Callable[[], bool], what: str | Callable[[], str]) -> None:
+    """Ask for a fact until it holds; what it waits for is said at the end, with what was last found."""
     pause = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     while not fact():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain: {what}"
+        if time.monotonic() >= deadline:
+            pytest.fail(f"waited {PATIENCE_S:g} s in vain: {what if isinstance(what, str) else what()}")
         pause.wait(0.005)
 
 
@@ -212,7 +214,7 @@ class Table:
                 self.ask(do="approve", what="identity")
             return answer["ok"] is True
 
-        until(unlocked, f"the table to be unlocked; {refused}")
+        until(unlocked, lambda: f"the table to be unlocked; {refused}")
 
     def feed(self, lines: Iterable[bytes]) -> None:
         """Write lines to the daemon, as fast as it takes them; what it does not live to take is lost."""

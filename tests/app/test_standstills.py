@@ -170,7 +170,7 @@ class Hall:
                 self.table.enter("set_dice", dice=list(faces))
             return False
 
-        until(is_over, f"the roll to be decided: {kinds(self.table)}")
+        until(is_over, lambda: f"the roll to be decided: {kinds(self.table)}")
 
     @property
     def rolls(self) -> int:

@@ -71,7 +71,7 @@ def test_an_old_change_locks_the_table(rig: Rig, change: str, code: str) -> None
     tamper(rig.place.journal, sql(change))
     heard = Heard(rig.place.journal)
     heard.verifier.start()
-    until(lambda: heard.codes == [code], f"the change to be found: {heard.codes}")
+    until(lambda: heard.codes == [code], lambda: f"the change to be found: {heard.codes}")
     assert heard.faults.locking
 
 

@@ -180,10 +180,9 @@ def test_this_table_stops_at_an_engine_of_0_1_0_and_goes_on_when_that_is_updated
     old: Path, pair: Pair
 ) -> None:
     pair.start_table(THIS)
+    pair.plays()  # first: the old engine's first word locks a table
     pair.enrol(old)
     pair.start_engine(old)
-    pair.table.unlock()
-    pair.table.feed([tick(1_000_000), tick(2_000_000)])
     until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be told apart")
     until(lambda: pair.table.status()["lock"] == "locked", "play to be locked")
     assert pair.waiting() > 0
