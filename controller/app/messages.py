@@ -69,7 +69,8 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     card: Words | None = None
     count: int | None = None
     reason: Words | None = None
-    what: Words | None = None
+    what: Words | int | None = None
+    """What the input is about; a ruling names its attempt by number, as outcomes give it."""
     on: bool | None = None
     of_review: bool = False
     """The ruling is for the attempt that waits for a person; refused if that was ruled on meanwhile."""

@@ -69,9 +69,13 @@ _SAYS = {
 }
 
 
+def _about(request: Enter) -> str:
+    return "" if request.what is None else str(request.what)
+
+
 def _closed(request: Enter, view: View) -> str | None:
     """Return why a ruling's review or proposal is closed; None if it is still open."""
-    named = (request.what or "").partition(" ")[0]
+    named = _about(request).partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
@@ -248,6 +252,8 @@ class Requests:
         # Who confirms a late wager is whom a token or the kernel names: a typed name makes no second person.
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
+        if request.what is not None:
+            arguments["what"] = _about(request)
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
         said = arguments if console is None else {**arguments, "console": console}
         self.note(live, peer, f"input {request.name}", said=said)

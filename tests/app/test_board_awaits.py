@@ -96,7 +96,7 @@ def test_a_client_that_connects_in_mid_review_finds_it_and_hears_that_it_is_over
     )
     display = Display(mosquitto.port)
     assert display.awaited() is not None
-    assert table.enter("no_roll", what="1")["ok"] is True
+    assert table.enter("no_roll", what=1)["ok"] is True
     table.feed([tick(now_us + SECOND_US)])
     until(lambda: display.awaited() is None, "the ruling on the board")
     display.close()
