@@ -1,23 +1,41 @@
 """Lines split from a stream of bytes in any pieces, and limits on how many of them are read."""
 
 from collections import deque
+from typing import NamedTuple
 
 NOISY_LINES = 20
 NOISY_WITHIN_US = 10_000_000
 """20 damaged lines within 10 s mean a bad cable or a wrong speed, not chance."""
 
 
+class Line(NamedTuple):
+    """A line without its end."""
+
+    text: bytes
+    dropped: int = 0
+    """How many bytes it lost in front, since it was longer than the limit."""
+    maybe_cut: bool = False
+    """Whether its beginning may have been sent before anybody listened: it may be the end of another line."""
+
+
 class LineSplitter:
     """The bytes since the last line end, and how many bytes exceeded the limit."""
 
-    def __init__(self, limit: int) -> None:
-        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost with it."""
+    def __init__(self, limit: int, ends: bytes = b"\n") -> None:
+        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost with it.
+
+        Each byte of `ends` ends a line; CR before LF belongs to the end in any case.
+        """
         self._limit = limit
+        self._ends = bytes.maketrans(ends, b"\n" * len(ends)) if ends != b"\n" else None
         self._rest = bytearray()
         self._dropped = 0
+        self._maybe_cut = False
 
-    def feed(self, data: bytes) -> list[tuple[bytes, int]]:
-        """Return each whole line without its line end, and how many bytes it lost in front."""
+    def feed(self, data: bytes) -> list[Line]:
+        """Return each whole line."""
+        if self._ends is not None:
+            data = data.translate(self._ends)
         rest = self._rest
         rest += data
         lines = []
@@ -25,13 +43,20 @@ class LineSplitter:
             *whole, last = bytes(rest).split(b"\n")
             for line in whole:
                 kept = line[-self._limit :]
-                lines.append((kept.removesuffix(b"\r"), self._dropped + len(line) - len(kept)))
+                dropped = self._dropped + len(line) - len(kept)
+                lines.append(Line(kept.removesuffix(b"\r"), dropped, self._maybe_cut))
                 self._dropped = 0
+                self._maybe_cut = False
             rest[:] = last
         if len(rest) > self._limit:
             self._dropped += len(rest) - self._limit
             del rest[: -self._limit]
         return lines
+
+    def join(self) -> None:
+        """Begin to listen on a line that others may be using: the next line may be cut."""
+        self.clear()
+        self._maybe_cut = True
 
     def clear(self) -> int:
         """Forget an unfinished line; return its length in bytes."""

@@ -349,6 +349,34 @@ class Health:
         return [trouble]
 
 
+class PortReopening:
+    """Whether the port of a silent device is to be reopened now, and when it is again."""
+
+    def __init__(self) -> None:
+        self.due_us = 0
+        """Before this time it is not reopened again."""
+        self._asked = False
+
+    def put_off(self, now_us: int) -> None:
+        """Give the device a whole period from now: its port was opened, or it was greeted."""
+        self.due_us = now_us + REOPEN_US
+
+    def ask(self, now_us: int) -> None:
+        """Have the port reopened, if that is due."""
+        if now_us >= self.due_us:
+            self.put_off(now_us)
+            self._asked = True
+
+    def ask_at_once(self) -> None:
+        """Have the port reopened, whenever that was done last."""
+        self._asked = True
+
+    def take(self) -> bool:
+        """Return, once, whether the port is to be reopened."""
+        asked, self._asked = self._asked, False
+        return asked
+
+
 def readings_of(
     told: Iterable[Change],
     devices: Iterable[str],

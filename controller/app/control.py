@@ -353,7 +353,7 @@ class LineReader:
 
     def feed(self, block: bytes, now_us: int) -> list[bytes | None]:
         """Return each line that these bytes complete; None for one that was too long."""
-        lines = [None if dropped else line for line, dropped in self._lines.feed(block)]
+        lines = [None if line.dropped else line.text for line in self._lines.feed(block)]
         if block.endswith(b"\n"):
             self._begun, self._due_us = False, None
         elif lines or not self._begun:

@@ -210,8 +210,8 @@ class _Requests:
             block = self._connection.recv(MAX_LINE)
             if not block:
                 return False
-            for line, dropped in self._lines.feed(block):
-                self._connection.sendall(too_long() if dropped else self._answer(line))
+            for line in self._lines.feed(block):
+                self._connection.sendall(too_long() if line.dropped else self._answer(line.text))
         return True
 
     def _answer(self, line: bytes) -> bytes:

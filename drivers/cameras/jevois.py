@@ -27,7 +27,8 @@ from controller.model.readings import (
 from controller.model.tables import Speaks
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
 from drivers.device import Chance, DeviceType, StreamAddress
-from drivers.health import REOPEN_US, Change, Health, Trouble, readings_of
+from drivers.framing import Line, LineSplitter
+from drivers.health import Change, Health, PortReopening, Trouble, readings_of
 
 BAUD = 115_200
 MAX_LINE = 1024
@@ -65,7 +66,7 @@ class DiscardedLine:
 
 Message = Detection | FrameMark | DiscardedLine
 
-_LINE_END = re.compile(rb"[\r\n\0]")
+_LINE_ENDS = b"\r\n\0"
 _STAMP = re.compile(r"\d+(?:/\d{4}-\d{2}-\d{2})?(?:/\d{2}:\d{2}:\d{2})?|\d{2}:\d{2}:\d{2}")
 _NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,10})?")
 _SHOWN = 60
@@ -80,43 +81,25 @@ class Decoder:
         """Lines received that were not empty."""
         self.discarded = 0
         """Lines that were no message of these."""
-        self._tail = b""
-        self._overlong = False
-        self._joining = False
+        self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
         """Discard what stands before the next line end: it may be the end of a line."""
-        self.reset()
-        self._joining = True
+        self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
         """Handle bytes as they come; return the messages of the lines that they end."""
-        *lines, rest = _LINE_END.split(data)
-        messages: list[Message] = []
-        for line in lines:
-            self._keep(line)
-            if self._tail.strip():
-                messages.append(self._read())
-            self.reset()
-            self._joining = False
-        self._keep(rest)
-        return messages
+        return [self._read(line) for line in self._lines.feed(data) if line.text.strip()]
 
     def reset(self) -> None:
         """Forget a line that was begun: the link was lost."""
-        self._tail = b""
-        self._overlong = False
+        self._lines.clear()
 
-    def _keep(self, data: bytes) -> None:
-        line = self._tail + data
-        self._overlong = self._overlong or len(line) > MAX_LINE
-        self._tail = line[:MAX_LINE]
-
-    def _read(self) -> Message:
+    def _read(self, line: Line) -> Message:
         self.lines += 1
-        text = self._tail.decode("ascii", "backslashreplace")
-        readable = self._tail.isascii() and not self._overlong
-        message = _parsed(text.split()) if readable and not self._joining else None
+        text = line.text.decode("ascii", "backslashreplace")
+        readable = line.text.isascii() and not line.dropped and not line.maybe_cut
+        message = _parsed(text.split()) if readable else None
         if message is None:
             self.discarded += 1
             return DiscardedLine(text[:_SHOWN])
@@ -254,8 +237,7 @@ class JevoisCamera:
         self._open = False
         self._health = Health()
         self._health.trouble(0, "starting", "not heard yet", down=True)
-        self._reopen = False
-        self._reopen_at_us = 0
+        self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a whole frame was heard."""
@@ -299,7 +281,7 @@ class JevoisCamera:
         if not self._open:
             return None
         if "silent" in self._health:
-            return self._reopen_at_us
+            return self._reopening.due_us
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -310,8 +292,7 @@ class JevoisCamera:
                 f"no complete frame for {self._settings.silent_s:g} s (check that serout and sermark are on)"
             )
             self._tell(now_us, self._health.trouble(now_us, "silent", seen, down=True))
-            self._reopen = True
-            self._reopen_at_us = now_us + REOPEN_US
+            self._reopening.ask(now_us)
         return self._taken()
 
     def take_output(self) -> bytes:
@@ -320,8 +301,7 @@ class JevoisCamera:
 
     def take_reopen(self) -> bool:
         """Return, once, whether the port should be reopened."""
-        reopen, self._reopen = self._reopen, False
-        return reopen
+        return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
         """Return figures and what is wrong."""

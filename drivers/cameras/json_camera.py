@@ -15,7 +15,7 @@ from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.framing import LineSplitter, RateLimit
-from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
+from drivers.health import LINK, Change, Health, PortReopening, readings_of
 from drivers.readings import ReadingError, reading_of
 
 MAX_LINE = 4096
@@ -47,11 +47,11 @@ class JsonLines:
     def feed(self, data: bytes) -> list[Object | BadLine]:
         """Handle bytes; return what each whole line holds. Empty lines are nothing."""
         found = []
-        for line, dropped in self._lines.feed(data):
-            if dropped:
+        for line in self._lines.feed(data):
+            if line.dropped:
                 item: Object | BadLine = BadLine(f"more than {MAX_LINE} bytes in one line")
-            elif line.strip():
-                item = _object(line)
+            elif line.text.strip():
+                item = _object(line.text)
             else:
                 continue
             if isinstance(item, BadLine):
@@ -182,8 +182,7 @@ class JsonCamera:
         self._budget = RateLimit(settings.max_per_s)
         self._open = False
         self._heard_us = 0
-        self._next_reopen_us = 0
-        self._reopen = False
+        self._reopening = PortReopening()
         self._babble = 0
         self._held_back: tuple[int, int] = (0, 0)
         """The last line before a silence, and until when lines may be what was held back in it."""
@@ -199,7 +198,7 @@ class JsonCamera:
         self._held_back = (0, 0)
         self._open = True
         self._heard_us = now_us
-        self._next_reopen_us = now_us + REOPEN_US
+        self._reopening.put_off(now_us)
         told = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
         return self._told(now_us, told + self._health.over(now_us, LINK, seen="connected"))
 
@@ -235,9 +234,7 @@ class JsonCamera:
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._heard_us) / 1e6
             told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
-            if now_us >= self._next_reopen_us:
-                self._next_reopen_us = now_us + REOPEN_US
-                self._reopen = True
+            self._reopening.ask(now_us)
         return self._told(now_us, told)
 
     def next_deadline(self) -> int | None:
@@ -245,7 +242,7 @@ class JsonCamera:
         due = self._health.next_deadline()
         if not self._open:
             return due
-        silent = self._next_reopen_us if "silent" in self._health else self._silent_at_us()
+        silent = self._reopening.due_us if "silent" in self._health else self._silent_at_us()
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
@@ -254,8 +251,7 @@ class JsonCamera:
 
     def take_reopen(self) -> bool:
         """Return, once, whether the port should be reopened."""
-        reopen, self._reopen = self._reopen, False
-        return reopen
+        return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
         """Return figures and what is wrong."""

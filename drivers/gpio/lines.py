@@ -16,7 +16,7 @@ from drivers.gpio.input_line import (
     LevelChange,
     LineChange,
 )
-from drivers.health import AGAIN_US, LINK, Cause, Change, Health, readings_of
+from drivers.health import AGAIN_US, LINK, Cause, Change, Health, PortReopening, readings_of
 
 _OPEN = "when the lines open"
 _LATER = "a second after the last one"
@@ -55,7 +55,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     ),
     "port_fault": Cause(
         "the operating system refused to read or set up a line, or the chip went away",
-        "the lines are reopened by themselves; if that does not help, look at dmesg",
+        "the lines are reopened automatically; if that does not help, look at dmesg",
         _OPEN,
     ),
     "silent": Cause(
@@ -137,7 +137,7 @@ class GpioDevice(ABC):
         self._heard_us = 0
         self._rested_us = dict.fromkeys(inputs, 0)
         self._output: list[ReadLevel | Set | Rest] = []
-        self._reopen = False
+        self._reopening = PortReopening()
 
     @abstractmethod
     def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
@@ -213,7 +213,7 @@ class GpioDevice(ABC):
                 self._output.append(ReadLevel(self._inputs[name].line))
         if self.lines and now_us - self._heard_us >= SILENT_US:
             self._heard_us = now_us
-            self._reopen = True
+            self._reopening.ask_at_once()
             changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return changes
 
@@ -239,8 +239,7 @@ class GpioDevice(ABC):
 
     def take_reopen(self) -> bool:
         """Return, once, whether the lines should be reopened."""
-        reopen, self._reopen = self._reopen, False
-        return reopen
+        return self._reopening.take()
 
     def status(self) -> dict[str, object]:
         """Return what each line is, and how much it bounced."""

@@ -118,8 +118,7 @@ class NodeDevice:
 
     def take_reopen(self) -> bool:
         """Return, once, whether the port should be reopened."""
-        reopen, self._end.reopen = self._end.reopen, False
-        return reopen
+        return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command (lamp, buzzer, selftest); return its number, which its answer in `answers` carries.

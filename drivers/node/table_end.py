@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from drivers.framing import NOISY_LINES, NoiseCounter, RateLimit
-from drivers.health import LINK, REOPEN_US, Health
+from drivers.health import LINK, Health, PortReopening
 from drivers.node.requests import ClockQueries, ClockStepError, Commands, NodeClock, number_in
 from drivers.node.sentences import (
     AHEAD_US,
@@ -64,8 +64,7 @@ class TableEnd:
         self.clock = NodeClock()
         self.health = Health()
         self.phase = Phase.OFF
-        self.reopen = False
-        """The port should be reopened; the caller sets it back."""
+        self.reopening = PortReopening()
         self._draw = nonce
         self._sealed = key is not None
         self._key_news = ""
@@ -81,7 +80,6 @@ class TableEnd:
         self._answered_us = 0
         self._since_us = 0
         self._next_hello_us = 0
-        self._next_reopen_us = 0
         self._next_ping_us = 0
         self._questions = ClockQueries()
         self._line_bytes = 0
@@ -180,7 +178,7 @@ class TableEnd:
             return 0
         due = [self.health.next_deadline()]
         if self.phase is Phase.GREETING:
-            due += [self._next_hello_us, self._next_reopen_us, self._commands.expiry()]
+            due += [self._next_hello_us, self.reopening.due_us, self._commands.expiry()]
             if not self._greeting_told():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
@@ -214,9 +212,7 @@ class TableEnd:
     def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
             self._send_hello(now_us)
-        if now_us >= self._next_reopen_us:
-            self._next_reopen_us = now_us + REOPEN_US
-            self.reopen = True
+        self.reopening.ask(now_us)
         if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_told():
             return []
         seconds = (now_us - self._since_us) / 1e6
@@ -229,12 +225,12 @@ class TableEnd:
 
     def _keep_up(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._heard_us + SILENT_US:
-            self.reopen = True
+            self.reopening.ask_at_once()
             seconds = (now_us - self._heard_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
         deaf_at_us = self._deaf_at_us()
         if deaf_at_us is not None and now_us >= deaf_at_us:
-            self.reopen = True
+            self.reopening.ask_at_once()
             return self._start_over(
                 now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s, although it is sending"
             )
@@ -264,7 +260,7 @@ class TableEnd:
         self.phase = Phase.GREETING
         self.hello = None
         self._since_us = now_us
-        self._next_reopen_us = now_us + REOPEN_US
+        self.reopening.put_off(now_us)
         self._wire.begin(self._nonce[:4], self._nonce.encode())
         self._reorder.begin()
         self._send_hello(now_us)

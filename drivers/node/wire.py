@@ -256,9 +256,9 @@ class Wire:
         """Cut bytes into lines that may be sentences."""
         self.counters.bytes += len(data)
         lines = []
-        for line, dropped in self._lines.feed(data):
-            self.counters.noise_bytes += dropped
-            lines.append(line)
+        for line in self._lines.feed(data):
+            self.counters.noise_bytes += line.dropped
+            lines.append(line.text)
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from controller.model.readings import AnyReading, Card, Switch
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, StreamAddress
-from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
+from drivers.health import LINK, Change, Health, PortReopening, readings_of
 from drivers.shoe.protocol import Alive, CardOut, Codes, Doubt, Event, Lid, ShoeProtocol, Word
 
 RANKS = "23456789TJQKA"
@@ -97,8 +97,7 @@ class Shoe:
         self._heard_us = 0
         self._last_card_us = -1
         self._lid: bool | None = None
-        self._reopen = False
-        self._next_reopen_us = 0
+        self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until its port is open."""
@@ -144,12 +143,12 @@ class Shoe:
             seconds = (now_us - self._heard_us) / 1e6
             changes += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
         if self._open and "silent" in self._health:
-            self._reopen_port(now_us)
+            self._reopening.ask(now_us)
         return self._readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""
-        reopen_us = self._next_reopen_us if self._open and "silent" in self._health else None
+        reopen_us = self._reopening.due_us if self._open and "silent" in self._health else None
         due = (self._health.next_deadline(), self._silent_at_us(), reopen_us)
         return min((at for at in due if at is not None), default=None)
 
@@ -159,8 +158,7 @@ class Shoe:
 
     def take_reopen(self) -> bool:
         """Return, once, whether the port should be reopened."""
-        reopen, self._reopen = self._reopen, False
-        return reopen
+        return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
         """Return figures and what is wrong."""
@@ -178,14 +176,9 @@ class Shoe:
             return None
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
-    def _reopen_port(self, now_us: int) -> None:
-        if now_us >= self._next_reopen_us:
-            self._next_reopen_us = now_us + REOPEN_US
-            self._reopen = True
-
     def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
-            self._reopen_port(now_us)
+            self._reopening.ask(now_us)
             seen = f"{in_a_row} lines in a row that are no code"
             return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):

@@ -72,7 +72,6 @@ class ShoeProtocol:
         self._codes = codes
         self._repeats_us = repeats_us
         self._lines = LineSplitter(MAX_CODE)
-        self._joined = True
         self._last = ""
         self._last_us = 0
         self._to: str | None = None
@@ -84,20 +83,18 @@ class ShoeProtocol:
 
     def connect(self) -> None:
         """Forget what was said before the connection or a loss: what comes next may begin anywhere."""
-        self._lines.clear()
-        self._joined = False
+        self._lines.join()
         self._last = ""
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
         """Handle bytes that arrived at `now_us`; return their events in order. Empty lines are ignored."""
         events: list[Event] = []
-        for line, dropped in self._lines.feed(data):
-            code = line.decode("ascii", "replace").strip(_FRAMING)
-            joined, self._joined = self._joined, True
-            if not joined:
-                events += self._first(code, whole=not dropped)
-            elif dropped or not code.isascii() or not (code.isprintable() or not code):
+        for line in self._lines.feed(data):
+            code = line.text.decode("ascii", "replace").strip(_FRAMING)
+            if line.maybe_cut:
+                events += self._first(code, whole=not line.dropped)
+            elif line.dropped or not code.isascii() or not (code.isprintable() or not code):
                 self.unreadable += 1
                 events.append(self._doubt("a line that is not a code"))
             elif code:

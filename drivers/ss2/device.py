@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType, StreamAddress
-from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
+from drivers.health import LINK, Change, Health, PortReopening, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
     LAST_SPIN,
@@ -146,8 +146,7 @@ class Ss2Wheel:
         self._last_line = ""
         self._health = Health()
         self._health.trouble(0, "starting", "not heard yet", down=True)
-        self._reopen = False
-        self._reopen_at_us = 0
+        self._reopening = PortReopening()
         self._bytes_lost = False
         self._check_at_us: int | None = None
         self._ask_at_us: int | None = None
@@ -211,8 +210,7 @@ class Ss2Wheel:
         if silent_at_us is not None and now_us >= silent_at_us:
             seen = f"no status frame for {SILENT_US / 1e6:g} s"
             self._lose(now_us, "silent", seen)
-            self._reopen = True
-            self._reopen_at_us = now_us + REOPEN_US
+            self._reopening.ask(now_us)
         if self._check_at_us is not None and now_us >= self._check_at_us:
             self._ask_settings(now_us)
         if self._ask_at_us is not None and now_us >= self._ask_at_us:
@@ -227,8 +225,7 @@ class Ss2Wheel:
 
     def take_reopen(self) -> bool:
         """Return, once, whether the port should be reopened."""
-        reopen, self._reopen = self._reopen, False
-        return reopen
+        return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
         """Return figures and what is wrong."""
@@ -368,7 +365,7 @@ class Ss2Wheel:
         if self._opened_us is None:
             return None
         if "silent" in self._health:
-            return self._reopen_at_us
+            return self._reopening.due_us
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Literal
 
+from drivers.framing import Line, LineSplitter
+
 BAUD = 9600
 MAX_LINE = 300
 """A page of the wheel's log is the longest line: 258 characters and what leads it."""
@@ -162,7 +164,7 @@ _SENSOR = re.compile(rb"\*b([sn]) ?([0-9]{1,3})")
 _SELF_TEST = re.compile(rb"\*F ([0-9]{1,3})")
 _PAGE = re.compile(rb"(?:\*s r [0-9]+ )?([!-~]{256})([0-9A-Fa-f]{2})")
 _REPLY = re.compile(rb"\*([ -)+-WZ-~])(?: ([ -)+-~]*))?")
-_LINE_END = re.compile(rb"[\r\n]")
+_LINE_ENDS = b"\r\n"
 _NUMBERS = {" 0": "0", "00": "00", "38": "000", "39": "0000"}
 _SHOWN = 40
 
@@ -196,46 +198,27 @@ class Decoder:
         """Lines received that were not empty."""
         self.discarded = 0
         """Bad lines, and bad beginnings of lines that were taken up again at their last `*`."""
-        self._tail = b""
-        self._overlong = False
-        self._joining = False
+        self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
         """Take no message from what stands before the next line end: the line may be joined anywhere in it.
 
         The end of a sensor event, `17`, would be a winning number.
         """
-        self.reset()
-        self._joining = True
+        self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
         """Handle bytes as they come; return the messages of the lines that they end."""
-        *lines, rest = _LINE_END.split(data)
-        messages: list[Message] = []
-        for line in lines:
-            self._keep(line)
-            messages += self._end_line()
-        self._keep(rest)
-        return messages
+        return [message for line in self._lines.feed(data) if line.text for message in self._read(line)]
 
     def reset(self) -> None:
         """Forget a line that was begun: the link was lost."""
-        self._tail = b""
-        self._overlong = False
+        self._lines.clear()
 
-    def _keep(self, data: bytes) -> None:
-        line = self._tail + data
-        self._overlong = self._overlong or len(line) > MAX_LINE
-        self._tail = line[-MAX_LINE:]
-
-    def _end_line(self) -> Iterator[Message]:
-        line, overlong, joining = self._tail, self._overlong, self._joining
-        self.reset()
-        self._joining = False
-        if not line:
-            return
+    def _read(self, whole: Line) -> Iterator[Message]:
+        line, overlong = whole.text, whole.dropped > 0
         self.lines += 1
-        if joining:
+        if whole.maybe_cut:
             self.discarded += 1
             yield DiscardedLine(_shown(line))
             return

@@ -51,13 +51,13 @@ class DoorBox:
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         found: list[AnyReading] = []
-        for line, _ in self._lines.feed(data):
-            door, _, state = line.decode("ascii", "replace").partition(" ")
+        for line in self._lines.feed(data):
+            door, _, state = line.text.decode("ascii", "replace").partition(" ")
             if door in self._doors and state in ("open", "closed"):
                 is_open = state == "open"
                 found.append(Switch(t=now_us, dev=self.name, name=door, open=is_open, arrived=now_us))
             else:
-                changes = self._health.lost(now_us, now_us, "bad_reading", f"found {line!r}")
+                changes = self._health.lost(now_us, now_us, "bad_reading", f"found {line.text!r}")
                 found += readings_of(changes, [self.name], now_us)
         return found
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.framing import LineSplitter
+from drivers.framing import Line, LineSplitter
 from drivers.node.sentences import MAX_SENTENCE, Sentence, Speaker, encode, finish
 from drivers.node.wire import Wire
 
@@ -82,4 +82,16 @@ def test_what_is_kept_of_a_line_is_bounded() -> None:
     lines = LineSplitter(MAX_SENTENCE)
     for _ in range(100):
         assert lines.feed(b"x" * 4096) == []
-    assert lines.feed(b"\n") == [(b"x" * MAX_SENTENCE, 100 * 4096 - MAX_SENTENCE)]
+    assert lines.feed(b"\n") == [Line(b"x" * MAX_SENTENCE, 100 * 4096 - MAX_SENTENCE)]
+
+
+def test_a_line_that_was_joined_may_be_the_end_of_another_and_the_next_is_whole() -> None:
+    lines = LineSplitter(MAX_SENTENCE)
+    lines.feed(b"forgotten")
+    lines.join()
+    assert lines.feed(b"2\n12\n") == [Line(b"2", maybe_cut=True), Line(b"12")]
+
+
+def test_any_of_several_bytes_can_end_a_line() -> None:
+    lines = LineSplitter(MAX_SENTENCE, b"\r\n\0")
+    assert [line.text for line in lines.feed(b"a\rb\0c\r\n")] == [b"a", b"b", b"c", b""]

@@ -54,9 +54,9 @@ class TestMeeting:
     def test_the_port_of_a_node_that_stays_away_is_reopened_at_times(self) -> None:
         world = World(node_alive=False)
         world.until(REOPEN_US - 1)
-        assert not world.table.reopen
+        assert not world.table.reopening.take()
         world.until(REOPEN_US + 1)
-        assert world.table.reopen
+        assert world.table.reopening.take()
 
     def test_another_node_on_the_port_is_named(self) -> None:
         world = World(hello=Hello("w2", "1.0", "", {}, (), 0))
@@ -114,7 +114,7 @@ class TestLosingEachOther:
         world.after(2 * SECOND_US)
         at = next(at for at, code in world.health() if code == "silent")
         assert SILENT_US - 500_000 <= at - last <= 2 * SECOND_US
-        assert world.table.reopen
+        assert world.table.reopening.take()
 
     def test_a_silent_node_that_speaks_again_is_well_again(self) -> None:
         world = World().up()
@@ -150,7 +150,7 @@ class TestLosingEachOther:
             world.after(10_000)
         at = next(at for at, code in world.health() if code == "deaf")
         assert at - cut <= 2 * SECOND_US
-        assert world.table.reopen
+        assert world.table.reopening.take()
         world.to_node = plain
         world.up()
         assert world.health()[-1][1] == "well"
