@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.app.faults import ActiveFaults
-from controller.app.hardware import Hardware
-from controller.app.key_files import Keyed, KeyFileError, KeyFiles, key_in
+from controller.app.hardware import Hardware, Keyed, KeyFileError, KeyFiles, key_in
 from controller.model.tables import Claim, DeclaredDevice, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
 from controller.settings.places import config_file

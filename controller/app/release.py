@@ -2,8 +2,11 @@
 
 The list (`release.json`) names each file of the program, its configuration and its units with its SHA-256,
 under the maker's release key. Whoever has that key's public half can tell that a file was changed, added or
-taken away. Compiled copies (`__pycache__`) are not on it: each machine's Python makes its own, which are
-compared with their sources. Other projects' packages are not on it either.
+taken away. Other projects' packages are not on it.
+
+Compiled copies (`__pycache__`) are not on it either, since each machine's Python makes its own. But Python
+runs a compiled copy without reading the source if the copy's header fits, so a list of sources does not say
+what runs. Therefore each source is compiled again here and compared with its copy, part by part.
 
 The controller itself compares its sources at its start. To compile them again takes a second or more, and a
 controller that runs a planted copy would find nothing. So that is done in the background, by
@@ -11,6 +14,8 @@ controller that runs a planted copy would find nothing. So that is done in the b
 one line of JSON, what differs.
 """
 
+import importlib.util
+import marshal
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -18,12 +23,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
+from types import CodeType
 
 import msgspec
 
 import controller
 from controller.app.background import BackgroundProcess, lower_priority
-from controller.app.bytecode import planted
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.keys import KeyStep, follows, history
 from controller.journal.keys import PublicKey, load_key
@@ -268,3 +273,81 @@ class ReleaseCheck:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+
+
+_LEVELS = {"": 0, ".opt-1": 1, ".opt-2": 2}
+_HEADER = 16
+_HASHED, _CHECKED = 0b01, 0b11
+_PARTS = (
+    "co_name",
+    "co_qualname",
+    "co_argcount",
+    "co_posonlyargcount",
+    "co_kwonlyargcount",
+    "co_nlocals",
+    "co_stacksize",
+    "co_flags",
+    "co_firstlineno",
+    "co_code",
+    "co_names",
+    "co_varnames",
+    "co_freevars",
+    "co_cellvars",
+    "co_linetable",
+    "co_exceptiontable",
+)
+"""All but its constants and `co_filename`, which names the folder that it was compiled in."""
+_SAYS_WHERE = "co_filename"
+
+
+def planted(source: Path) -> Iterator[Path]:
+    """Yield each compiled copy of a module that this Python would run and that is not its source's.
+
+    Raises OSError if a file can't be read.
+    """
+    folder = source.parent / "__pycache__"
+    if folder.is_symlink():  # What it leads to can be another thing tomorrow.
+        yield folder
+        return
+    for level, optimize in _LEVELS.items():
+        copy = folder / f"{source.stem}.{sys.implementation.cache_tag}{level}.pyc"
+        if copy.is_symlink() or (copy.exists() and not _fits(copy.read_bytes(), source, optimize)):
+            yield copy
+
+
+def _fits(copy: bytes, source: Path, optimize: int) -> bool:
+    text = source.read_bytes()
+    if not _would_run(copy, source, text):
+        return True
+    try:
+        found = marshal.loads(copy[_HEADER:])  # noqa: S302 - it is not run, and who can write it is root already
+        expected = compile(
+            text, getattr(found, _SAYS_WHERE, str(source)), "exec", dont_inherit=True, optimize=optimize
+        )
+    except (EOFError, SyntaxError, TypeError, ValueError):
+        return False
+    return isinstance(found, CodeType) and _shape(found) == _shape(expected)
+
+
+def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
+    """Return whether its header fits the source, as Python's importer looks at it."""
+    if len(copy) < _HEADER or copy[:4] != importlib.util.MAGIC_NUMBER:
+        return False
+    flags = int.from_bytes(copy[4:8], "little")
+    if flags & _HASHED:
+        return flags & _CHECKED != _CHECKED or copy[8:16] == importlib.util.source_hash(text)
+    found = source.stat()
+    written = int(found.st_mtime) & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF
+    return written == (int.from_bytes(copy[8:12], "little"), int.from_bytes(copy[12:16], "little"))
+
+
+def _shape(part: object) -> object:
+    """Return what can be compared: equality of code overlooks some parts, and 1 equals 1.0 and True."""
+    match part:
+        case CodeType():
+            return (*(getattr(part, name) for name in _PARTS), tuple(map(_shape, part.co_consts)))
+        case tuple():
+            return ("tuple", *map(_shape, part))
+        case frozenset():
+            return ("frozenset", frozenset(map(_shape, part)))
+    return (type(part).__name__, repr(part))

@@ -17,9 +17,8 @@ from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.device_types import hardware_of, load_with_hardware
 from controller.app.inlet import JsonLines, Source
-from controller.app.options import JOURNAL, SOCKET, Options
+from controller.app.options import JOURNAL, SOCKET, Options, mistakes_in, others_at_work
 from controller.app.peers import Groups
-from controller.app.preflight import mistakes_in, others_at_work
 from controller.app.publishing import EngineMaker, UnfitSettings
 from controller.app.view import Drawn
 from controller.cli.shell import collector_paused, on_stop, say, startup_frozen

@@ -188,7 +188,7 @@ def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterat
         yield Finding("unchecked", "files and groups", "only the table's own user or root can check")
         return
     try:
-        from controller.app.preflight import mistakes_in  # noqa: PLC0415 - needs the extra journal
+        from controller.app.options import mistakes_in  # noqa: PLC0415 - needs the extra journal
     except ImportError:
         yield Finding("unchecked", "files and groups", "needs the extra `journal`")
         return

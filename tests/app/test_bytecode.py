@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from controller.app import keys
-from controller.app.bytecode import planted
 from controller.app.faults import ActiveFaults
 from controller.app.release import (
     LIST_FILE,
@@ -20,6 +19,7 @@ from controller.app.release import (
     ReleaseFault,
     check,
     place_of,
+    planted,
     sign,
     trusted_keys,
     verify,

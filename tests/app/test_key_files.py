@@ -15,7 +15,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.app.daemon import Daemon
 from controller.app.device_types import hardware_of, load_with_hardware
-from controller.app.key_files import KeyFiles, NewKey
+from controller.app.hardware import KeyFiles, NewKey
 from controller.app.options import Options
 from controller.cli.main import main
 from controller.settings.places import config_file

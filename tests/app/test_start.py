@@ -196,7 +196,7 @@ LOOKS = """
 import encodings.idna, os, sys
 from pathlib import Path
 from controller.app.options import Options
-from controller.app.preflight import mistakes_in
+from controller.app.options import mistakes_in
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 options = Options(table="craps", journal=Path("/etc"), socket=Path("/etc/control"), socket_group=sys.argv[1])
 print(*mistakes_in(options, {}), sep="\\n")

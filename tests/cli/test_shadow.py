@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.hardware import Hardware
-from controller.app.options import Options
-from controller.app.preflight import mistakes_in
+from controller.app.options import Options, mistakes_in
 from controller.cli.main import main
 from controller.cli.run import in_the_shadow
 from controller.engine.session import Session

@@ -13,7 +13,6 @@ from operator import itemgetter
 
 from controller.model.readings import Turning
 from controller.rules.wheel.clean_start import COMPLETE, KNOWN, CleanStart
-from controller.rules.wheel.ring import SENSES, Beams, Rows, Sense, ring_of
 from controller.rules.wheel.story import (
     EVEN,
     FASTEST,
@@ -21,8 +20,13 @@ from controller.rules.wheel.story import (
     MAX_LOSS,
     MAX_SLACK,
     MIN_PULSES,
+    SENSES,
+    Beams,
     Pass,
+    Rows,
+    Sense,
     Story,
+    ring_of,
 )
 
 DOUBLED_US = 30_000

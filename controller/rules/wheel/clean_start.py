@@ -11,8 +11,7 @@ with this story after two pulses of its own, so it must have left out the last o
 passed its beam; and since the fifth pulse, which was plainly next, no such story began.
 """
 
-from controller.rules.wheel.ring import SENSES, Ring
-from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, Pass, Story
+from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, SENSES, Pass, Ring, Story
 
 COMPLETE = 7
 """Pulses: the fourth makes it plain what comes next, and three more that come so leave no other story."""

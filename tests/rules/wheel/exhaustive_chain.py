@@ -15,8 +15,7 @@ from controller.rules.wheel.chain import (
     WAY_CLEAR,
     Chain,
 )
-from controller.rules.wheel.ring import SENSES, Sense
-from controller.rules.wheel.story import Pass, Story
+from controller.rules.wheel.story import SENSES, Pass, Sense, Story
 
 DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
 CALM, CALM_CLEAR = 3, 2.0
