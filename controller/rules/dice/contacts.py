@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from controller.model.readings import Reading, WallImpact
 from controller.rules.dice import bands
-from controller.rules.dice.motion import FEW, Turn, line, line_from, line_until, turn_between
+from controller.rules.dice.motion import FEW, Turn, line, line_from, line_until
 from controller.rules.dice.paths import (
     SPEED_POINTS,
     THROWN_M_PER_S,
@@ -27,6 +27,7 @@ from controller.rules.dice.paths import (
     speed_unknown,
 )
 from controller.rules.dice.scene import Scene
+from controller.rules.dice.turns import out_of_band, turn_after
 
 AT_REST_M_PER_S = 0.2
 """A track that ends slower than this ended because the die stopped."""
@@ -186,7 +187,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         there = place_price(way, impact, t, k)
         if there is None:
             continue
-        turn = _turn_after(way, k, t - spare, t + spare)
+        turn = turn_after(way, k, t - spare, t + spare)
         contact = _turned(way, turn, k, _Heard(i, there, _broken(way, k, t + spare)))
         if contact is None:
             continue
@@ -223,16 +224,6 @@ def place_price(way: Approach, impact: WallImpact, t: float, k: int) -> float | 
     return max(away * away - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
 
 
-def _turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
-    times = way.path.times
-    hidden = times[k + 1] - times[k] > way.scene.hidden_ms
-    before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
-    after = line_from(times, way.gaps, k + 1, way.noise(k + 1, k + 3), hidden=hidden)
-    if not hidden and times[k + 1] - times[k] > 1.5 * way.scene.errors.frame_ms:
-        after = after._replace(bounce=max(after.bounce, bands.LANDING_SHARE * abs(before.speed)))
-    return turn_between(before, after, earliest, latest)
-
-
 def _broken(way: Approach, k: int, latest: float) -> float:
     """Return the price of a touch by the way in alone, after which something else turned the die at once.
 
@@ -254,7 +245,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
         return None
     outside, inside = _from_band(way, turn)
     # A die that touched nothing turned where its ways meet, and not when something else was heard.
-    inside = min(inside, _from_band(way, _turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
+    inside = min(inside, _from_band(way, turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
     room = _room(way, turn)
     price = turn.misfit + outside
     if heard.broken < price:
@@ -300,10 +291,8 @@ def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
 
     None is too deep for a touch: pads give way, and a die seen well behind the ground is a conflict anyway.
     """
-    most = bands.contact_most(way.scene.table)
-    out = max(turn.place - most, 0.0) / turn.sd
-    within = max(most - turn.place, 0.0) / turn.sd
-    return out * out, within * within
+    within = max(bands.contact_most(way.scene.table) - turn.place, 0.0) / turn.sd
+    return out_of_band(way, turn), within * within
 
 
 def _hard(turn: Turn) -> float:
@@ -340,7 +329,7 @@ def _turns(way: Approach, span: Span) -> list[Contact | None]:
     for k in range(max(span.first, 1), min(span.last, last - 1)):
         if gaps[k + 1] - gaps[k] < gaps[k] - gaps[k - 1] + way.noise(k, k):
             continue
-        turn = _turn_after(way, k, times[k], times[k + 1])
+        turn = turn_after(way, k, times[k], times[k + 1])
         back = turn.speed_out > bands.BACK_M_PER_S or turn.change > bands.CAUSELESS_M_PER_S
         if turn.speed_in < 0.0 and back and turn.change > bands.OWN_TURN_ERRORS * turn.change_sd:
             turns.append((turn, k))

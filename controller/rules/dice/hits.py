@@ -221,9 +221,11 @@ class _Words:
         self._note_near_end()
         # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
         astray = meanings <= STANDING and (self._jumped or self._beyond)
-        if not astray and len(meanings) == 1:
+        # Exchanged names alone turn no void into a call, and no call into a void.
+        agreed = meanings <= own or meanings | own <= STANDING
+        if not astray and len(meanings) == 1 and agreed:
             return self._tell(meanings.pop(), judged)
-        if not astray and meanings <= STANDING:
+        if not astray and meanings <= STANDING and agreed:
             return self._tell("stands", judged)
         if not (self._jumped or self._beyond) and len(own) > 1:
             return self._tell("unclear", judged)

@@ -315,6 +315,7 @@ def _spliced(head: Path, i: int, tail: Path, j: int) -> Path:
         tail.rests,
         head.readings[:i] + tail.readings[j:],
         errors=errors,
+        splices=(*(n for n in head.splices if n < i), i, *(n - j + i for n in tail.splices if n > j)),
     )
     path.fastest, path.longest_ms = max(head.fastest, tail.fastest), max(head.longest_ms, tail.longest_ms)
     return path

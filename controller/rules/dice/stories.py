@@ -99,32 +99,11 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
             if times and dearer.price >= told[end].price:
                 continue
             told[end] = dearer
-        one_struck = _one_struck(scene, paths, own[True, True], times)
-        if one_struck is not None and own[True, True].price + price < told[one_struck].price:
-            told[one_struck] = own[True, True]._replace(price=own[True, True].price + price, exchanges=times)
     wanted = [i for i, impact in enumerate(scene.impacts) if impact.wall in walls and not _may_ring(scene, i)]
     both = min(told, key=lambda end: told[end].price) == (True, True)
     if not (both and may_be_thrown_back(scene, paths, wanted)):
         own_back, back = {}, {}
     return Account(contacts, own, told, own_back, back)
-
-
-def _one_struck(
-    scene: Scene, paths: tuple[Path, Path], both: Story, exchanges: tuple[float, ...]
-) -> End | None:
-    """Return the end in which one die made the impacts before and after an exchange of names; None without.
-
-    A knock between two frames bends both ways there, so that neither shows by itself how the die struck. A
-    camera that tells the errors of its points sees too little of it: then the hits stand, but not whose.
-    """
-    if len(exchanges) != 1 or all(path.errors is None for path in paths) or not all(both.made):
-        return None
-    first, last = ([scene.ms(scene.impacts[i].t) for i in sorted(made)] for made in both.made)
-    if max(first) < exchanges[0] < min(last):
-        return False, True
-    if max(last) < exchanges[0] < min(first):
-        return True, False
-    return None
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
