@@ -83,6 +83,8 @@ class Contact:
     proof: float = 0.0
     """What none costs at least where a sound came then that only a knock can have made."""
     hidden: bool = False
+    rests: bool = False
+    """Whether the die came to rest there: then an earlier touch of this wall may have gone on until now."""
     beyond: bool = False
     points: tuple[Reading, ...] = ()
 
@@ -386,13 +388,16 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     edge = way.scene.table.die_mm
     short = place - bands.LEAST_EDGES * edge
     off = max(place - bands.FLAT_EDGES * edge, 0.0) / sd
+    # Nearer than with a face against the tips a die lies among them: no other lies there.
+    deep = max(-short, 0.0) / sd
     contact = Contact(
         wall=way.wall,
         t=times[end - 1],
         gap_mm=short,
         did="stopped",
+        rests=True,
         touch=bands.UNHEARD + off * off,
-        miss=0.0,
+        miss=deep * deep,
         points=points_around(way, end - 8, end),
     )
     contact.code, heard = _silence(way, times[end - 1])

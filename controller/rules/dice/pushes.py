@@ -4,7 +4,7 @@ What a knock gives a die points from the other die to it, give or take the slant
 adds. So the die that pushes lies nearer the wall, and is the one that may strike it again.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import combinations
 from math import hypot, inf
@@ -81,6 +81,24 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
         and any(_apart_mm(paths, scene.ms(impact.t) - delay_ms) <= near_mm for impact in (first, second))
         for first, second in combinations((scene.impacts[i] for i in impacts), 2)
     )
+
+
+def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
+    """Return the price of a die's having been at a wall at a moment, and where it was seen before and after.
+
+    A wall and a knock only slow the dice, so none flies faster than the fastest of the throw, in m/s.
+    """
+    least, most = scene.errors.impact_delay_ms
+    spare = 0.5 * (most - least) + bands.CLOCKS_MS
+    way = approach_to(scene, path, wall)
+    k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
+    band = bands.contact_most(scene.table)
+    short = min(
+        max(way.gaps[k] - band - fastest * max(at - path.times[k], 0.0), 0.0)
+        + max(way.gaps[k + 1] - band - fastest * max(path.times[k + 1] - at, 0.0), 0.0)
+        for at in (t - spare, t, t + spare)
+    )
+    return (short / way.noise(k, k + 1)) ** 2
 
 
 def seen_before(path: Path, t: float) -> float:

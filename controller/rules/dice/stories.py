@@ -8,7 +8,7 @@ end alike, the cheapest speaks for all.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -17,7 +17,14 @@ from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with,
 from controller.rules.dice.falls import FALL_MS, can_have_fallen
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path, approach_to
-from controller.rules.dice.pushes import Pair, may_be_thrown_back, overlap, push_price, seen_before
+from controller.rules.dice.pushes import (
+    Pair,
+    back_price,
+    may_be_thrown_back,
+    overlap,
+    push_price,
+    seen_before,
+)
 from controller.rules.dice.scene import Scene
 
 End = tuple[bool, bool]
@@ -42,6 +49,14 @@ class Story(NamedTuple):
     exchanges: tuple[float, ...] = ()
 
 
+class _ThrownBack(NamedTuple):
+    """A story's end and price in which one die made this pair of impacts, thrown back into the wall."""
+
+    end: End
+    price: float
+    impacts: tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """All that can have happened at the walls.
@@ -55,8 +70,8 @@ class Account:
     stories: dict[End, Story]
     own_back: Mapping[End, float] = field(default_factory=dict)
     back: Mapping[End, float] = field(default_factory=dict)
-    """The prices of the cheapest of these in which the other die threw one back into a wall: where that may
-    have been, they are ruled out BESIDE later."""
+    """The prices of those in which the other die threw one back into a wall when, by the best story, both
+    struck: they are ruled out BESIDE later."""
 
     @property
     def ends(self) -> frozenset[End]:
@@ -87,23 +102,33 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
     """Weigh every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
     own, own_back = _stories(scene, paths, contacts, walls)
-    told, back = dict(own), dict(own_back)
+    told, back = dict(own), list(own_back)
     for price, times, exchanged in _exchanges(scene, paths, contacts):
         others, others_back = own, own_back
         if times:
             others, others_back = _stories(scene, exchanged, _contacts(scene, exchanged, walls), walls)
-        for end, dear in others_back.items():
-            back[end] = min(back.get(end, inf), dear + price)
+        back += [thrown._replace(price=thrown.price + price) for thrown in others_back]
         for end, story in others.items():
             dearer = story._replace(price=story.price + price, exchanges=times)
             if times and dearer.price >= told[end].price:
                 continue
             told[end] = dearer
-    wanted = [i for i, impact in enumerate(scene.impacts) if impact.wall in walls and not _may_ring(scene, i)]
-    both = min(told, key=lambda end: told[end].price) == (True, True)
-    if not (both and may_be_thrown_back(scene, paths, wanted)):
-        own_back, back = {}, {}
-    return Account(contacts, own, told, own_back, back)
+    best = min(told.items(), key=lambda item: item[1].price)
+    return Account(contacts, own, told, _doubted(scene, own_back, *best), _doubted(scene, back, *best))
+
+
+def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: Story) -> dict[End, float]:
+    """Return the price of each end in which a die was thrown back when by the best story both dice struck."""
+    if end != (True, True):
+        return {}
+    struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
+    prices: dict[End, float] = {}
+    for other, price, pair in thrown_back:
+        first, last = (scene.impacts[i].t / 1000.0 for i in pair)
+        since, until = last - bands.SHOVED_MS, first + bands.SHOVED_MS
+        if all(not own or any(since <= t <= until for t in own) for own in struck):
+            prices[other] = min(prices.get(other, inf), price)
+    return prices
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
@@ -181,10 +206,10 @@ def _telling(scene: Scene, contacts: Contacts) -> list[float]:
 
 def _stories(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
-) -> tuple[dict[End, Story], dict[End, float]]:
+) -> tuple[dict[End, Story], list[_ThrownBack]]:
     """Return the cheapest story of each end under one reading of the names.
 
-    Besides, the prices of the cheapest in which a die made two impacts that are no ringing.
+    Besides, the cheapest of each end in which the other die threw one back into a wall.
     """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
@@ -199,8 +224,12 @@ def _stories(
     )
     soft = _soft(scene, paths, contacts, by_impact)
     best: dict[End, Story] = {}
-    back: dict[End, float] = {}
-    loud = {i for i in impacts if not _may_ring(scene, i)}
+    back: dict[tuple[End, tuple[int, int]], float] = {}
+    thrown_back = [
+        pair
+        for pair in combinations(impacts, 2)
+        if not rings(scene, *pair) and may_be_thrown_back(scene, paths, pair)
+    ]
     for choice in product(*(_makers(scene, i, by_impact[i], soft.get(i)) for i in impacts)):
         price = strange
         heard: tuple[set[int], set[int]] = (set(), set())
@@ -225,15 +254,16 @@ def _stories(
             _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
             for die in (0, 1)
         ]
-        twice = any(len(own & loud) > 1 for own in made)
+        twice = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
         for one in (False, True):
             for two in (False, True):
                 story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
                 if (one, two) not in best or story.price < best[one, two].price:
                     best[one, two] = story
-                if twice:
-                    back[one, two] = min(back.get((one, two), inf), story.price)
-    return best, back
+                for pair in twice:
+                    key = (one, two), pair
+                    back[key] = min(back.get(key, inf), story.price)
+    return best, [_ThrownBack(end, price, pair) for (end, pair), price in back.items()]
 
 
 class _Match(NamedTuple):
@@ -355,6 +385,7 @@ def _shoved(
                 continue
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
             push = min(push_price(scene, pair, wall, at) for at in (t, seen_before(paths[1 - die], t)))
+            push += back_price(scene, paths[die], wall, t, max(path.fastest for path in paths))
             if push > bands.STANDS:
                 continue
             struck = tuple(
@@ -435,7 +466,7 @@ def _ends(
     proven = 0.0
     doubtful: list[Quiet] = []
     for c, contact in enumerate(contacts):
-        if c in heard:
+        if c in heard or (contact.rests and any(contacts[h].wall == contact.wall for h in heard)):
             continue
         next_corner = _is_next_corner(contact, contacts, landed)
         miss = contact.landed if c in landed or next_corner else contact.miss
