@@ -5,7 +5,7 @@ heard, and for each thing that it takes for granted twice the logarithm of how s
 up, since each is twice the logarithm of a probability.
 """
 
-from math import log, sqrt
+from math import log, pi, sqrt
 
 from controller.model.geometry import DiceTable
 
@@ -89,6 +89,9 @@ RING_SHARE = 0.6
 """Ringing is weaker than this share of its hit."""
 PLACE_ERRORS = 4.0
 """Standard deviations of an impact's place along its wall within which it may be at the die."""
+THERE = 2.0 * log(2.0 * PLACE_ERRORS / sqrt(2.0 * pi))
+"""What is added to a knock heard right at a die, less its squared errors: a knock may be anywhere within
+PLACE_ERRORS, and two in three of a die's own sounds are within one error."""
 PLACE_FREE = 2.0
 """Within so many its place says nothing against the die."""
 CLOCKS_MS = 1.0

@@ -65,6 +65,8 @@ class Contact:
     landed: float = 0.0
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
+    placed: dict[int, float] = field(default_factory=dict)
+    """What is added to the price of a knock for each impact, by how near the die it was."""
     misfit: float = inf
     code: str = ""
     seen: str = ""
@@ -95,7 +97,7 @@ class Contact:
 
 
 class _Heard(NamedTuple):
-    """An impact that may be a die's: its number, the price of its place, and that of a broken way out."""
+    """An impact that may be a die's: its number, how far off it was (squared errors), `_broken`'s price."""
 
     impact: int
     there: float
@@ -186,7 +188,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         if impact.wall != way.wall or not times[span.first] <= t <= times[span.last] + scene.errors.frame_ms:
             continue
         k = min(max(bisect_right(times, t) - 1, span.first), span.last - 1)
-        there = place_price(way, impact, t, k)
+        there = place_errors(way, impact, t, k)
         if there is None:
             continue
         turn = turn_after(way, k, t - spare, t + spare)
@@ -209,8 +211,8 @@ def _is_told_twice(way: Approach, k: int, earlier: Contact, later: Contact) -> b
     return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
 
 
-def place_price(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return the price of an impact's place for a die at point k; None where it is elsewhere."""
+def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
+    """Return how far an impact is off a die at point k along the wall, in squared errors; None: elsewhere."""
     times, along = way.path.times, way.along
     step = times[k + 1] - times[k]
     place, unsure = along[k], way.noise(k, k + 1)
@@ -223,7 +225,12 @@ def place_price(way: Approach, impact: WallImpact, t: float, k: int) -> float | 
     away = abs(place - impact.pos_mm) / sqrt(error * error + unsure * unsure)
     if away > bands.PLACE_ERRORS:
         return None
-    return max(away * away - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
+    return away * away
+
+
+def place_price(errors: float) -> float:
+    """Return the price of an impact's place, off a die by so many squared errors, for that die's touch."""
+    return max(errors - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
 
 
 def _broken(way: Approach, k: int, latest: float) -> float:
@@ -253,13 +260,14 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     if heard.broken < price:
         # Where such ways in and out meet says nothing of how deep the die was.
         price, inside, room = heard.broken, 0.0, 0.0
-    price += heard.there
+    price += place_price(heard.there)
     if price > bands.KNOCK + 4.0 * bands.STANDS:
         return None
     step = way.path.times[k + 1] - way.path.times[k]
     hidden = step > way.scene.hidden_ms
     contact = _contact(way, turn, k)
     contact.heard[heard.impact] = price if own else price + bands.CAUSELESS
+    contact.placed[heard.impact] = max(bands.THERE - heard.there, 0.0)
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
     contact.cause = contact.hard * bands.CAUSELESS
@@ -275,6 +283,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
 def _join(first: Contact, later: Contact) -> None:
     """Let one turn have several impacts that may be its sound: a hit and its ringing."""
     heard = {**later.heard, **first.heard}
+    first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause

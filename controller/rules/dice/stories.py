@@ -13,7 +13,13 @@ from math import inf, log, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with, place_price
+from controller.rules.dice.contacts import (
+    SAME_TURN_MS,
+    Contact,
+    contacts_with,
+    place_errors,
+    place_price,
+)
 from controller.rules.dice.falls import FALL_MS, can_have_fallen
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path, approach_to
@@ -291,7 +297,7 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     for c, contact in enumerate(contacts):
         for i, price in contact.heard.items():
             if i not in best or price < best[i].price:
-                best[i] = _Match(die, c, price, contact.knock)
+                best[i] = _Match(die, c, price, contact.knock + contact.placed[i])
     return best
 
 
@@ -409,7 +415,8 @@ def _there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
     """Return the price of an impact's place for a die that made it; None where it was elsewhere."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
-    return place_price(approach_to(scene, path, heard.wall), heard, t, k)
+    errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)
+    return None if errors is None else place_price(errors)
 
 
 def _again(
