@@ -1,4 +1,4 @@
-"""The wager book of every game: the requests that it takes, one JSON object a line, and its answers.
+"""The wager book of every game: the requests that it takes, one JSON object per line, and its answers.
 
 Each game declares its own requests as subclasses of Request; what they share is here. A line that is not
 exactly one of them is malformed and ends the run: a bet that was half understood is a guess.
@@ -14,7 +14,7 @@ import msgspec
 from controller.model.verdicts import Reason
 
 Cents = int
-"""An amount of whole cents as a request gives it; `amounts` tells whether anybody can bet it."""
+"""An amount of whole cents as a request gives it; `amounts` checks whether anybody can bet it."""
 CENTS_FIELDS = ("amount", "to")
 """The fields that hold one."""
 
@@ -102,7 +102,8 @@ class Decided(AnswerLine, frozen=True):
 
 
 class RefusedLine(AnswerLine, frozen=True, kw_only=True):
-    """A request that can't be granted and changed nothing: the rule that forbids it, and what would do."""
+    """A request that can't be granted and changed nothing: the rule that forbids it, and what would be
+    accepted."""
 
     id: str
     do: str
@@ -121,7 +122,8 @@ class Reduced(AnswerLine, frozen=True, kw_only=True):
 
 
 class Bonus(Decided, frozen=True):
-    """What a bet earns beside its own odds: its stake is 0 and its id the bet's with `:bonus` behind it."""
+    """What a bet earns in addition to its own odds: its stake is 0, and its id the bet's followed by
+    `:bonus`."""
 
     ENDING: ClassVar[str] = ":bonus"
 
@@ -134,7 +136,7 @@ class Bonus(Decided, frozen=True):
 class PotShared(AnswerLine, frozen=True, kw_only=True):
     """Where the stakes of a game went, in cents: gross = rake + bonus + prize.
 
-    `bonus_paid` is what the bonus pot gave besides, `winner` the player who has it and the prize.
+    `bonus_paid` is what the bonus pot added, `winner` the player who receives it and the prize.
     """
 
     id: str
@@ -173,7 +175,7 @@ class Refusal(NamedTuple):
 
 
 def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
-    """Return the line of a bet that nothing decided before the end."""
+    """Return the line of a bet that is still undecided at the end."""
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
@@ -190,7 +192,7 @@ class Book(ABC):
 
     @abstractmethod
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Obey a request of the vocabulary and return its answer; raises nothing for any such request."""
+        """Carry out a request of the vocabulary and return its answer; never raises for such a request."""
 
     @abstractmethod
     def finish(self) -> list[AnswerLine]:
@@ -198,7 +200,7 @@ class Book(ABC):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly; nothing if all is paid in full."""
+        """What rounding down has left with the house so far, exactly; zero if all is paid in full."""
         return Fraction()
 
     @property
@@ -208,12 +210,12 @@ class Book(ABC):
 
     @property
     def line_bet_missing(self) -> bool:
-        """Whether the shooter has not made the line bet that is asked of him by now."""
+        """Whether the shooter has not made the line bet that is required by now."""
         return False
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
+        """Why no bet is accepted while the dice are out, even if it is confirmed; None if it is."""
         return NEVER_LATE
 
     @property
@@ -223,5 +225,5 @@ class Book(ABC):
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions where Play lies."""
+        """The positions that have a Play wager."""
         return ()

@@ -91,7 +91,7 @@ class Report:
 
 
 def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
-    """Find a ratio that a single chip is not paid exactly at, and the step of stakes that is."""
+    """Find a ratio that a single chip can't be paid exactly at, and the step of stakes that can."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None
@@ -114,11 +114,11 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
 
 
 STEEP = Fraction(1, 4)
-"""The house edge from which a pay table is questioned: the worst of the usual wagers keep a sixth."""
+"""The house edge from which a pay table is questioned: the worst of the usual wagers have a sixth."""
 
 
 def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
-    """Find wagers that favour the player, and those of which the house keeps a quarter or more."""
+    """Find wagers that favour the player, and those with a house edge of a quarter or more."""
     for row in edges:
         share = decimal(abs(row.edge) * 100, 2)
         if row.edge < 0:
@@ -138,7 +138,7 @@ def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Findin
 
 
 def of_breakage(pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int) -> Iterator[Finding]:
-    """Find the odds that a single chip is not paid exactly at."""
+    """Find the odds that a single chip can't be paid exactly at."""
     for wager, row in pays:
         if found := uneven(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found

@@ -31,7 +31,8 @@ class Ratio(NamedTuple):
 
 
 class Payout(NamedTuple):
-    """Winnings without the stake, and the breakage as a numerator over the ratio's own denominator."""
+    """Return the winnings without the stake, and the breakage as a numerator over the ratio's own
+    denominator."""
 
     paid_cents: int
     breakage: int
@@ -57,7 +58,7 @@ class BreakageLedger:
         self._over: dict[int, int] = {}
 
     def keep(self, part: Payout) -> None:
-        """Add what one bet's rounding left with the house."""
+        """Add what rounding one bet left with the house."""
         if part.breakage:
             self._over[part.over] = self._over.get(part.over, 0) + part.breakage
 
@@ -86,7 +87,7 @@ class Pays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The least and the most that may be bet, in cents, both allowed."""
+    """The least and the most that may be bet, in cents, inclusive."""
 
     value: tuple[Amount, Amount]
     rule: str

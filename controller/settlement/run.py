@@ -64,7 +64,7 @@ class Decoder:
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> Malformed:
-    """Return what is wrong with a line that is JSON: with its `do` first, then with a field."""
+    """Return what is wrong with a line that is JSON: first with its `do`, then with a field."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
@@ -137,8 +137,8 @@ _BETWEEN = f"an amount is 1 to {MAX_CENTS:,} cents"
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
     """Answer request lines with result lines, each as soon as it is known, and end with the bets left.
 
-    Blank lines are skipped. Raises Malformed at the first line that is no request of the game; what was
-    answered before stands.
+    Blank lines are skipped. Raises Malformed at the first line that is not a request of the game; earlier
+    answers remain valid.
     """
     decoder = Decoder(game.vocabulary)
     encoder = msgspec.json.Encoder()
@@ -155,7 +155,7 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
 
 
 def impossible_amount(request: Request) -> AnswerLine | None:
-    """Answer a request whose amount is no sum of money that can be bet; None for every other."""
+    """Answer a request whose amount can't be bet by anybody; None for every other request."""
     match request:
         case Increase(to=to) if not 1 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "increase")

@@ -1,4 +1,4 @@
-"""What settlement needs to know of a game: one `Wagers` value each, in its own room."""
+"""What settlement needs to know of a game: one `Wagers` value per game, in its own package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Told = Literal["line_bet", "pair_plus", "played"]
 
 
 class LoadPayTable(Protocol):
-    """What reads a rule set's pay table from its file."""
+    """Reads a rule set's pay table from its file."""
 
     def __call__(self, shape: type[T], /) -> T:
         """Return the pay table as this type. Raises SettingsError with every mistake in the file."""
 
 
 class Differing(NamedTuple):
-    """A figure that the rule set and the pay table both hold, and do not agree on."""
+    """A figure that the rule set and the pay table both contain, and do not agree on."""
 
     section: str
     key: str
@@ -30,7 +30,7 @@ class Differing(NamedTuple):
 
 
 class PayTableDiffers(Exception):
-    """The table that plays and the pay table part the money differently."""
+    """The table in play and the pay table divide the money differently."""
 
     def __init__(self, figures: Sequence[Differing]) -> None:
         super().__init__(", ".join(figure.key for figure in figures))
@@ -38,7 +38,7 @@ class PayTableDiffers(Exception):
 
 
 class Course(Protocol):
-    """How far play has come at a table beside its bets, so that a fresh game can be brought there."""
+    """How far play has come at a table, apart from its bets, so that a fresh game can be brought there."""
 
     @property
     def point(self) -> int | None:
@@ -46,29 +46,29 @@ class Course(Protocol):
 
     @property
     def shooter(self) -> str | None:
-        """The player who has the dice; None if nobody is known to."""
+        """The player who has the dice; None if that is not known."""
 
     def follow(self, request: Request) -> None:
         """Note a request that was granted."""
 
     def is_no_news(self, request: Request) -> bool:
-        """Return whether the table only repeats what is so already."""
+        """Return whether the table only repeats what already holds."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request says who has the dice: after a correction the table says so again."""
+        """Return whether a request states who has the dice: after a correction the table states it again."""
 
     def prelude(self) -> Sequence[Asked]:
         """Return the requests that bring a fresh game without bets here."""
 
 
 class NoCourse:
-    """The course of a game of which nothing is left between attempts but its bets."""
+    """The course of a game that keeps nothing between attempts but its bets."""
 
     point: int | None = None
     shooter: str | None = None
 
     def follow(self, request: Request) -> None:
-        """Note nothing."""
+        """Ignore it."""
 
     def is_no_news(self, request: Request) -> bool:
         """Return that every request says something new."""
@@ -76,7 +76,7 @@ class NoCourse:
         return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return that nobody has dice."""
+        """Return that nobody has the dice."""
         del request
         return False
 
@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[Asked] | None]:
-    """Return a `settled_at` for a game that is as new after each request of this name."""
+    """Return a `settled_at` for a game that starts afresh after each request of this name."""
 
     def settled_at(ended: Ended) -> Sequence[Asked] | None:
         return () if any(asked["do"] == do for asked in ended.asked) else None
@@ -120,7 +120,7 @@ def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """A game's wagers, as everything outside its room knows them."""
+    """A game's wagers, as everything outside its package knows them."""
 
     pay_table: type[object]
     """The type of its pay tables."""
@@ -129,13 +129,13 @@ class Wagers:
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Return the exact edges of its pay table. Raises SettingsError."""
     asked_by: Callable[[Outcome], list[Asked]]
-    """Return the requests that an outcome makes of the book, in order; a correction gives the new ones."""
+    """Return the requests that an outcome makes of the book, in order; for a correction, the new ones."""
     closed: Refusal
     """Why no bet is accepted while bets are closed."""
     settled_at: Callable[[Ended], Sequence[Asked] | None]
-    """Return what brings a fresh game to where this one is with no bet up; None if none could be there."""
+    """Return what brings a fresh game to where this one is with no bet up; None if nothing can."""
     course: Callable[[], Course] = NoCourse
-    """Return the course of a table that begins."""
+    """Return the course of a table at its beginning."""
     course_after: Callable[[Outcome, Mapping[str, str]], Sequence[Asked]] = _fresh
     """Return what brings a fresh game to where the table is after an outcome, given the players by seat."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
@@ -149,4 +149,4 @@ class Wagers:
     bought_at_table: Refusal | None = None
     """Why no bet is accepted here: cards are bought at the table, which reports them, paid at the cage."""
     begins_anew: bool = True
-    """Whether all stakes go back when the table opens or closes."""
+    """Whether all stakes are returned when the table opens or closes."""

@@ -1,4 +1,5 @@
-"""Requests on accounts: chips, seats, bets. Each has a key and is done once, however often it comes."""
+"""Requests on accounts: chips, seats, bets. Each has a key and is carried out once, however often it is
+sent."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +68,7 @@ class _Do(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that waits for the table's word, and what carries it out once the word is there."""
+    """A request that waits for the table's statement, and what carries it out once the statement has come."""
 
     asking: Asking
     asked: Asked
@@ -75,7 +76,7 @@ class _Request:
 
 
 MAX_BETS = 50
-"""The most wagers of one request: a player's whole layout, and about 30 ms of the engine's time."""
+"""The most wagers in one request: a player's whole layout, and about 30 ms of the engine's time."""
 
 
 class AccountRequests:
@@ -98,7 +99,7 @@ class AccountRequests:
     def pay(self, asking: Asking, player: str, cents: int) -> Done:
         """Book chips in (cents above 0) or out (below 0).
 
-        Raises RequestRefused if there is no account or it holds less than is to be handed out.
+        Raises RequestRefused if there is no such account, or if it holds less than is to be paid out.
         """
 
         def do(work: Work) -> Done:
@@ -114,7 +115,7 @@ class AccountRequests:
         return self._once(asking, {"do": "pay", "player": player, "cents": cents}, do)
 
     def seat(self, asking: Asking, table: str, seat: str, player: str) -> Done:
-        """Seat a player, so that the table's shooters and positions are his account's."""
+        """Seat a player, so that the table's shooters and positions belong to this account."""
 
         def do(work: Work) -> Done:
             need_account(work, player)
@@ -134,17 +135,18 @@ class AccountRequests:
     def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
         """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it.
 
-        It waits for the table's word that bets were still open when this was called; one that is `late`, for
-        the word that dealer and boxperson confirmed it while the dice were in motion (C34-MK-1b). Whatever a
-        caller says of a confirmation counts for nothing.
+        It waits for the table's statement that bets were still open when this was called; a `late` bet waits
+        for the statement that dealer and boxperson confirmed it while the dice were in motion (C34-MK-1b).
+        What a caller claims about a confirmation is ignored.
         """
         return self._on_word(self._bet(asking, table, bet), table)
 
     def bets(self, asking: Asking, table: str, bets: Sequence[Asked]) -> list[Done | RequestRefused]:
-        """Make bets on one word of the table, in one transaction; each is granted or refused on its own.
+        """Make bets on one statement of the table, in one transaction; each is granted or refused on its own.
 
-        Each is a request of its own under the key `KEY/ID`, so a repeated request is done once. Raises
-        RequestRefused: two have one id, they are too many, or one is `late`: that is confirmed by itself.
+        Each is a request of its own under the key `KEY/ID`, so a repeated request is carried out once. Raises
+        RequestRefused if two have the same id, if there are too many, or if one is `late`, which must be
+        confirmed by itself.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
             raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own")
@@ -174,7 +176,7 @@ class AccountRequests:
     def change(self, asking: Asking, table: str, change: Asked) -> Done:
         """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it.
 
-        It waits for the table's word as a bet does: what is taken back late is won money too.
+        It waits for the table's statement as a bet does: a stake withdrawn too late is also money won.
         """
 
         def do(work: Work, word: Admitted | NoWord) -> Done:
@@ -247,7 +249,7 @@ class AccountRequests:
         return standing
 
     def _on_word(self, request: "_Request", table: str) -> Done:
-        """Carry out a request once the table has said that bets were open when it arrived."""
+        """Carry out a request once the table has stated that bets were open when it arrived."""
         with self._engine.work() as work:
             request, waits = self._waits(work, table, request)
             standing = self._engine.table(work, table)
@@ -266,9 +268,10 @@ class AccountRequests:
         return self._once(request.asking, request.asked, do)
 
     def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
-        """Return a request and whether it waits for the table's word: else it is answered without.
+        """Return a request and whether it must wait for the table's statement; otherwise it is answered at
+        once.
 
-        What the table hears of Play binds its position there: so Play is tried first, and only what would be
+        A question about Play binds the position at the table, so Play is tried first, and only what would be
         granted is asked for.
         """
         standing = self._engine.table(work, table)
@@ -325,10 +328,10 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
 
 
 def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
-    """Return the word that admits a request; raises RequestRefused if none does.
+    """Return the statement that admits a request; raises RequestRefused if none does.
 
-    It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
-    settled here: then the request stands in the book between the same outcomes as its moment at the table.
+    It must know the last outcome that opened or closed the bets here, and no outcome that is not settled
+    here: then the request is placed in the book between the same outcomes as its moment at the table.
     """
     must_be_open(table, asked)
     closed, late = table.betting == "closed", bool(asked.get("late"))
@@ -373,7 +376,7 @@ _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, asked: Asked) -> LateWager:
-    """Return a late wager as its table hears of it: the whole by its digest, and in words for people."""
+    """Return a late wager as its table receives it: the whole as a digest, and in words for people."""
     digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
     detail = next((f" {asked[name]}" for name in ("number", "base", "dice") if asked.get(name)), "")
     says = f"{asked['player']}: {asked['wager']}{detail}, {asked['amount']} cents"
@@ -384,11 +387,11 @@ _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
 _TRIED = NoWord("TABLE-WORD", "this was only tried")
-"""In place of the table's word, to find what would be refused only because the word is missing."""
+"""Used in place of the table's statement, to find what would be refused only because it is missing."""
 
 
 def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
-    """Return the positions where these requests ask for Play; None if there are none."""
+    """Return the positions for which these requests ask for Play; None if there are none."""
     if table is None:
         return None
     plays = [each.asked for each in requests if table.game.wagers.taken_while_closed(each.asked)]
@@ -402,7 +405,7 @@ def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Do
 
 
 def _check_token(work: Work, caller: Caller) -> None:
-    """Raise RequestRefused if a token was revoked while its request waited for the table's word."""
+    """Raise RequestRefused if a token was revoked while its request waited for the table's statement."""
     tokens = schema.tokens
     revoked = select(tokens.c.name).where(tokens.c.name == caller.name, tokens.c.revoked_us.is_not(None))
     if work.connection.execute(revoked).first():
@@ -421,7 +424,8 @@ def was_refused(answer: str) -> bool:
 
 
 def _refusal_of(line: AnswerLine) -> RequestRefused:
-    """Return a game's refusal: a refused line has its rule apart, a rejected one in its reason."""
+    """Return a game's refusal: in a refused line the rule is separate, in a rejected one it is in the
+    reason."""
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:
         rule, _, reason = reason.partition(": ")
@@ -435,7 +439,8 @@ DEALER = "dealer"
 def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool) -> None:
     """Raise RequestRefused if a bet is on a position that is not its player's.
 
-    `own` says that the request is a player's own: he bets where staff has seated him, and nowhere else.
+    `own` means that the request is a player's own, who bets where staff has seated the player, and nowhere
+    else.
     """
     if bet.get("seat") is None:
         return
@@ -451,7 +456,7 @@ def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool
 
 
 def check_taking_seat(standing: EnrolledTable, seat: str, player: str) -> None:
-    """Raise RequestRefused if nobody can sit there, or another player's wagers lie there."""
+    """Raise RequestRefused if nobody can sit there, or if another player's wagers are there."""
     _check_no_dealer(seat)
     _check_whose(seat, player, standing.book.player_at(seat))
 

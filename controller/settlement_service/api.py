@@ -1,6 +1,6 @@
 """The HTTP API: accounts, chips, wagers, results. OpenAPI 3.1 at /openapi.json, made from the types.
 
-It decides nothing: each request is passed to the engine, and its answer is handed through.
+It decides nothing: each request is passed to the engine, and the engine's answer is returned.
 """
 
 from collections.abc import Awaitable

@@ -1,9 +1,9 @@
-"""One table's wager book over time: steps in, lines and money out; corrections by playing the steps again.
+"""One table's wager book over time: steps in, lines and money out; corrections by replaying the steps. Pure.
 
-Pure. A step is one indivisible change, as the database keeps it. An outcome gives the requests that hold at
-once; a correction those that hold in place of the outcome's that it corrects. What decides nothing (a review,
-a device's health) gives none. The steps since the last settled state (the anchor) are kept, so that a
-correction can be worked out from there and a restart has little to play again.
+A step is one indivisible change, as the database keeps it. An outcome yields the requests that take effect at
+once; a correction those that replace the requests of the outcome that it corrects. What decides nothing (a
+review, a device's health) yields none. The steps since the last settled state (the anchor) are kept, so that
+a correction can be worked out from there and a restart has little to replay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
 """A player's granted request, an outcome, an outcome in another's place, the table opening again, or requests
-taken back because bets had closed before the table received them."""
+withdrawn because bets had closed before the table received them."""
 
 
 class HeardAt(NamedTuple):
@@ -61,7 +61,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A settled state: the book was empty after step `n`, and these requests bring a fresh game there.
 
-    `carry` is the part of a cent of breakage that was not booked, as a fraction in lowest terms.
+    `carry` is the fraction of a cent of breakage that was not booked, in lowest terms.
     """
 
     n: int = 0
@@ -70,7 +70,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepAnswer(msgspec.Struct, frozen=True):
-    """A line that a step was answered with; `of_n` is the step it belongs to."""
+    """A line with which a step was answered; `of_n` is the step it belongs to."""
 
     of_n: int
     line: AnswerLine
@@ -115,7 +115,7 @@ class Booked:
 
 @dataclass(slots=True)
 class _RecordedStep:
-    """A step as it stands: corrected where it was."""
+    """A step as it now holds: the corrected one if it was corrected."""
 
     step: Step
     movement: Movement
@@ -123,7 +123,7 @@ class _RecordedStep:
 
 
 class _State:
-    """A game under way: its tally, and its state of play beside the bets."""
+    """A game under way: its tally, and its state of play apart from the bets."""
 
     def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
         self._rules = rules
@@ -227,13 +227,13 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and whether he has his line bet; None if there is no shooter."""
+        """The shooter of a craps table, and whether the line bet is there; None if there is no shooter."""
         shooter = self._state.course.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game takes no bet with the dice out, though it is confirmed; None if it does."""
+        """Why this game accepts no bet with the dice out, even if it is confirmed; None if it does."""
         return self._state.tally.late_refusal
 
     @property
@@ -243,7 +243,7 @@ class TableBook:
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions of a Three Card Poker table where Play lies."""
+        """The positions of a Three Card Poker table that have a Play wager."""
         return self._state.tally.played
 
     @property
@@ -319,7 +319,7 @@ class TableBook:
         self._candidate = len(self._history), anchor, tuple(self._state.tally.wagers)
 
     def _move_anchor(self) -> Anchor | None:
-        """Make the candidate the anchor: the attempt before it can't be corrected any more."""
+        """Make the candidate the anchor: the attempt before it can no longer be corrected."""
         if self._candidate is None:
             return None
         kept, anchor, decided = self._candidate
@@ -337,12 +337,13 @@ class TableBook:
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_heard(self, of: HeardAt) -> int | None:
-        """Return when the table last heard of a request of that round that stands; None if none does."""
+        """Return when the table last heard of a request of that round that still holds; None if there is
+        none."""
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
     def _strike(self, step: Step) -> Booked:
-        """Void granted requests: the book is played again without them."""
+        """Void granted requests: the book is replayed without them."""
         struck = set(step.strikes)
         place = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
         if place is None:
@@ -371,7 +372,7 @@ class TableBook:
         return self._booked_again(place, play_again)
 
     def _booked_again(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
-        """Book the difference that playing the steps again makes; lines from this place on are told anew."""
+        """Book the difference that replaying the steps makes; lines from this place on are returned anew."""
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
@@ -393,10 +394,10 @@ class TableBook:
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
-        """Play all steps again as they are now (None: taken back); what can't be granted any more is void.
+        """Replay all steps as they are now (None: withdrawn); what can no longer be granted is void.
 
-        No anchor is taken after it before the next result: the correction needs what it corrects. Who got
-        the dice after a corrected roll is told again after the correction (`shooters_after` False).
+        No anchor is taken after it before the next result: the correction needs what it corrects. Who got the
+        dice after a corrected roll is stated again after the correction (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None

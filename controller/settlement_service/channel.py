@@ -1,6 +1,6 @@
-"""The channel between the engine and the process that serves HTTP: numbered frames of bounded length.
+"""The channel between the engine and the process that serves HTTP: numbered frames of limited length.
 
-What goes through it are the requests and answers declared here, with the roles that may make each.
+It carries the requests and answers declared here, with the roles that may make each.
 """
 
 import struct
@@ -58,7 +58,7 @@ _HEADER = struct.Struct("!IQ")
 
 
 class Broken(ValueError):
-    """A frame that is longer than any may be: the other end is not to be believed any more."""
+    """A frame longer than any may be: the other end can no longer be trusted."""
 
 
 def frame(number: int, payload: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Where outcomes and tables' words come in by way of a broker, and answers and questions go out."""
+"""Outcomes and tables' statements come in through a broker, and answers and questions go out."""
 
 import select
 import socket
@@ -49,11 +49,11 @@ PATIENCE_US = 5_000_000
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayLies
-"""What the engine sends to a table that is of no use later."""
+"""Messages of the engine to a table that are of no use later."""
 
 
 MEET_AGAIN_US = 10_000_000
-"""How often at most the engine meets a connected table again when its status changes."""
+"""How often at most the engine compares positions again with a connected table when its status changes."""
 MAX_QUESTIONS = 1000
 """Queries that may wait for this thread; one more displaces the oldest, whose bet is refused."""
 _OUT = NoWord("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not taken")
@@ -81,7 +81,7 @@ class _Met(NamedTuple):
 
 
 class Broker:
-    """Takes outcomes from an MQTT 5 broker and answers them; one thread turns it."""
+    """Takes outcomes from an MQTT 5 broker and answers them; one thread runs it."""
 
     def __init__(
         self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say, *, key: EngineKey
@@ -98,7 +98,7 @@ class Broker:
         self._waiting: deque[bytes] = deque()
         self._asked: dict[str, _Asked] = {}
         self._closing: set[str] = set()
-        """Tables that have closed; they are met once their outcomes are settled."""
+        """Tables that have closed; they are compared once their outcomes are settled."""
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
@@ -113,10 +113,11 @@ class Broker:
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
-        """Incremented while the thread is running."""
+        """Increases while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
-        """Ask a table whether bets are open, from any thread; give why that is no use, if it is none."""
+        """Ask a table whether bets are open, from any thread; return why that is impossible, empty if it is
+        not."""
         deaf = self._deaf(table)
         if deaf is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
@@ -155,7 +156,7 @@ class Broker:
         return None if met.says_open else _OLD
 
     def tell_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
-        """Inform a table whether the shooter at a seat has his line bet, from any thread."""
+        """Inform a table whether the shooter at a seat has the line bet, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
@@ -167,7 +168,7 @@ class Broker:
             self._put(table, self._pair_plus(table, without, at))
 
     def tell_played(self, table: str, play: PlayAt, at: At) -> None:
-        """Inform a table where Play lies, from any thread."""
+        """Inform a table which positions have a Play wager, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._played(table, play, at))
@@ -178,7 +179,7 @@ class Broker:
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
-        """Turn until told to stop; a lost connection is made again a second later."""
+        """Run until told to stop; a lost connection is made again a second later."""
         while not stop.is_set():
             self.turns += 1
             if self._link is None and not self._connect():
@@ -228,7 +229,7 @@ class Broker:
             self._say_to(link, table, word)
 
     def _say_to(self, link: MqttLink, table: str, answer: Said | Meeting) -> None:
-        """Send what is worth nothing later: it is not kept for a table that is away."""
+        """Send what would be worthless later: it is not kept for a table that is away."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 
@@ -284,7 +285,8 @@ class Broker:
             self._say_once(f"{topic}: {error}; it is ignored")
 
     def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Note how a table stands, and tell it how far its outcomes are settled where it has just come."""
+        """Note a table's state, and report to it how far its outcomes are settled if it has just
+        connected."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
@@ -364,7 +366,7 @@ class Broker:
         )
 
     def _session(self, table: str) -> int:
-        """Return the session that the table's status names: it takes a word for no other."""
+        """Return the session named in the table's status: it accepts statements for no other."""
         met = self._met.get(table)
         return 0 if met is None or met.session is None else met.session
 
@@ -389,7 +391,7 @@ class Broker:
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
 
     def _meet_again(self, table: str) -> None:
-        """Meet a table that plays now and then, and one that has closed: both compare how far they are."""
+        """From time to time, compare positions with a table in play, and with one that has closed."""
         met, now_us = self._met.get(table), self._now_us()
         if self._link is None or met is None or not (met.online and met.says_open):
             return
@@ -407,7 +409,7 @@ class Broker:
         return False
 
     def _lose(self, why: str) -> None:
-        """Throw the connection away; what is not answered comes again."""
+        """Drop the connection; what is not answered is sent again."""
         if self._link is not None:
             self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; reconnecting")
             self._link.drop()

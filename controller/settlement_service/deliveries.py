@@ -13,14 +13,14 @@ LAST_US = 2**62
 
 
 class Delivery(NamedTuple):
-    """One event, read but not yet believed: its bytes are what the signature covers."""
+    """One event, read but not yet trusted: its bytes are what the signature covers."""
 
     payload: bytes
     event: Event
 
     @property
     def table(self) -> str:
-        """The table it says it is from."""
+        """The table it claims to come from."""
         return self.event.table
 
     @property
@@ -64,7 +64,7 @@ RefusalCode = Literal[
 
 
 class AcknowledgedDelivery(NamedTuple):
-    """The outcome's effect is committed, now or before: its id and chain hash, as the journal wants them."""
+    """The outcome's effect is committed, now or before: its id and chain hash, as the journal needs them."""
 
     table: str
     id: str
@@ -72,7 +72,7 @@ class AcknowledgedDelivery(NamedTuple):
 
 
 class HeldDelivery(NamedTuple):
-    """The outcome came ahead of one that is missing; it waits, and that one is asked for again."""
+    """The outcome came before one that is missing; it waits, and the missing one is requested again."""
 
     table: str
     seq: int

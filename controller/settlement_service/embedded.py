@@ -33,11 +33,11 @@ class Embedded(Consumer):
         self._by = by
 
     def hear(self, word: OpenWord) -> None:
-        """Handle the table's word that bets are open."""
+        """Handle the table's statement that bets are open."""
         self._engine.gate.believe(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer; raises OutOfReach or RefusedOutcome if it is not taken."""
+        """Settle an event, then answer; raises OutOfReach or RefusedOutcome if it is not accepted."""
         answers = self._engine.deliver([event])
         for _, told in on_the_wire(answers, self._by):
             answer(told)
@@ -54,7 +54,7 @@ class EngineWithin(Consumer):
     """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
 
     def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` gives wall time only for labels, `nonce` numbers that nobody can guess."""
+        """Prepare; `clock` gives wall time for labels only, `nonce` numbers that nobody can guess."""
         self._gate = Gate(nonce, asked.settings.word_wait_s)
         self._asked = asked
         self._clock = clock
@@ -110,7 +110,7 @@ class EngineWithin(Consumer):
         return None if table == self._asked.table and self._asked.ask_play(asked) else _STARTING
 
     def hear(self, word: OpenWord) -> None:
-        """Handle the table's word that bets are open."""
+        """Handle the table's statement that bets are open."""
         taker = self._taker
         if taker is not None:
             taker.hear(word)
@@ -122,7 +122,7 @@ class EngineWithin(Consumer):
         self._taker.take(event, answer)
 
     def end(self) -> None:
-        """Serve no more, and let go of the database."""
+        """Stop serving, and release the database."""
         self._taker = None
         close_api, self._close_api = self._close_api, None
         if close_api is not None:
@@ -137,7 +137,8 @@ class EngineWithin(Consumer):
         return self._asked.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Pin the table's key at its very first outcome; later an engine that does not know it is a fault."""
+        """Pin the table's key at its very first outcome; later, an engine that does not know it is a
+        fault."""
         table, rules, pinned = self._asked.table, self._asked.rules, self._asked.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)

@@ -1,6 +1,6 @@
 """The settlement engine: one lock, one transaction for each request, and answers only after the commit.
 
-After any failure what is held in memory is thrown away and loaded again, so that memory never knows more than
+After any failure, what is held in memory is discarded and loaded again, so that memory never knows more than
 the database.
 """
 
@@ -43,7 +43,7 @@ class Bets(NamedTuple):
     without_pair_plus: tuple[str, ...] | None
     """The positions with an Ante and no Pair Plus; None at another game."""
     played: PlayAt | None = None
-    """Where Play lies, and in which round of bets; None if it lies nowhere."""
+    """The positions with a Play wager, and the round of bets; None if there are none."""
 
 
 class Engine:
@@ -57,14 +57,15 @@ class Engine:
         games: Games | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """Work on an open store; bets wait at `gate` for their table's word."""
+        """Work on an open store; bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, At], None] = lambda _table, _seat, _has, _at: None
-        """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
+        """Informs a table (its name) whether the shooter at a seat has the line bet; returns at once."""
         self.pair_plus: Callable[[str, tuple[str, ...], At], None] = lambda _table, _without, _at: None
-        """Tells a table (its name) which positions have an Ante and no Pair Plus; it returns at once."""
+        """Informs a table (its name) which positions have an Ante and no Pair Plus; returns at once."""
         self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
-        """Tells a table (its name) where Play lies, which nobody folds any more; it returns at once."""
+        """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns at
+        once."""
         self._told: dict[str, Bets] = {}
         """What was last reported about each table's bets."""
         self._store = store
@@ -81,8 +82,8 @@ class Engine:
         An outcome that comes again is acknowledged again and has no further effect. Acknowledgements of
         outcomes that waited for these are among the answers.
 
-        Raises:
-            OutOfReach: the database does not answer; no answer is given, so let them come again.
+        Raises OutOfReach if the database does not answer; no answer is given, so the events must be sent
+        again.
         """
         answers: list[Answer] = []
         reached: dict[str, int] = {}
@@ -176,12 +177,12 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms and resume it where it is halted: a person has looked into it.
+        """Clear a table's alarms and resume it if it is halted: a person has looked into it.
 
-        With `refund` all its stakes go back and the outcome at which it halted is taken without effect.
+        With `refund` all its stakes are returned, and the outcome at which it halted is accepted without
+        effect.
 
-        Raises:
-            RequestRefused: no such table is halted or has an alarm, or (`refund`) it is not halted.
+        Raises RequestRefused if no such table is halted or has an alarm, or (`refund`) if it is not halted.
         """
         with self.work() as work:
             standing = self.table(work, table)
@@ -191,7 +192,7 @@ class Engine:
             self._intake.release(work, standing, who, refund=refund)
 
     def take_back(self, work: Work, table: EnrolledTable) -> None:
-        """Restore a table's book as stored: what it took since was only tried."""
+        """Restore a table's book as stored: what it accepted since was only a trial."""
         kept = load_table(work.connection, table.name, self._games)
         assert kept is not None
         table.book = kept.book

@@ -43,7 +43,7 @@ class EnrolledTable:
     next_seq: int
     betting: Betting
     betting_seq: int
-    """The outcome that opened or closed betting last; 0 if none did yet."""
+    """The outcome that opened or closed betting last; 0 if none has yet."""
     decided_seq: int
     """The newest result; 0 if there was none yet."""
     round: int | None
@@ -51,7 +51,7 @@ class EnrolledTable:
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
-    """The outcome that, by a person's decision, is taken without effect."""
+    """The outcome that, by a person's decision, is accepted without effect."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether a game that takes bets with the dice out has an undecided throw, as far as is settled."""
+        """Whether a game that accepts bets with the dice out has an undecided throw, as far as is settled."""
         closed = self.game.wagers.takes_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 

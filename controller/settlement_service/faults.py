@@ -10,7 +10,7 @@ class SettlementFault(Exception):
 
 
 class OutOfReach(Exception):
-    """The database does not answer just now; nothing is known to have been done, so ask again."""
+    """The database is not answering; nothing is known to have been done, so ask again."""
 
 
 class RequestRefused(Exception):

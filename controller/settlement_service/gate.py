@@ -1,8 +1,8 @@
-"""The gate: no money is taken or handed back but on the table's fresh word (docs/betting-window.md).
+"""The gate: no money is accepted or returned without the table's fresh statement (docs/betting-window.md).
 
-A bet that has come asks its table under a number used once, and waits, for at most `WAIT_S`, until a word
-repeats that number and the outcomes that the word knows of are settled. No clock is compared with another:
-that the word was said after the bet had come is proved by the number in it.
+A bet that has arrived asks its table with a number used once, and waits, for at most `WAIT_S`, until a
+statement repeats that number and the outcomes that the statement knows of are settled. No clock is compared
+with another: the number in the statement proves that it was made after the bet had arrived.
 """
 
 from collections.abc import Callable
@@ -24,21 +24,21 @@ MAX_WAITING = 40
 
 
 class NoWord(NamedTuple):
-    """Why there is no word: a rule's place in a refusal, and what to do."""
+    """Why there is no statement: a rule's id as in a refusal, and what to do."""
 
     rule: str
     reason: str
 
 
 class Admitted(NamedTuple):
-    """A word that covers one request: what it says, and when the table heard of the request."""
+    """A statement that covers one request: what it says, and when the table heard of the request."""
 
     word: OpenWord
     heard_us: int
 
 
 class LateWager(NamedTuple):
-    """A craps wager made with the dice out, as its table hears of it (C34-MK-1b)."""
+    """A craps wager made with the dice out, as its table receives it (C34-MK-1b)."""
 
     round: int
     wager: str
@@ -48,18 +48,19 @@ class LateWager(NamedTuple):
 
 
 class PlayAt(NamedTuple):
-    """Play at a card table, as its table hears of it (T-DEAL-4)."""
+    """Play at a card table, as its table receives it (T-DEAL-4)."""
 
     round: int
     seats: tuple[str, ...]
 
 
 LateLine = Callable[[str, str, LateWager], NoWord | None]
-"""Asks a table (its name, a nonce) whether this wager is confirmed; gives why it can't be asked."""
+"""Asks a table (its name, a nonce) whether this wager is confirmed; returns why it can't be asked."""
 PlayLine = Callable[[str, str, PlayAt], NoWord | None]
-"""Asks a table (its name, a nonce) whether it takes Play at these positions; gives why it can't be asked."""
+"""Asks a table (its name, a nonce) whether it accepts Play at these positions; returns why it can't be
+asked."""
 Line = Callable[[str, str], NoWord | None]
-"""Asks a table (its name, a nonce); gives why it can't be asked, where it can't. It returns at once."""
+"""Asks a table (its name, a nonce); returns at once, with the reason if it can't be asked."""
 _NO_LINE = NoWord(
     "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
 )
@@ -92,14 +93,14 @@ class _Question:
 
 
 class Gate:
-    """Waits for tables' words; any thread may use it, and none needs the engine's lock for it."""
+    """Waits for tables' statements; any thread may use it, and none needs the engine's lock for it."""
 
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
     ) -> None:
-        """Wait so long for a word, and `late_s` for one on a wager made with the dice out.
+        """Wait this long for a statement, and `late_s` for one on a wager made with the dice out.
 
-        `nonce` gives 32 hexadecimal digits that nobody can guess; without it no table can be asked, and no
+        `nonce` returns 32 hexadecimal digits that nobody can guess; without it no table can be asked, and no
         bet is granted.
         """
         self._wait_s = wait_s
@@ -120,21 +121,21 @@ class Gate:
     def connect(
         self, line: Line, late_line: LateLine | None = None, play_line: PlayLine | None = None
     ) -> None:
-        """Ask tables this way from now on, `late_line` about wagers made with the dice out.
+        """Ask tables in this way from now on, `late_line` about wagers made with the dice out.
 
-        `play_line` asks for Play; without it Play is asked for as any other bet.
+        `play_line` asks for Play; without it Play is asked for like any other bet.
         """
         self._line, self._late_line, self._play_line = line, late_line, play_line
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a word."""
+        """How many requests are waiting for a statement."""
         return len(self._questions)
 
     # --- the engine's side ---
 
     def pin(self, table: str, key: PublicKey) -> None:
-        """Believe this table's words under this key."""
+        """Trust this table's statements under this key."""
         with self._changed:
             self._keys[table] = key
 
@@ -145,7 +146,7 @@ class Gate:
             self._changed.notify_all()
 
     def reopened(self, table: str) -> None:
-        """Note that the throw under way at a table was decided: no late wager waits for it any more."""
+        """Note that the throw in progress at a table was decided: no late wager waits for it any more."""
         with self._changed:
             for question in self._questions.values():
                 question.over = question.over or question.table == table
@@ -154,7 +155,8 @@ class Gate:
     # --- whoever hears words ---
 
     def hear(self, payload: bytes) -> None:
-        """Handle a word's bytes as they came; raises ValueError if they are none, or another's."""
+        """Handle a statement's bytes as they came; raises ValueError if they are not one, or another
+        table's."""
         try:
             word = read_word(payload)
         except Unreadable as error:
@@ -170,7 +172,7 @@ class Gate:
         self.believe(word)
 
     def believe(self, word: OpenWord) -> None:
-        """Handle a word that is known to be the table's own."""
+        """Handle a statement that is known to be the table's own."""
         with self._changed:
             self.heard[word.table] = word
             for nonce, heard_us in word.heard.items():
@@ -184,9 +186,9 @@ class Gate:
     # --- whoever has a bet to take ---
 
     def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
-        """Ask for the word and wait for it; the request must be complete by now, byte for byte.
+        """Ask for the statement and wait for it; the request must be complete by now, byte for byte.
 
-        `play` is where Play is made, if it is that.
+        `play` is where Play is made, if the request makes it.
         """
         line = self._line
         if line is None or self._nonce is None:
@@ -216,9 +218,10 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Wait from now on for a word that repeats this number; False if too many of its table wait.
+        """Wait from now on for a statement that repeats this number; return False if too many of its table
+        wait.
 
-        With `digest` it is a wager made with the dice out, and the word must repeat that as well.
+        With `digest` it is a wager made with the dice out, and the statement must repeat the digest as well.
         """
         with self._changed:
             alike = [
@@ -232,7 +235,7 @@ class Gate:
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
-        """Return the word that covers this request, once all outcomes that it knows of are settled."""
+        """Return the statement that covers this request, once all outcomes that it knows of are settled."""
         with self._changed:
             question = self._questions.get(nonce)
             word = None if question is None else question.word
@@ -241,7 +244,7 @@ class Gate:
             return Admitted(word, word.heard[nonce])
 
     def forget(self, nonce: str) -> None:
-        """Wait for this number no more: a word that repeats it later covers nothing."""
+        """Stop waiting for this number: a later statement that repeats it covers nothing."""
         with self._changed:
             self._questions.pop(nonce, None)
 

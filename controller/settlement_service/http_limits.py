@@ -1,6 +1,6 @@
-"""Bounds on what comes over HTTP: the token is checked before the body is read, the body before it is parsed.
+"""Limits on what comes over HTTP: the token is checked before the body is read, the body before it is parsed.
 
-Nothing that a request does costs more than its own few kilobytes and seconds.
+No request costs more than its own few kilobytes and seconds.
 """
 
 import asyncio
@@ -27,17 +27,19 @@ BODY_S = 5.0
 """A body that takes longer is refused."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
-"""How long, and up to how many bytes, a refused body is still read so that its sender receives the reason."""
+"""For how long, and up to how many bytes, a refused body is still read, so that its sender receives the
+reason."""
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
-"""Invalid tokens: this many a second are looked up for an address; the rest must wait."""
+"""Invalid tokens: this many per second are looked up for an address; any more must wait."""
 MAX_ADDRESSES = 256
 """The most addresses counted separately; any further ones share what is left."""
 MAX_KNOWN = 1000
-"""Valid tokens that are remembered; more are looked up again."""
+"""Valid tokens that are remembered; any others are looked up again."""
 MOST_AT_ONCE = 4
-"""Requests of a player's or reader's token at once, so that one person can't take all the engine's time."""
+"""Simultaneous requests with a player's or reader's token, so that one person can't take all the engine's
+time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -55,10 +57,10 @@ class _Refused(Exception):
 
 
 class Bounds:
-    """Stands before the application: what it lets through has a valid token and a short, strict JSON body."""
+    """Guards the application: what it lets through has a valid token and a short, strict JSON body."""
 
     def __init__(self, app: ASGIApp, office: _Office) -> None:
-        """Guard this application; tokens are known at the office."""
+        """Guard this application; the office knows the tokens."""
         self._app = app
         self._office = office
         self._known: dict[str, Role] = {}
@@ -110,7 +112,7 @@ class Bounds:
         return digest
 
     def _told_apart(self, address: str) -> str:
-        """Return what an address counts as, once what is older than a second is forgotten of all."""
+        """Return what an address counts as, after dropping entries older than a second."""
         now_s = asyncio.get_running_loop().time()
         recent = {
             other: [at_s for at_s in times if now_s - at_s < 1] for other, times in self._strangers.items()
@@ -132,7 +134,7 @@ class Bounds:
 
 
 class _Passed(_Refused):
-    """A refusal of the office itself."""
+    """A refusal by the office itself."""
 
     def __init__(self, told: HttpAnswer) -> None:
         super().__init__(told.status, "")
@@ -140,7 +142,7 @@ class _Passed(_Refused):
 
 
 class _Replay:
-    """Hands a body that was read to the application, and then only that the client is gone."""
+    """Passes a body that was read to the application, and after that only that the client is gone."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -171,7 +173,7 @@ def _check_head(scope: Scope) -> None:
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
-    """Read a body within its bounds, and look that it has one meaning."""
+    """Read a body within its limits, and check that it has only one meaning."""
     length = headers.get(b"content-length", [b"0"])[0]
     if int(length) > MAX_BODY:
         raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MAX_BODY}")
@@ -202,7 +204,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
 
 
 async def _answer(told: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
-    """Send a refusal and end the connection, once what still comes of the body was let go by."""
+    """Send a refusal and end the connection, after discarding what is still coming of the body."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(bytes(told.body))),
@@ -237,7 +239,7 @@ _read_caller = msgspec.json.Decoder(_Caller).decode
 
 
 class Connection(Protocol):
-    """What stands behind a request, where it is served over a real connection."""
+    """What is behind a request that is served over a real connection."""
 
     trusted: bool
     """Whether a valid token came over it."""

@@ -1,7 +1,7 @@
 """Serve the HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
 
-The engine starts it with two open files: the socket that listens, and the channel to it (http_supervisor.py).
-It owns nothing: no database, no key, no token. When the engine is gone it ends.
+The engine starts it with two open files: the listening socket, and the channel to the engine
+(http_supervisor.py). It owns nothing: no database, no key, no token. It ends when the engine is gone.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ MAX_CHARACTERS = 2000
 
 
 class FewLines(logging.Handler):
-    """Writes few lines; the times are the records' own."""
+    """Writes a limited number of lines; the times are the records' own."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         """Write lines this way."""
@@ -92,7 +92,7 @@ class Remote:
         self._gone = False
 
     async def ask(self, ask: HttpRequest) -> HttpAnswer:
-        """Ask the engine; all who ask for its health at once get one answer."""
+        """Ask the engine; simultaneous questions about its health share one answer."""
         if ask.do != "health":
             return await self._asked(ask, ANSWER_S)
         if self._health is None or self._health.done():

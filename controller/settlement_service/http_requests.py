@@ -1,7 +1,7 @@
 """Requests that came over HTTP, authorized and answered in the engine's own process.
 
-Every request carries the digest of a token. The token, what its role may do and whose account, wager or seat
-it touches are checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens
+Every request carries the digest of a token. The token, what its role may do, and whose account, wager or seat
+it concerns are checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens
 are kept; a token is shown once, when it is made.
 """
 
@@ -107,7 +107,7 @@ class Views:
         ]
 
     def tables(self) -> list[TableView]:
-        """Return every table and what it waits for."""
+        """Return every table and what it is waiting for."""
         query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
@@ -153,7 +153,7 @@ def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
 
 
 TOKEN_BYTES = 32
-"""Random bytes in a token: with this many, its digest needs neither salt nor a slow hash."""
+"""Random bytes in a token: with this many, its digest needs neither a salt nor a slow hash."""
 
 
 class Tokens:
@@ -163,7 +163,7 @@ class Tokens:
         self._engine = engine
 
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
-        """Keep the digest of a new secret; raises RequestRefused for a name in use or a player unknown."""
+        """Keep the digest of a new secret; raises RequestRefused for a name in use or an unknown player."""
         if (role == "player") != (player is not None):
             raise RequestRefused("TOKEN", "a player's token names its player, and no other token does")
         with self._engine.work() as work:
@@ -218,7 +218,7 @@ class _Turned(Exception):
 
 
 class HttpRequests:
-    """Answers requests to an engine; for any thread."""
+    """Answers requests to an engine, from any thread."""
 
     def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
         """Answer for this engine; `broker` returns the state of the broker that outcomes come from."""
@@ -325,7 +325,7 @@ def _forbidden(caller: Caller) -> _Turned:
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one of several bets came to; `schemas.WagerAnswer` as it goes over HTTP."""
+    """The result of one of several bets; `schemas.WagerAnswer` is its form over HTTP."""
 
     id: object
     granted: Done | None = None

@@ -1,8 +1,8 @@
 """The engine's side of its HTTP API: starts the process that serves it, and answers what that process asks.
 
-Whatever HTTP suffers, that process suffers: it is started again where it ends or falls silent, and nothing of
-its memory, files or time is the engine's. The port is taken here, so that it is ours while that process is
-away.
+Any harm that comes over HTTP stays in that process: it is started again if it ends or falls silent, and
+shares no memory, files or time with the engine. The port is bound here, so that it stays ours while that
+process is restarted.
 """
 
 import os
@@ -44,10 +44,10 @@ SILENT_TURNS = 40
 AGAIN_S = 2.0
 """The wait before it is restarted."""
 WORKERS = 64
-"""Requests under way at once: a bet waits for its table's word meanwhile (0.2 s, and 0.6 s for a silent one),
-and more than the gate lets wait for one table, so that no silent table keeps the others waiting."""
+"""Simultaneous requests: a bet waits for its table's statement meanwhile (0.2 s, and 0.6 s for a silent one).
+There are more than the gate lets wait for one table, so that a silent table does not block the others."""
 MOST_WAITING = 64
-"""The most requests that wait for a worker; a further one is told to try again."""
+"""The most requests that wait for a worker; any further one is told to try again."""
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
@@ -63,7 +63,7 @@ class _Link:
         self._lock = Lock()
 
     def answer(self, number: int, told: HttpAnswer) -> None:
-        """Send an answer; where the other process does not take it, its run ends."""
+        """Send an answer; if the other process does not accept it, its run ends."""
         payload = msgspec.json.encode(told)
         if len(payload) > MAX_TOLD:
             payload = msgspec.json.encode(refusal(503, "ENGINE", "the answer is too long; ask for less"))
@@ -129,7 +129,7 @@ class HttpSupervisor:
             thread.start()
 
     def stop(self) -> None:
-        """Answer what is under way, and no more."""
+        """Answer what is in progress, and nothing more."""
         self._stopping.set()
         self._probe_now.set()
         link = self._link
@@ -156,7 +156,7 @@ class HttpSupervisor:
                 self._stopping.wait(AGAIN_S)
 
     def _serve_once(self) -> str:
-        """Serve one run of the other process; return why it is over."""
+        """Serve one run of the other process; return why it ended."""
         here, there = socket.socketpair()
         with here, there:
             here.settimeout(TURN_S)
@@ -256,7 +256,7 @@ class HttpSupervisor:
     # --- the database ---
 
     def _probe(self) -> None:
-        """Try to write again and again, so that a stalled or read-only database is known before a bet."""
+        """Try to write at intervals, so that a stalled or read-only database is known before a bet."""
         while not self._stopping.is_set():
             self._probe_now.wait(PROBE_S)
             self._probe_now.clear()

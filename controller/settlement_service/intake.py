@@ -1,4 +1,4 @@
-"""Intake of outcomes: each once, in order per table, sealed by the table's own key."""
+"""Intake of outcomes: each once, in order per table, signed with the table's own key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Of one table's outcomes that wait for a missing one: a thousand take a third of that. Who has a table's key
-must not take the memory that other tables need."""
+"""The most bytes of one table's outcomes that wait for a missing one: a thousand take a third of that. A
+holder of one table's key must not take the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Causes of a No Roll or No Spin that are the equipment's and not the players'."""
+"""Causes of a No Roll or No Spin that are the equipment's fault and not the players'."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,14 @@ class Policies:
     """The house's choices."""
 
     malfunction: Literal["stand", "refund"] = "stand"
-    """What becomes of bets when a No Roll or No Spin is the equipment's fault: they stand for the next one
-    (!34-10, !R-7), or all stakes go back (as Singapore's Conduct of Gaming rules, r.15, ask)."""
+    """What becomes of bets if a No Roll or No Spin is the equipment's fault: they stand for the next one
+    (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15, require)."""
     hold: int = 1000
-    """How many outcomes of a table may wait for one that is missing."""
+    """How many outcomes of a table may wait for a missing one."""
 
 
 class Intake:
-    """Takes outcomes into a work."""
+    """Takes outcomes into a transaction."""
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
@@ -79,7 +79,8 @@ class Intake:
         work.stands(table.name, table.row())
 
     def _again(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
-        """Acknowledge what was applied before; another outcome under its number is a second table's."""
+        """Acknowledge what was applied before; a different outcome with its number comes from a second
+        table."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
@@ -103,7 +104,8 @@ class Intake:
     def _conflict(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome, known: str
     ) -> RejectedDelivery:
-        """Stop at a second outcome of one number with a true seal: a cloned table, or an old journal."""
+        """Halt at a second outcome with the same number and a valid signature: a cloned table, or an old
+        journal."""
         says = (
             f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
             "the table's key: find the second table or the restored journal, then release it"
@@ -142,8 +144,8 @@ class Intake:
     def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
         """Strike the requests that the table heard of after the close that this outcome reports.
 
-        Sensors that come later than the table's word waits for them (a cable or a process that stood still)
-        tell a close of a moment for which the word was given.
+        If sensors report later than the table's statement allows for (a cable or a process stood still), the
+        close may lie before a moment for which the statement was given.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
@@ -160,7 +162,7 @@ class Intake:
         work.alarm(table.name, "bets_struck", says)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
-        """Return what an outcome does to the wager book; None if that is nothing."""
+        """Return what an outcome does to the wager book; None if nothing."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
@@ -183,7 +185,7 @@ class Intake:
         )
 
     def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
-        """Hand all stakes back and begin again where the table says it is after this outcome."""
+        """Return all stakes and begin again where the table says that it is after this outcome."""
         course = table.game.wagers.course_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,
@@ -223,7 +225,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
 
 
 class _Seated(dict[str, str]):
-    """Players by seat; a seat that nobody has taken an account for has one of its own."""
+    """Return the players by seat; a seat that no account has taken has one of its own."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:
         super().__init__(taken)

@@ -1,6 +1,6 @@
-"""The settlement engine's own key, with which it signs what it answers: Ed25519, made at the first start.
+"""The settlement engine's own key, with which it signs its answers: Ed25519, made at the first start.
 
-A rotated key is shown with the signature of the one before, so that tables which believe that one go along.
+A rotated key is shown with the signature of the key before, so that tables that trust that one accept it.
 """
 
 import os
@@ -19,7 +19,7 @@ from controller.settlement_service.faults import SettlementFault
 CREDENTIAL = "settlement-key"
 """The credential's name in the unit: LoadCredentialEncrypted=settlement-key:/etc/table/settlement.cred."""
 FOLDER = Path("/var/lib/table")
-"""Where the key lies for an engine whose database is no file."""
+"""Where the key is if the engine's database is not a file."""
 
 
 class EngineKey(NamedTuple):
@@ -30,12 +30,12 @@ class EngineKey(NamedTuple):
 
     @property
     def endorsed(self) -> str | None:
-        """The signature of the key before over this one's public half, in hex; None before any rotation."""
+        """The signature of the previous key over this one's public key, in hex; None before any rotation."""
         return self.endorsements[0].endorsed if self.endorsements else None
 
     @property
     def earlier(self) -> tuple[Endorsement, ...]:
-        """How the keys before this one took over: a table that met none of them goes along all the same."""
+        """How the earlier keys took over: a table that met none of them still accepts the new one."""
         return self.endorsements[1:]
 
     @property
@@ -45,7 +45,7 @@ class EngineKey(NamedTuple):
 
 
 def key_path(database: str) -> Path:
-    """Return where an engine's key lies: `settlement.key` beside an SQLite file, else in /var/lib/table."""
+    """Return where an engine's key is: `settlement.key` beside an SQLite file, else in /var/lib/table."""
     try:
         url = make_url(database)
     except ArgumentError:
@@ -123,7 +123,7 @@ def _rotate(path: Path) -> EngineKey:
 
 
 def _finish(path: Path) -> bool:
-    """Let the key of a rotation that was cut off take its place, if it is endorsed; return whether it has."""
+    """Let the key of an interrupted rotation take its place, if it is endorsed; return whether it has."""
     made = path.with_suffix(".new")
     try:
         if not made.exists() or not _handovers(path, load_key(made, "engine")):
@@ -135,7 +135,7 @@ def _finish(path: Path) -> bool:
 
 
 def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
-    """Return how this key and those before it took over, newest first; nothing if none was before."""
+    """Return how this key and those before it took over, newest first; empty if there was none before."""
     handovers = _handovers(path, held)
     keys = (held.public.raw.hex(), *(one.before for one in handovers))
     return tuple(
@@ -145,15 +145,16 @@ def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
 
 class _Handover(NamedTuple):
     signature: str
-    """Of the key before over the one that took over, in hex."""
+    """Signature of the previous key over the one that took over, in hex."""
     before: str
-    """That key's public half; empty in a file of an earlier release, which did not name it."""
+    """The public key of that one; empty in a file of an earlier release, which did not name it."""
 
 
 def _handovers(path: Path, held: Key) -> list[_Handover]:
-    """Read how a key came to be, newest first: one `SIGNATURE KEY` a line.
+    """Read how a key came to be, newest first: one `SIGNATURE KEY` per line.
 
-    Lines of a rotation that was cut off are another key's, and passed over; so is what follows from no line.
+    Lines of an interrupted rotation belong to another key and are skipped; so is anything that follows from
+    no line.
     """
     file = _endorsement_of(path)
     try:
@@ -177,7 +178,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 
 
 def _names_its_key(path: Path) -> bool:
-    """Return whether the endorsement says whose it is: else it may be of a rotation before."""
+    """Return whether the endorsement names its key: otherwise it may belong to an earlier rotation."""
     file = _endorsement_of(path)
     return file.exists() and b" " in file.read_bytes().strip()
 

@@ -1,7 +1,7 @@
-"""The ledger: its accounts, movements between them that always sum to nothing, and what requests move.
+"""The ledger: its accounts, movements between them that always sum to zero, and what requests move.
 
 Pure: the same requests give the same lines and the same movements, so that a table is rebuilt, corrected and
-proved by playing its requests again.
+proved by replaying its requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from controller.settlement.book import (
 )
 
 CAGE = "cage"
-"""Where chips come from and go to: it stands for the money outside."""
+"""Where chips come from and go to: it represents the money outside."""
 
 
 class Unbalanced(Exception):
@@ -71,7 +71,7 @@ class Movement:
         self._legs: dict[str, int] = dict(legs or {})
 
     def move(self, cents: int, source: str, to: str) -> None:
-        """Move cents from one account to another; a negative amount goes the other way."""
+        """Move cents from one account to another; a negative amount goes in the opposite direction."""
         self._add(source, -cents)
         self._add(to, cents)
 
@@ -85,7 +85,7 @@ class Movement:
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
-        """Return the legs to book; raises Unbalanced if they do not sum to nothing."""
+        """Return the legs to book; raises Unbalanced if they do not sum to zero."""
         legs = dict(self.legs())
         if sum(legs.values()):
             raise Unbalanced(f"a movement of {legs} is not balanced")
@@ -108,14 +108,14 @@ class Wager:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What one request came to."""
+    """The result of one request."""
 
     lines: tuple[AnswerLine, ...]
     movement: Movement
 
     @property
     def refused(self) -> bool:
-        """Whether the game did not grant it, which changes nothing."""
+        """Whether the game did not grant it, in which case nothing changes."""
         return any(
             isinstance(line, RefusedLine) or (isinstance(line, Decided) and line.status == "rejected")
             for line in self.lines
@@ -123,7 +123,10 @@ class Applied:
 
 
 class Tally:
-    """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
+    """One table's game and wagers.
+
+    `wagers` are all that were accepted since `forget`.
+    """
 
     def __init__(
         self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
@@ -146,12 +149,12 @@ class Tally:
 
     @property
     def lacks_line_bet(self) -> bool:
-        """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
+        """Whether the shooter of a craps table has not made the line bet that is required by now."""
         return self._game.line_bet_missing
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game takes no bet with the dice out, though it is confirmed; None if it does."""
+        """Why this game accepts no bet with the dice out, even if it is confirmed; None if it does."""
         return self._game.late_refusal
 
     @property
@@ -161,12 +164,12 @@ class Tally:
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions of a Three Card Poker table where Play lies."""
+        """The positions of a Three Card Poker table that have a Play wager."""
         return self._game.played
 
     @property
     def carry(self) -> Fraction:
-        """The part of a cent of breakage that is not booked yet."""
+        """The fraction of a cent of breakage that is not booked yet."""
         return self._carry + self._game.breakage_cents - self._breakage_booked
 
     @property
@@ -175,7 +178,7 @@ class Tally:
         return self._game.remembers
 
     def cost(self, request: Request) -> int:
-        """Return the cents that a request takes from its player, were it granted."""
+        """Return the cents that a request would take from its player if granted."""
         if isinstance(request, Increase):
             wager = self.wagers.get(request.id)
             return max(0, request.to - wager.stake) if wager else 0
@@ -195,7 +198,7 @@ class Tally:
         return applied
 
     def refund(self, fresh: Book, reason: str) -> Applied:
-        """Hand all stakes back and go on with this fresh game."""
+        """Return all stakes and continue with this fresh game."""
         moved = Movement()
         lines: list[AnswerLine] = []
         for wager in self.up:

@@ -183,13 +183,13 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table: a book may hold `struck` steps from here on, which no earlier engine reads."""
+    """Change no table: from here on a book may contain `struck` steps, which no earlier engine can read."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)
 """The step from each version to the next, version 0 being an empty database.
 
-A step that changes a table keeps the table as it was beside the steps before it.
+A step that changes a table keeps the old form of the table beside it, for the steps before.
 """
 
 

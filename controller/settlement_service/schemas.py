@@ -73,7 +73,7 @@ class Change(_Message):
 
 
 class Granted(BaseModel):
-    """What a request came to: the balance after it, and the game's lines."""
+    """The result of a request: the balance after it, and the game's lines."""
 
     player: str
     balance: int
@@ -106,7 +106,7 @@ class WagerView(BaseModel):
 
 
 class Account(BaseModel):
-    """A player's balance and wagers. A balance below nothing is owed after a correction."""
+    """A player's balance and wagers. A negative balance is owed after a correction."""
 
     player: str
     balance: int
@@ -114,7 +114,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """One line of the settle contract that holds, and when it was booked."""
+    """One line of the settle contract that still holds, and when it was booked."""
 
     table: str
     wager: str
@@ -137,7 +137,7 @@ class RoundView(BaseModel):
 
 
 class TableView(BaseModel):
-    """A table: the outcome it waits for, whether bets are open, and why it is halted where it is."""
+    """A table: the outcome it waits for, whether bets are open, and why it is halted if it is."""
 
     table: str
     rules: str

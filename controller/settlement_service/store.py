@@ -1,7 +1,7 @@
 """The database: SQLite for a table that settles for itself, PostgreSQL for a house.
 
-One engine owns it. Its single connection holds SQLite's file for itself alone (so that the faults of several
-connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
+It has one owner, the engine. Its single connection holds SQLite's file exclusively (so that the faults of
+several connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
 """
 
 import os
@@ -19,25 +19,27 @@ from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of, versions
 
 MIN_BYTES = 1_048_576
-"""Of free space: less takes no outcome with its bets and the write-ahead log that they grow."""
+"""Bytes of free space: with less, no outcome is accepted together with its bets and the growing write-ahead
+log."""
 
 
 class DatabaseFile:
-    """The files that an engine has open: they may be taken away, or their disk turn read-only, under it."""
+    """The files that an engine has open: they may be deleted, or their disk may become read-only,
+    meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Remember the file that is there now; raises OSError if there is none."""
+        """Remember the present file; raises OSError if there is none."""
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._identity = _identity_of(path)
         self._log_identity: tuple[int, int] | None = None
 
     def forget_log(self) -> None:
-        """Note that the connection ended: the next one has a write-ahead log of its own."""
+        """Note that the connection ended: the next one has its own write-ahead log."""
         self._log_identity = None
 
     def taken_away(self) -> str | None:
-        """Return why what is written is gone with the engine; None if it is kept."""
+        """Return why writes would be lost with the engine; None if they are kept."""
         try:
             if _identity_of(self._path) != self._identity:
                 return (
@@ -84,7 +86,7 @@ CONNECT_S = 3
 ANSWER_S = 5.0
 """How long one statement may take."""
 AT_LENGTH_S = 600.0
-"""How long a statement may take that is known to be long: a proof's, or a new layout's."""
+"""How long a statement may take that is known to be slow: a proof's, or a new layout's."""
 _SOCKET = {
     "tcp_user_timeout": round(ANSWER_S * 1000),
     "keepalives_idle": 5,
@@ -102,7 +104,7 @@ _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
 
 class Store:
-    """The database of one settlement engine; for one thread at a time."""
+    """The database of one settlement engine, for one thread at a time."""
 
     def __init__(self, url: str, *, owner: bool = True) -> None:
         """Name the database by its URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
@@ -162,10 +164,10 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Yield the connection within a transaction; it is committed at the end, or nothing of it happened.
+        """Yield the connection within a transaction; it is committed at the end, or not at all.
 
-        Raises:
-            OutOfReach: the database does not answer. Where that was at the end, it may have been committed.
+        Raises OutOfReach if the database does not answer. If that happened at the end, it may have been
+        committed.
         """
         try:
             connection = self._connected()
@@ -278,7 +280,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Abandon a server that says nothing: no limit that it keeps itself helps if it is stopped."""
+    """Abandon a server that does not answer: no limit that the server enforces helps if it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - only a house with PostgreSQL has it
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
@@ -296,7 +298,8 @@ def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
 
 
 def _take_lock(connection: Connection) -> None:
-    """Acquire the lock of the one engine; whoever was stopped a moment ago is given time to let go of it."""
+    """Acquire the lock of the one engine; an owner that was stopped a moment ago is given time to release
+    it."""
     try:
         with connection.begin():
             connection.execute(text(f"SET LOCAL lock_timeout = {round(PATIENCE_S * 1000)}"))
@@ -307,7 +310,7 @@ def _take_lock(connection: Connection) -> None:
 
 
 def _held(error: DBAPIError) -> bool:
-    """Return whether another owner does not let go."""
+    """Return whether another owner keeps it."""
     state = getattr(error.orig, "sqlstate", None)
     return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 

@@ -27,7 +27,7 @@ from controller.settlement_service.work import Work
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was proved: how much was looked at, and every fault in words."""
+    """The result of a proof: how much was examined, and every fault in words."""
 
     movements: int
     entries: int
@@ -71,7 +71,7 @@ def _by_kind(connection: Connection) -> dict[str, int]:
 
 
 def _movements(connection: Connection) -> Iterator[str]:
-    """Every movement has its legs, and they sum to nothing."""
+    """Every movement has its legs, and they sum to zero."""
     entries, movements = schema.entries, schema.movements
     total = func.sum(entries.c.cents)
     query = select(entries.c.movement, total).group_by(entries.c.movement).having(total != 0)
@@ -105,7 +105,8 @@ def _stored(connection: Connection) -> dict[str, int]:
 
 
 def _outcomes(connection: Connection) -> Iterator[str]:
-    """Every table's outcomes follow on and carry the seal of its key; holes are a person's word alone."""
+    """Every table's outcomes are consecutive and carry the signature of its key; only a person accepts
+    gaps."""
     outcomes = schema.outcomes
     for table in connection.execute(select(schema.tables)):
         keys = _keys(connection, table.name)
@@ -146,7 +147,7 @@ def _wagers(connection: Connection) -> Iterator[str]:
 
 
 def _replays(connection: Connection, games: Games) -> Iterator[str]:
-    """Each table's steps, played again from the first, move the same money."""
+    """Each table's steps, replayed from the first, move the same money."""
     movements, entries = schema.movements, schema.entries
     for table in connection.execute(select(schema.tables)).all():
         query = (
@@ -174,13 +175,13 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
 
 
 KEEP_DAYS = 30
-"""A client without an answer asks again within minutes; a month leaves room for an outage, and for whoever
-looks into a complaint."""
+"""A client that got no answer asks again within minutes; a month leaves room for an outage, and for an
+investigation of a complaint."""
 SLICE = 500
-"""Rows looked at in one transaction: it holds bets up for a few milliseconds."""
+"""Rows examined in one transaction: it delays bets by a few milliseconds."""
 EVERY = 10
-"""Calls of `look` from one slice to the next: at two a second 100 rows a second are looked at, more than bets
-come."""
+"""Calls of `look` between two slices: at two calls a second, 100 rows a second are examined, more than the
+bets that come."""
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
@@ -197,10 +198,10 @@ _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
 class Pruning:
-    """Goes through an engine's answers, over and over; for one thread."""
+    """Goes through an engine's answers again and again; for one thread."""
 
     def __init__(self, engine: Engine) -> None:
-        """Begin with the first row; where it has got to is not kept: a restart begins anew."""
+        """Begin with the first row; the position is not stored, so a restart begins again."""
         self._engine = engine
         self._after = ("", "")
         self._calls = 0
@@ -212,7 +213,7 @@ class Pruning:
             self.drop_slice()
 
     def drop_slice(self) -> int:
-        """Drop what is old among the next rows; return how many were. Raises OutOfReach."""
+        """Drop what is old among the next rows; return how many were dropped. Raises OutOfReach."""
         requests = schema.requests
         caller, key = requests.c.caller, requests.c.key
         with self._engine.work() as work:
@@ -231,7 +232,7 @@ class Pruning:
         return len(old)
 
     def _can_go(self, work: Work, text: str, answer: str) -> bool:
-        """Return whether this request would be granted no second time without its answer."""
+        """Return whether this request can't be granted a second time even without its answer."""
         asked = _read_asked(text)
         if asked.do != "bet" and asked.do not in _CHANGES:
             return False

@@ -1,4 +1,4 @@
-"""Work: everything one transaction writes, gathered and written at its end."""
+"""Work: everything that one transaction writes, collected and written at its end."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -62,16 +62,16 @@ Row = dict[str, object]
 
 
 class Numbers:
-    """The numbers that come next, for movements and alarms."""
+    """The next numbers for movements and alarms."""
 
     def __init__(self, connection: Connection) -> None:
-        """Go on from what is in the database."""
+        """Continue from what is in the database."""
         self.movement = _after(connection, schema.movements)
         self.alarm = _after(connection, schema.alarms)
 
 
 class Cause(NamedTuple):
-    """Why money moves: a word, and the table and step where it is one."""
+    """Why money moves: a word, and the table and step if there are any."""
 
     word: str
     table: str | None = None
@@ -89,7 +89,7 @@ class Work:
     """The writes of one transaction; nothing reaches the database before `flush`."""
 
     def __init__(self, connection: Connection, numbers: Numbers, now_us: int) -> None:
-        """Gather for this connection's transaction."""
+        """Collect for this connection's transaction."""
         self.connection = connection
         self.now_us = now_us
         self._numbers = numbers
@@ -113,7 +113,7 @@ class Work:
         self._rows.setdefault(table, []).append(row)
 
     def book(self, movement: Movement, cause: Cause) -> None:
-        """Book a movement, where it moves anything; raises Unbalanced."""
+        """Book a movement, if it moves anything; raises Unbalanced."""
         legs = movement.balanced()
         if not legs:
             return
@@ -132,7 +132,7 @@ class Work:
             self._balances[account] = self._balances.get(account, 0) + cents
 
     def balance(self, account: str) -> int:
-        """Return an account's cents, with what this work has booked."""
+        """Return an account's cents, including what this work has booked."""
         if account not in self._read:
             self._read[account] = (
                 self.connection.execute(_CENTS, {"account": account}).scalar_one_or_none() or 0
@@ -229,15 +229,15 @@ class Work:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """The tables whose book or outcomes this work has moved on."""
+        """The tables whose book or outcomes this work has changed."""
         return tuple(self._stands)
 
     def stands(self, table: str, row: Row) -> None:
-        """Keep what a table stands at; the last word of the transaction counts."""
+        """Keep a table's position; the last call in the transaction counts."""
         self._stands[table] = {"t": table, **row}
 
     def halted(self, table: str, says: str) -> None:
-        """Stop a table; what it stands at stays as it was last kept."""
+        """Halt a table; its position stays as it was last kept."""
         self._halted.append({"t": table, "halted": says})
 
     def bet_taken(self, word: OpenWord, heard_us: int) -> None:
@@ -261,7 +261,7 @@ class Work:
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
     def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
-        """Keep when the table heard of the last request of a round that stands, now that some do not."""
+        """Keep when the table heard of the last request of a round that still holds, now that some do not."""
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
     def has_alarm(self, table: str) -> bool:
@@ -271,7 +271,7 @@ class Work:
         return self.connection.execute(query).first() is not None
 
     def alarm(self, table: str, code: str, says: str) -> None:
-        """Raise an alarm, unless the same holds already."""
+        """Raise an alarm, unless the same one is already raised."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
             alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)
@@ -285,7 +285,7 @@ class Work:
         self._numbers.alarm += 1
 
     def flush(self) -> None:
-        """Write it all."""
+        """Write everything."""
         results = schema.results
         for row in self._superseded:
             self.connection.execute(
