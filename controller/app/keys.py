@@ -74,7 +74,7 @@ def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public half or fingerprint."""
     with alone_with(path):
         if kind in PUBLISHED and _public_of(path) == path:
-            raise KeyFault(f"{path}: found the name of a public half, expected one that ends otherwise")
+            raise KeyFault(f"{path}: found the name of a public key's file, expected another ending")
         write_key(path, _fresh(kind))
         _publish(kind, path, shown(kind, path))
         return shown(kind, path)

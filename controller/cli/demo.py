@@ -198,7 +198,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
             f"show its players' display in the meantime, at {_PAGE}",
             f"{tablectl} console --socket {_VIRTUAL}/control.sock",
         ),
-        ("how it stands, live", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
+        ("its state, live", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
     ]
     if checkout:
         steps.append(("why a throw was a No Roll, drawn", f"{tablectl} explain '{_A_NO_ROLL}'"))

@@ -237,7 +237,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
             ) from error
     if not isinstance(settings, dict):
         raise ValueError(  # noqa: TRY004 - what is in a file is a value
-            f"{arguments.settings}: found another value than an object, expected the board's pins by name"
+            f"{arguments.settings}: found a value that is not an object, expected the board's pins by name"
         )
     settings |= {"board": arguments.board, "name": arguments.name}
     if arguments.key_file is not None:

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rounds.add_argument(
         "--limit", type=whole(1, ROWS), default=20, metavar="N", help="(default: %(default)s)"
     )
-    release = does.add_parser("release", help="let a halted table go on, once a person has looked into it")
+    release = does.add_parser("release", help="let a halted table continue, once a person has looked into it")
     release.add_argument("table")
     release.add_argument("--who", required=True, help="who has looked into it")
     release.add_argument("--refund", action="store_true", help="hand all its stakes back first")

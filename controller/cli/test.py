@@ -124,7 +124,7 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                again = f"it stands as a fault until `tablectl test {self._name}` passes"
+                again = f"it remains a fault until `tablectl test {self._name}` passes"
                 self._guide.show(f"{again}; tablectl faults shows it")
         return FAILED if failed else OK
 
@@ -186,7 +186,7 @@ class GuidedTest:
         link = self._guide.link
         link.try_out(self._name, lamp, "on")
         if self._guide.typed:
-            seen = self._guide.answer(f"{lamp} is on: is it so? (y, n)").lower()
+            seen = self._guide.answer(f"{lamp} should be on now: is it? (y, n)").lower()
         else:
             link.wait(LAMP_S, typed=False)
             seen = ""

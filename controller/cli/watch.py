@@ -117,7 +117,9 @@ class Watcher:
             case {"proposed": _}:
                 pass  # `awaited` says the same, and what may be said
             case {"late_wager": {"wager": wager, "says": says}}:
-                self._commentary.event(f"late wager {wager}: {says}; confirm_late it, or not", "yellow")
+                self._commentary.event(
+                    f"late wager {wager}: {says}; enter confirm_late if it stands", "yellow"
+                )
             case {"lamp": {"name": name, "shows": shows}}:
                 self._commentary.event(f"lamp {name} shows {shows}", "dim")
             case {"fault": dict() as fault}:

@@ -386,7 +386,7 @@ class Session:
         if reading.t < self._turned_away_until:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US
-        says = f"an attempt was made while the table does not play; it does not count{then}"
+        says = f"an attempt was made while the table was not in play; it does not count{then}"
         self._agenda.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 
     def _enter(self, entered: Input) -> None:

@@ -18,7 +18,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     `decided_at_us` is when the judge was asked, `called` what a person had said by then, `warnings` what the
     shooter had had, `sources` which reading kinds each device was known to send, `learned` what was known of
     the wheel or the walls, `late_close` whether bets were still open at the drop, `relaunched` whether the
-    next ball was sent off before it was decided. `late` are readings of it that came too late to count,
+    next ball was launched before it was decided. `late` are readings of it that came too late to count,
     `doubt` says what else happened to its times, `objection` is why a result that would count was put to a
     person all the same.
     """

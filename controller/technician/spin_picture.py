@@ -195,7 +195,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         )
         yield f"from {seen.fitted[0].speed_rev_per_s:.2f} down to {end.speed_rev_per_s:.2f} rev/s"
     else:
-        yield "the pulses make no run of a ball"
+        yield "the pulses are not those of a running ball"
     yield f"ran {seen.ball_direction or 'in a direction not known'} by {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]

@@ -84,7 +84,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the input is released",
     ),
     "direction_unclear": Cause(
-        "one of the two index sensors is dead or dirty, or the rotor turned over under them",
+        "one of the two index sensors is dead or dirty, or the rotor reversed under them",
         "turn the rotor slowly by hand: both sensors must see the mark, one after the other",
         "when the mark passes both sensors as it should",
     ),

@@ -194,7 +194,7 @@ def test_H_DEAL_1_a_card_that_came_late_while_the_table_was_locked_is_missed() -
     assert night.end().told("card.pitched") == []
 
 
-# --- a ball sent off while the table did not play, whose pulses are told late ---
+# --- a ball launched while the table was not in play, whose pulses are reported late ---
 
 WHEEL = wheel()
 SENT_OFF = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=20 * SECOND_US))
@@ -253,8 +253,8 @@ def test_R_SPIN_1_where_they_have_been_called_meanwhile_a_person_is_told_what_to
     assert played.told("spin") == ["spin.called"]
     (refused,) = (told for told in played.data(Happening) if told.cause == "table_locked")
     assert refused.says == (
-        "an attempt was made while the table does not play; it does not count; if spin 1 is this one, declare"
-        " it void before it is settled"
+        "an attempt was made while the table was not in play; it does not count; if spin 1 is this one,"
+        " declare it void before it is settled"
     )
 
 

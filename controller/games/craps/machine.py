@@ -58,7 +58,9 @@ class LateWagers:
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             waiting = ", ".join(self._confirmed) or "none"
-            raise InputRefused("no_late_wager", f"no such wager waits in this throw (waiting: {waiting})")
+            raise InputRefused(
+                "no_late_wager", f"no such wager is waiting in this throw (waiting: {waiting})"
+            )
         if not in_motion:
             raise InputRefused("dice_at_rest")
         person = entered.who or entered.dev
@@ -90,7 +92,7 @@ CRAPS_TABLE = MachineTable(
     states={
         "come_out": "no point is on; the next roll is a come-out roll",
         "point": "a point is on and must repeat before a 7",
-        "run_out": "an old shooter throws without a line bet to decide Come bets; no point is set",
+        "run_out": "a shooter without a line bet throws to decide Come bets; no point is set",
     },
     triggers={
         "natural": "7 or 11 on a come-out roll",

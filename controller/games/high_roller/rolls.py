@@ -70,7 +70,7 @@ def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
     """Note that the dealer rolls for a player who has left (!H-19)."""
     if name not in state.gone:
         return ()
-    seen = f"seat {name} has left; the dealer rolls for him"
+    seen = f"seat {name} has left; the dealer rolls for them"
     return (Notice(code="dealer_rolls", seen=seen, rule="!H-19"),)
 
 

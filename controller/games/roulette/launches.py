@@ -1,4 +1,4 @@
-"""Launches: when pulses in the track are a ball sent off, and when a hand or the last spin's ball."""
+"""Launches: when pulses in the track are a launched ball, and when a hand or the last spin's."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -161,7 +161,7 @@ class Launches:
             self.let_run_out(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:
-        """Return whether the ball seems to have been sent off while the table did not play."""
+        """Return whether the ball seems to have been launched while the table was not in play."""
         since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
         return since_us <= self._refused_us
 

@@ -83,11 +83,11 @@ ROULETTE_TABLE = MachineTable(
         "betting": "bets are placed; the ball is not in the track",
         "in_track": "the ball runs and bets are still taken",
         "no_more_bets": "the ball runs and bets are closed",
-        "dropped": "the ball left the track and seeks its pocket",
+        "dropped": "the ball has left the track and is falling to its pocket",
         "settled": "the number is called; losers are collected, then winners are paid",
     },
     triggers={
-        "launch": "the ball is sent off",
+        "launch": "the ball is launched",
         "no_more_bets": "the dealer calls it, or the ball is about to drop",
         "drop": "the ball leaves the track",
         "number": "the number is called",

@@ -235,7 +235,7 @@ class Spins(WheelSpins):
         if self._launches.pending_at(t):
             return "a track beam was cut"
         if self._launches.turned_away_us > self.attempts.over_us:
-            return "a ball was sent off while the table did not play"
+            return "a ball was launched while the table was not in play"
         return super()._sign_of_another(t, new_round=new_round)
 
     def _new_watch(self, first_pulse_us: int) -> SpinWatch:
@@ -275,7 +275,7 @@ class Spins(WheelSpins):
         self._after(watch, reading)
 
     def _decide_before_launch(self) -> None:
-        """Decide a spin that was still open when the next ball was sent off.
+        """Decide a spin that was still open when the next ball was launched.
 
         A review of it is none that anybody could rule on: it ends at once as the No Spin that nobody ruled
         on.

@@ -146,9 +146,7 @@ def layout_of(readings: Sequence[Reading], seats: Sequence[str], order: Order) -
         elif isinstance(reading, CardReading) and layout.all_acted:
             unasked = True
     if unasked and not layout.directed:
-        layout.doubts.append(
-            "a card left the shoe after all had played or folded, and may fill up for another"
-        )
+        layout.doubts.append("a card left the shoe after all had played or folded; it may replace another")
     return layout
 
 
@@ -187,7 +185,9 @@ def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
     for number, card in enumerate(cards, 1):
         position = position_of(card.to)
         if position is None:
-            layout.doubts.append(f"card {number} of the deal went to nobody known, the others to positions")
+            layout.doubts.append(
+                f"it is not known to whom card {number} of the deal went; the others went to positions"
+            )
         elif position not in layout.hands:
             layout.doubts.append(
                 f"card {number} of the deal went to position {position}, which is not dealt in"

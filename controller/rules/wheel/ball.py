@@ -1,7 +1,7 @@
-"""The ball's run around the track: which way it ran, and how far it provably ran.
+"""The ball's run around the track: its direction, and how far it provably ran.
 
-What counts is what working beams heard. A run ends where they fell silent for more than a turn, unless this
-wheel's beams miss the ball so often that the silence says nothing.
+Only what working beams detected counts. A run ends where they were silent for more than a turn, unless this
+wheel's beams miss the ball so often that silence proves nothing.
 """
 
 from bisect import bisect_left
@@ -16,55 +16,59 @@ from controller.rules.wheel.slowing import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
-"""Fewer pulses make no run."""
+"""With fewer pulses there is no run."""
 _MAX_STRANGERS, _MAX_MISSED = 0.3, 0.45
-"""Shares of the pulses that are not the ball's, and of its passes that working beams missed, up to which a
-chain proves anything: dust makes one in five, and among many more some chain always fits."""
+"""The largest shares of pulses that are not the ball's, and of passes that working beams missed, with which a
+chain still proves anything: dust causes one pulse in five, and among many more some chain always fits."""
 _DEAREST, _DEAREST_A_PULSE = 1.5, 0.35
-"""What the cheapest story may cost, in pulses that are not its ball's, once and for each pulse: dust costs a
-fifth to a fourth of a pulse each, clean pulses a hundredth. A story dearer than that is no explanation."""
+"""The most that the cheapest story may cost, in pulses that are not its ball's: a fixed part, and a part per
+pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story that costs more
+is no explanation."""
 _A_TURN = 1.02
-"""A stretch is longer than a turn from here on: beams stand askew by a degree or two."""
+"""From this length on, a stretch counts as longer than a turn: beams are off by a degree or two."""
 _MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
-"""What is taken to have been missed before anything is seen: one pass in ten, lightly held."""
+"""The prior before anything is seen: one pass in ten missed, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""Beams that miss now and then leave a silence with at least this chance: several a night on a dusty
+"""Beams that miss the ball now and then cause a silence with at least this chance: several a night on a dusty
 wheel."""
 _HAND_S = 0.8
-"""A hand needs so long from catching a ball to sending it off again; what lasts less hides none."""
+"""The shortest time that a hand needs to catch a ball and launch it again; a shorter silence hides no
+hand."""
 _HAND_BY_CHANCE = 0.0005
-"""A shorter stretch than a turn, in which a hand may have been, speaks where it is by chance so seldom: on a
-dusty wheel one spin in a hundred has one in the last turns that count."""
+"""A silence of less than a turn, in which a hand may have acted, counts if chance causes one so rarely: on a
+dusty wheel, one spin in a hundred has one in the last turns that count."""
 _BRAKED, _BRAKED_BY_CHANCE = 0.12, 0.05
-"""Share of its foretold speed by which a ball that ran on is slower after a stretch at most, and the chance
-that it is more: each speed is one step's, known to a twentieth as a bowl is tilted and beams stand askew."""
+"""How much slower than predicted, at most, a ball that kept running is after a silence, and the chance that
+it is slower still: each speed comes from one step, which a tilted bowl and misaligned beams make uncertain by
+a twentieth."""
 _LOSS_UNSURE = 0.5
-"""Share of the loss of speed over a stretch that is foretold that is uncertain: balls differ so much."""
+"""The uncertain share of the loss of speed predicted over a silence: balls differ that much."""
 _START_BY_CHANCE = 0.01
-"""So likely must it be that a beam missed the ball at its start for the start to be sought before that
+"""If a beam missed the ball at its start with at least this probability, the start is also sought before that
 beam."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
-"""Shares of what the last step foretells that the ball ran on to leaving the track: its speed over one step
-is known to 5 %, and it only falls."""
+"""Bounds on how far the ball ran from its last step to leaving the track, as shares of the prediction: the
+speed over one step is known to 5 %, and it only decreases."""
 _COAST_ERROR = 0.01
-"""Turns: the drop sensor's delay varies by a hundredth of a second or two."""
+"""Turns: the drop sensor's delay varies by one or two hundredths of a second."""
 
 _ONE_STEP = 1.05
-"""How much faster than its first proven step a ball may have been there: one step's speed is known to 5 %."""
+"""How much faster than in its first proven step a ball may have been before it: the speed of one step is
+known to 5 %."""
 _OTHER_PASSES, _OTHER_TURNS = 6, 3.0
-"""What the pulses that are not a ball's must make to be another ball's: dust on its own makes no such run in
-a thousand spins."""
+"""What the pulses that are not the ball's must amount to before they count as another ball: dust alone makes
+no such run in a thousand spins."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
     """A ball that was followed.
 
-    `direction` is None where the beams that heard it stand so that both directions fit. `turns` are those
-    from the first pass that counts to leaving the track at `end_us` (its last pass where no drop was seen);
-    `turns_from` and `turns_to` the interval that is left open by the unseen start, the end, what other
-    stories of the pulses say, and turns in which every beam may have missed the ball. `silent_s` is how long
-    working beams did not hear the ball before it left the track, 0 where they heard it within its last turn;
-    `silent_at_us` where they last fell silent before the passes that count.
+    `direction` is None if the beams that detected it are placed so that both directions fit. `turns` are
+    counted from the first pass that counts to leaving the track at `end_us` (its last pass if no drop was
+    seen); `turns_from` and `turns_to` bound them, given the unseen start, the end, the other stories of the
+    pulses, and turns in which every beam may have missed the ball. `silent_s` is how long working beams did
+    not detect the ball before it left the track, 0 if they detected it within its last turn; `silent_at_us`
+    is when they last fell silent before the passes that count.
     """
 
     direction: Turning | None
@@ -84,10 +88,10 @@ class BallRun(msgspec.Struct, frozen=True):
 def follow_ball(
     chain: Chain, slowing: Slowing, left_us: int | None, pulses: Sequence[BallBeam]
 ) -> BallRun | None:
-    """Return the run that explains the pulses; None where there is none.
+    """Return the run that explains the pulses; None if there is none.
 
-    `slowing` tells whether a ball that nobody heard for a while ran on. `left_us` is when the drop sensor
-    says that it left the track, None while it has not. `pulses` are those that the chain has seen.
+    `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is when it left
+    the track by the drop sensor, None while it has not. `pulses` are those that the chain has seen.
     """
     best_story, heard = chain.best, sum(chain.heard)
     if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * heard:
@@ -112,9 +116,9 @@ def follow_ball(
 
 
 def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
-    """Return the turns that another ball ran while this one did; 0 where what it leaves makes no run.
+    """Return the turns that another ball ran during this run; 0 if the pulses that are left make no run.
 
-    Where two balls pass a beam together either has the other's pulse, so a run may be told in parts.
+    When two balls pass a beam together, each may have the other's pulse, so a run can be found in parts.
     """
     if len(pulses) - len(ball.passes) < _OTHER_PASSES:
         return 0.0
@@ -193,7 +197,7 @@ def _end_speed(path: Sequence[Pass], story: Story) -> float:
 
 
 class _Counts:
-    """The passes at working beams that a path has, and those that were missed."""
+    """The passes at working beams that a path contains, and those that were missed."""
 
     def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
         self._gaps = chain.gaps(story.sense)
@@ -206,7 +210,7 @@ class _Counts:
         self.missed = sum(self._missed)
 
     def silences(self, slowing: Slowing) -> list[int]:
-        """Return the numbers of the passes before which a silence says that no ball was there."""
+        """Return the numbers of the passes before which a silence shows that no ball was there."""
         return [i for i, missed in enumerate(self._missed, 1) if missed and self._speaks(i, missed, slowing)]
 
     def _speaks(self, step: int, missed: int, slowing: Slowing) -> bool:
@@ -220,7 +224,7 @@ class _Counts:
         )
 
     def _was_braked(self, step: int, slowing: Slowing) -> bool:
-        """Return whether the ball is slower after a step than one that ran on would be."""
+        """Return whether the ball is slower after a step than one that kept running would be."""
         if not 2 <= step < len(self._path) - 1:
             return False
         before, after = self._speed(step - 1), self._speed(step + 1)
@@ -235,7 +239,8 @@ class _Counts:
         return (self._path[step].t + self._path[step - 1].t) / 2e6
 
     def silence_speaks(self, missed: int, counted: int) -> bool:
-        """Return whether so many passes missed in a row are too many for chance; `counted` are in the sum."""
+        """Return whether so many missed passes in a row are too many for chance; `counted` are included in
+        the sum."""
         return self._chance(counted) ** missed < _SILENCE_BY_CHANCE
 
     def _chance(self, without: int) -> float:
@@ -274,9 +279,9 @@ class _Counts:
     def before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
         """Return the most turns that the ball may have run before pass number `since`, the first that counts.
 
-        Every beam may have missed it for whole turns, so that a pulse before was its own: it was there if it
-        can have come from that beam in the time between. It was launched after the working beam before that
-        one: that a beam missed it there too would be a second chance.
+        Every beam may have missed it for whole turns, so an earlier pulse may have been its own, if it can
+        have come from that beam in the time between. It was launched after the working beam before that one:
+        that this beam missed it too would need a second coincidence.
         """
         first, start = self._path[since], self._path[0]
         most = first.turns - start.turns + self._unseen_start(start.beam)
@@ -295,7 +300,7 @@ class _Counts:
     def _unseen_start(self, first: int) -> float:
         """Return the most turns that the ball may have run before its first pass, at beam `first`.
 
-        It was launched after the working beam before, or after one before that where they miss the ball.
+        It was launched after the working beam before, or after an earlier one if those may have missed it.
         """
         gaps = sorted(self._gaps[beam][first] for beam in self._works) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]

@@ -1,7 +1,7 @@
-"""A spin judged by the table's own beams, beside a smart wheel whose number must agree.
+"""A spin judged by the table's own beams, next to a smart wheel whose number must agree.
 
-The beams judge: a smart wheel can't prove four revolutions. But a number that the wheel contradicts, or does
-not give, is no number to call.
+The beams judge, since a smart wheel can't prove four revolutions. But a number that the wheel contradicts, or
+does not give, is not called.
 """
 
 import msgspec
@@ -20,7 +20,7 @@ WAIT_FOR_NUMBER_US = 10_000_000
 
 
 class CheckedWatch(SpinWatch):
-    """Follows one spin as `SpinWatch` does, and the smart wheel's word on it beside."""
+    """Follows one spin as `SpinWatch` does, and what the smart wheel reports of it."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
@@ -28,13 +28,13 @@ class CheckedWatch(SpinWatch):
         """As for `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
         self.word: WheelWord | None = None
-        """What the wheel says of this spin; None before it has the ball in its rim."""
+        """What the wheel reports of this spin; None before it has the ball in its rim."""
         self._last_word: WheelStatus | None = None
         self._down: dict[str, DeviceDown] = {}
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin, once the wheel has had its say on the number."""
+        """The reading that decided the spin, once the wheel has reported a number too."""
         by, word = super().decided_by, self.word
         if word is None or self.no_spin_by is not None:
             return by
@@ -67,7 +67,7 @@ class CheckedWatch(SpinWatch):
         return word.give_up_at_us() if at_us is None and word is not None else at_us
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge as the beams do; a number that the wheel does not confirm goes to review."""
+        """Judge by the beams; a number that the wheel does not confirm goes to review."""
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned

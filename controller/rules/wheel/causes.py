@@ -34,20 +34,20 @@ RULES = {
     "conflict": "R-SPIN-4",
     "revolutions_unclear": "R-SPIN-2",
 }
-"""The rule behind each cause where the rule set names none."""
+"""The rule behind each cause, for rule sets that name none."""
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.3
-"""Share of the wheel's drop speed by which a ball's own may be off: a few per cent, and what a tilted bowl
+"""By what share of the wheel's drop speed one ball's may differ: a few per cent, plus what a tilted bowl
 adds."""
 _FASTER_UNSEEN = 2.0
-"""A ball that nobody saw at its start was at most so much faster there than when it was first seen."""
+"""How much faster than first seen a ball may have been at a start that no beam saw."""
 _STRANGERS_IN_DOUBT = 0.15
-"""Share of pulses that are not the ball's from which on its way round alone voids nothing."""
+"""With this share of pulses that are not the ball's, its direction alone voids nothing."""
 _MARK_DUE = 1.3
-"""The mark is overdue this many turns after its last pass: the board that sees it may have missed the launch
-too."""
+"""The mark is overdue this many turns after its last pass: the board that detects it may have missed the
+launch too."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
-"""What a wheel's own sensors tell."""
+"""What a wheel's own sensors report."""
 
 
 class Case:
@@ -56,7 +56,8 @@ class Case:
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
     ) -> None:
-        """`ball` is None where the pulses make no run of a slowing ball; `seen` are the readings traced."""
+        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the readings
+        traced."""
         self.trace = trace
         self.ball = ball
         self.seen = seen
@@ -70,15 +71,15 @@ class Case:
         self.rotor_direction: Turning | None = (
             trace.rotor_direction if self.reversal is None else self.reversal.before
         )
-        """Which way the rotor turned when the ball was launched; None where no index pass told."""
+        """Which way the rotor turned when the ball was launched; None if no index pass shows it."""
         self.rested_us: int | None = (
             None if trace.pockets.stands is None else trace.pockets.agreeing[0].reading.t
         )
-        """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
+        """The latest time by which the ball lay in its pocket; None while that is not certain."""
         self.launch_hidden_by = self._launch_hidden_by()
-        """What may have hidden the ball's launch and first turns; None where nothing can have."""
+        """What may have hidden the ball's launch and first turns; None if nothing can have."""
         self.turns_to = self._turns_to()
-        """The most turns that it may have run; infinite where nothing tells."""
+        """The most turns that it may have run; infinite if nothing limits them."""
         self.drop_fits = self._drop_fits()
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
@@ -87,7 +88,7 @@ class Case:
         return self.rules.causes.get(code, RULES[code])
 
     def reason(self, code: str, seen: str) -> Reason:
-        """Make a reason of what was seen."""
+        """Make a reason from what was seen."""
         return Reason(code=code, rule=self.rule(code), seen=seen)
 
     def turns_seen(self) -> str:
@@ -99,7 +100,7 @@ class Case:
 
     @property
     def began_us(self) -> int:
-        """When the ball ran for certain: its first pulse."""
+        """When the ball was certainly running: its first pulse."""
         if self.ball is not None:
             return self.ball.passes[0].t
         pulses = self.trace.pulses
@@ -117,7 +118,7 @@ class Case:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = told_once([mark for mark in self.trace.index_passes if mark.dev == dev])
-        # A mark that came within a lap of the first pulse may have come once the ball ran.
+        # A mark within a lap before the first pulse may have passed while the ball was already running.
         lately = began_us, began_us - self._first_lap_us()
         for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in lately]):
             told_us = [mark.t for mark in passes[:at]]
@@ -127,17 +128,17 @@ class Case:
         return None
 
     def _first_lap_us(self) -> int:
-        """Return how long the ball took for a lap at the pace of its first step, 0 where it made none."""
+        """Return how long the ball took for a lap at the pace of its first step, 0 if it made no step."""
         if self.ball is None or len(self.ball.passes) < 2:
             return 0
         first, second = self.ball.passes[:2]
         return round((second.t - first.t) / (second.turns - first.turns))
 
     def _overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
-        """Return how long the mark was overdue before pass number `at`, by the turn after, or while none was
-        told the one before.
+        """Return how long the mark was overdue before pass number `at`, by the turn after it, or while no
+        earlier pass was reported.
 
-        A mark that was due only once the ball was heard is one that its own sensor missed.
+        A mark that was due only after the ball had been detected was missed by its own sensor alone.
         """
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
@@ -164,7 +165,7 @@ class Case:
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
     def stood_before(self, at_us: int) -> bool:
-        """Return whether the number stood by then."""
+        """Return whether the number was confirmed by then."""
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
 
@@ -175,8 +176,8 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return what was seen from the second before the first pulse on: the hand lets go before the
-        beam."""
+        """Return what was seen from one second before the first pulse on: the hand releases the ball before
+        the beam."""
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
         since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
@@ -205,7 +206,7 @@ def same_direction(case: Case) -> Reason | None:
 
 
 def way_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: a ball that seems to run with the rotor, by pulses among which too many are not its own."""
+    """R-SPIN-1: a ball that seems to run with the rotor, by pulses too many of which are not its own."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
@@ -218,7 +219,7 @@ def _is_doubtful(ball: BallRun) -> bool:
 
 
 def too_few_revolutions(case: Case) -> Reason | None:
-    """R-SPIN-2, R-IRR-2: certainly fewer turns in the track than the rules ask for."""
+    """R-SPIN-2, R-IRR-2: certainly fewer turns in the track than the rules require."""
     ball = case.ball
     if ball is None or not case.drop_fits or case.trace.devices.down:
         return None
@@ -257,7 +258,7 @@ def rotor_reversed(case: Case) -> Reason | None:
         if not case.trace.in_play(reversal.first_us):
             return None
         turned = reversal.told_by.direction
-        return case.reason("rotor_reversed", f"the rotor turned over to {turned} within the spin")
+        return case.reason("rotor_reversed", f"the rotor reversed to {turned} during the spin")
     stops_us = trace.rotor.stops_us()
     if (
         trace.pockets.stands is None
@@ -272,19 +273,21 @@ def rotor_reversed(case: Case) -> Reason | None:
 
 
 def rotor_handled(case: Case) -> Reason | None:
-    """R-SPIN-4: a hand turned the rotor over when the ball may have lain, before its number was read."""
+    """R-SPIN-4: a hand reversed the rotor when the ball may already have been at rest, before its number was
+    read."""
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.stood_before(reversal.first_us):
         return None
     turned = reversal.told_by.direction
     return case.reason(
         "missing_reading",
-        f"the rotor turned over to {turned} when the ball may have lain, and no number stood",
+        f"the rotor reversed to {turned} when the ball may already have been at rest, before a number was"
+        " confirmed",
     )
 
 
 def device_lost(case: Case) -> Reason | None:
-    """A device that was down in the spin may have missed what mattered."""
+    """A device that was down during the spin may have missed something that matters."""
     down = sorted(case.trace.devices.down)
     if not down:
         return None
@@ -292,7 +295,8 @@ def device_lost(case: Case) -> Reason | None:
 
 
 def launch_unseen(case: Case) -> Reason | None:
-    """R-SPIN-2: a launch that nobody saw leaves the turns open, unless the rest of the run was enough."""
+    """R-SPIN-2: an unseen launch leaves the number of turns open, unless the rest of the run was long
+    enough."""
     ball, hidden_by = case.ball, case.launch_hidden_by
     least = case.rules.min_revolutions
     if ball is None or hidden_by is None or ball.turns_from >= least or case.turns_to < least:
@@ -329,7 +333,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
     ball, least = case.ball, case.rules.min_revolutions
     if ball is None:
         pulses = len(case.trace.pulses)
-        return case.reason("revolutions_unclear", f"{pulses} beam pulses make no run of a ball")
+        return case.reason("revolutions_unclear", f"{pulses} beam pulses are not those of a running ball")
     if ball.turns_from >= least or too_few_revolutions(case) is not None:
         return None
     silence = ""
@@ -341,7 +345,7 @@ def revolutions_unclear(case: Case) -> Reason | None:
 
 
 def fell_silent(case: Case) -> Reason | None:
-    """R-SPIN-2: a ball that working beams did not hear for more than a turn may have been caught."""
+    """R-SPIN-2: a ball that working beams did not detect for more than a turn may have been caught."""
     ball = case.ball
     if ball is None or not ball.silent_s or ball.turns_from < case.rules.min_revolutions:
         return None
@@ -375,13 +379,14 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(reads) - len(placed)} pocket reads that no index passes on both sides place",
+            f"{len(reads) - len(placed)} pocket reads without an index pass on both sides",
         )
     return case.reason("missing_reading", f"{len(placed)} of {needed} pocket reads")
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: if no sensor of the wheel reported anything for turns, nobody knows what entered it then."""
+    """R-IRR-3: if no sensor of the wheel reported anything for turns, it is not known what entered it
+    then."""
     rested_us = case.rested_us
     if rested_us is None:
         return None
@@ -404,7 +409,7 @@ def _longest_between(times_us: Sequence[int]) -> int:
 
 
 def pocket_contradicted(case: Case) -> Reason | None:
-    """A read of another pocket after the number stood."""
+    """A read of another pocket after the number was confirmed."""
     stands, against = case.trace.pockets.stands, case.trace.pockets.against
     if stands is None or against is None:
         return None
@@ -433,7 +438,7 @@ def out_after_rest(case: Case) -> Reason | None:
 
 
 def index_contradicts(case: Case) -> Reason | None:
-    """The last index pass told another direction than those before it."""
+    """The last index pass showed another direction than those before it."""
     odd = case.trace.odd_mark
     if odd is None or case.trace.rotor_direction is None:
         return None
@@ -467,7 +472,7 @@ OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
 
 
 def notices(case: Case) -> list[Notice]:
-    """Return what is worth saying and changes nothing."""
+    """Return what is worth reporting but changes nothing."""
     said: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):

@@ -1,10 +1,10 @@
-"""The chain of pulses round the ring: which pulses are the ball's, which way it ran, and how far.
+"""The chain of pulses round the ring: which pulses are the ball's, its direction, and how far it ran.
 
-Nothing is known of how a ball slows down but that it does: each step from one of its pulses to the next is at
-most a little faster than the step before, and not much slower. Several stories are followed side by side;
-each pays for the pulses that are not its ball's, for the passes that working beams missed, and for launches.
-A story that costs much more than the cheapest is dropped. Turns are counted along the chain, beam by beam, so
-they rest on beams that were cut and on nothing else.
+Nothing is assumed about how a ball slows down except that it does: each step from one of its pulses to the
+next is at most a little faster than the step before, and not much slower. Several stories are followed in
+parallel. Each pays for pulses that are not its ball's, for passes that working beams missed, and for
+launches. A story that costs much more than the cheapest is dropped. Turns are counted along the chain, beam
+by beam, so they rest only on beams that were cut.
 """
 
 from collections.abc import Sequence
@@ -30,78 +30,80 @@ from controller.rules.wheel.story import (
 )
 
 DOUBLED_US = 30_000
-"""A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
+"""A beam cut again within this time was cut once: contacts bounce for some milliseconds."""
 _SLOWEST = 0.7
-"""Of the wheel's drop speed: no step of a ball in the track is slower, tilted as the bowl may be."""
+"""Share of the wheel's drop speed: no step of a ball in the track is slower, even in a tilted bowl."""
 _SPEED_UP = 1.08
-"""A step may be so much faster than the one before: beams stand askew by a degree, and a tilted bowl makes
-the ball faster downhill by a twentieth."""
+"""How much faster than the step before a step may be: beams are off by a degree, and a tilted bowl makes the
+ball a twentieth faster downhill."""
 _TOO_FAST = _SPEED_UP + MAX_SLACK
 """No step is faster than this share of the speed before it."""
 _SLOW_DOWN = 0.80
-"""A step may be so much slower than the one before at once: a scatter over the joint of a worn track."""
+"""How much slower than the step before a step may suddenly be, as at the joint of a worn track."""
 _PLAIN = 0.35
-"""A step that costs less is taken without a second story beside it."""
+"""A step that costs less is accepted without a second story."""
 GHOST = 1.0
-"""Price of a pulse that is not the ball's: the unit of all prices. One pulse in five may be."""
+"""Cost of a pulse that is not the ball's: the unit of all costs. One pulse in five may be such a ghost."""
 _SAME_PASS = 1 / 12
-"""Turns of the ball within which a second pulse of the same beam is the same pass."""
+"""Turns of the ball within which a second pulse of the same beam belongs to the same pass."""
 DOUBLE = 0.3
-"""Price of a pulse that repeats one of the same beam within a twelfth of a turn."""
+"""Cost of a pulse that repeats one of the same beam within a twelfth of a turn."""
 FITTING = 1.6
-"""Price of a pulse that would be the ball's next by its place and time, and yet is something else's: one
-ghost in six falls so."""
+"""Cost of a pulse that fits as the ball's next one by place and time but comes from something else: one ghost
+in six does."""
 MISSED = 0.7
-"""Price of a pass that a beam missed which hears others: a little likelier than a ghost that must fit."""
+"""Cost of a pass missed by a beam that detects others: slightly more likely than a ghost that must fit."""
 DEAF = 0.25
-"""Price of a pass at a beam that has given no pulse yet: it may be a silent one."""
+"""Cost of a pass at a beam that has given no pulse yet: it may be silent."""
 LAUNCH = 4.5
-"""Price of another launch within the story: dust hides the ball for three or four passes on end."""
+"""Cost of another launch within the story: dust hides the ball for three or four passes in a row."""
 _DROPPED_STORY = 6.0
-"""A story dearer than the cheapest by this is dropped: it would have to win back a launch and a pulse."""
+"""A story that costs this much more than the cheapest is dropped: it would have to make up for a launch and a
+pulse."""
 _STORIES = 10
-"""The most stories kept: both ways round, with a pulse more or less at either end, and a launch."""
+"""The most stories kept: both directions, with one pulse more or less at either end, and a launch."""
 _NEWEST = 4
-"""Stories kept beside them that have the newest pulse for their ball's, as a launch: a few pulses before a
-silence can be told in so many ways that the launch after it would find no place."""
+"""Stories kept in addition whose ball was launched at the newest pulse: a few pulses before a silence can be
+explained in so many ways that the launch after it would be crowded out."""
 CLEAR = 0.6
-"""A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
+"""A story that costs this much more than the cheapest is ruled out: about one doubtful pulse."""
 WAY_CLEAR = 2.0
-"""The same for the way round, since nothing later shows a mistake there: by two pulses in doubt."""
+"""The same for the direction, since nothing later reveals a mistake in it: two doubtful pulses."""
 _DEAR = 2.6
-"""A story dearer than the cheapest by this is set aside while pulses come plainly next: what is told rests on
-those within `WAY_CLEAR`, and the rest leaves room for the price of some steps."""
+"""A story that costs this much more than the cheapest is set aside while the next pulses are plain: what is
+reported rests on those within `WAY_CLEAR`, and the difference leaves room for the cost of some steps."""
 _CALM, _CALM_CLEAR = 3, 2.0
-"""After so many pulses that came where and when they must, a story cheaper than the next by so much is
-alone."""
+"""After this many pulses at the expected place and time, a story that is cheaper than the next by this much
+is the only one."""
 _DEAF_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _HEARS, _FEW = 0.3, 4
-"""A beam with less than this share of the best one's pulses is silent, and its pulses were ghosts; with few
-pulses, no more than the second figure, it is unknown."""
+"""A beam with less than this share of the best beam's pulses is silent, and its pulses were ghosts; with no
+more pulses than the second figure it is unknown."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
 
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
-"""What a story may become with a pulse: its price then; as what it goes on (the way round, its last pass and
-the one before); the story; the turns and the speed of its step, and how many of the turns are whole ones
-beyond the next pass at this beam (or `_STRAY`, `_LAUNCHED`); by how much the turns may be fewer and more.
+"""What a story may become with a pulse: its cost then; what it continues as (direction, last pass and the
+pass before); the story; the turns and the speed of its step, and how many of the turns are whole ones beyond
+the next pass at this beam (or `_STRAY`, `_LAUNCHED`); how many turns fewer and more are possible.
 
-Most are dropped again at once, so a story is made only of those that are kept.
+Most options are dropped at once, so a story is created only for those that are kept.
 """
 _STRAY, _LAUNCHED = -1, -2
-"""In place of the whole turns: the pulse is not the ball's, or begins another run, which the story tells."""
+"""In place of the whole turns: the pulse is not the ball's, or it begins another run, which is in the
+story."""
 
 
 class _Aside:
-    """The stories at some pulse, of which the dear ones are not followed, and the pulses since."""
+    """The stories at some pulse, of which the expensive ones are not followed, and the pulses since."""
 
     __slots__ = ("calm", "dear", "heard", "other", "pulses", "stories")
 
     def __init__(self, stories: list[Story], dear: float, other: float, heard: list[int], calm: int) -> None:
-        """`dear` is the price from which on a story is not followed, `other` the most that the cheapest of
-        the other way round costs; `heard` and `calm` are the chain's then."""
+        """A story of cost `dear` or more is not followed; `other` is the highest possible cost of the
+        cheapest story of the other direction; `heard` and `calm` are the chain's at that time."""
         self.stories = stories
         self.dear = dear
         self.other = other
@@ -142,7 +144,7 @@ class Chain:
         return self._between[sense]
 
     def working(self) -> frozenset[int]:
-        """Return the beams that hear the ball: a single pulse may be something else's."""
+        """Return the beams that detect the ball: a single pulse may come from something else."""
         few = max(_HEARS * max(self.heard), 1)
         often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
@@ -163,8 +165,7 @@ class Chain:
             self._stories, self._start, self._calm = [self._start.story], None, _CALM
 
     def _search_start(self) -> None:
-        """Follow every story of the launch so far: it is not clean any more, or more is asked than it
-        tells."""
+        """Follow every story of the launch so far: it is no longer clean, or more is asked than it shows."""
         start = self._start
         if start is None or not start.pulses:
             return
@@ -176,7 +177,7 @@ class Chain:
         self.heard = now
 
     def _follow(self, t: int, beam: int) -> None:
-        """Handle a pulse that is no second one of the same pass."""
+        """Handle a pulse that does not repeat one of the same pass."""
         if self._interrupted:
             self._resume(t, beam)
             return
@@ -219,7 +220,7 @@ class Chain:
         self._stories = kept
 
     def _can_set_aside(self, beam: int) -> bool:
-        """Set the dear stories aside before a pulse of this beam; return whether some are."""
+        """Set the expensive stories aside before a pulse of this beam; return whether there are any."""
         if self._aside is not None:
             return True
         stories = self._stories
@@ -235,13 +236,13 @@ class Chain:
         return True
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
-        """Handle a pulse for the cheap stories alone; return False where the dear ones may matter for it.
+        """Handle a pulse for the cheap stories alone; return False if the expensive ones may matter for it.
 
-        No story grows cheaper, so what those set aside become stays dearer than `dear`. They launch nothing
-        where the pulse is plainly next, and change a cheap story only in its turns, where that costs nearly
-        as much: its turns are infinite until they are taken up. A story that is alone is priced otherwise
-        (`_plainly_next`): another is left for certain while the cheapest of the other way round, which no
-        pulse makes dearer by more than `FITTING`, is not dropped.
+        No story becomes cheaper, so whatever those set aside become still costs more than `dear`. They launch
+        nothing if the pulse is plainly the next, and change a cheap story only in its turns, if they cost
+        nearly as much: its turns are infinite until they are taken up. The only story has other costs
+        (`_plainly_next`): there certainly is another while the cheapest one of the other direction, whose
+        cost rises by at most `FITTING` with each pulse, is not dropped.
         """
         aside = self._aside
         assert aside is not None
@@ -276,7 +277,7 @@ class Chain:
         return True
 
     def _take_up(self) -> None:
-        """Follow up to now every story that was set aside."""
+        """Follow every story that was set aside up to now."""
         aside, self._aside = self._aside, None
         if aside is None:
             return
@@ -289,7 +290,7 @@ class Chain:
 
     @property
     def stories(self) -> Sequence[Story]:
-        """The explanations left, the cheapest first."""
+        """The remaining explanations, the cheapest first."""
         self._search_start()
         return self._stories
 
@@ -303,7 +304,7 @@ class Chain:
 
     @property
     def run(self) -> Story | None:
-        """The cheapest story, where it makes a run: a ball is in the track, whichever way it runs."""
+        """The cheapest story, if it is a run: a ball is in the track, whatever its direction."""
         best: Story | None = None
         if self._start is not None:
             best = self._start.story
@@ -321,7 +322,7 @@ class Chain:
 
     @property
     def direction(self) -> Turning | None:
-        """Which way the ball runs; None while its pulses do not clearly tell."""
+        """The ball's direction; None while its pulses do not clearly show it."""
         standing = self.standing()
         if not standing or not standing[0].is_run:
             return None
@@ -331,11 +332,11 @@ class Chain:
 
     @property
     def tells_of_another(self) -> bool:
-        """Whether the cheapest story has a run before its last."""
+        """Whether the cheapest story has a run before its last one."""
         return bool(self._stories) and self._stories[0].before is not None
 
     def anew(self) -> Story | None:
-        """Return the story of a second run, where every story left tells of it."""
+        """Return the story of a second run, if every remaining story contains one."""
         best = self.best
         if best is None or best.before is None:
             return None
@@ -344,12 +345,12 @@ class Chain:
         return best
 
     def interrupt(self) -> None:
-        """Begin another run with the next pulse: nothing was heard for a while, and what it was is not
+        """Begin another run with the next pulse: nothing was detected for a while, and what happened is not
         known."""
         self._interrupted = bool(self.stories)
 
     def _resume(self, t: int, beam: int) -> None:
-        """Go on after an interruption: with another run, but with no launch."""
+        """Continue after an interruption: with another run, but without the cost of a launch."""
         before = self._stories[0]
         run = before if before.is_run else before.before
         self._stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
@@ -358,7 +359,7 @@ class Chain:
         self._aside = None
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
-        """Handle a pulse that comes where and when the ball must be, with no other story beside it."""
+        """Handle a pulse at the expected place and time, with only one story left."""
         last = story.last
         speed, since = last.speed, last.beam
         if not speed or since == beam or t <= last.t:
@@ -378,8 +379,8 @@ class Chain:
         return True
 
     def _fits_alone(self, story: Story, ahead: float, seconds: float) -> bool:
-        """Let the only story pay for a step past no beam that hears; False where another may go on beside
-        it."""
+        """Charge the only story for a step past beams that do not detect the ball; return False if another
+        story may continue next to it."""
         last = story.last
         one_step = (ahead + 1.0) / seconds > _TOO_FAST * last.speed + JITTER_S
         if last.turns < _DEAF_TURNS or last.number < MIN_PULSES or not one_step:
@@ -396,15 +397,16 @@ class Chain:
         return any(hears[beam] for beam in beams)
 
     def _hears(self) -> Sequence[int]:
-        """Return the pulses of each beam, none for one that hears too little beside the others to be
-        alive."""
+        """Return the pulses of each beam, none for a beam that has too few compared with the others to be
+        working."""
         most = max(self.heard)
         if most <= _FEW:
             return self.heard
         return [pulses if pulses > _HEARS * most else 0 for pulses in self.heard]
 
     def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], options: list[_Option]) -> bool:
-        """Add what this story may become with the pulse; return whether it is plainly its ball's next."""
+        """Add what this story may become with the pulse; return whether the pulse is plainly its ball's
+        next."""
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer, story.more, last.t
         cheapest, fits = _DROPPED_STORY, False
@@ -432,8 +434,8 @@ class Chain:
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
-        """Return the steps that a ball can have made from its last pass: with how many whole turns more than
-        those ahead, at what speed, and the price of its being off the speed that was foretold."""
+        """Return the steps that a ball can have made from its last pass: the number of additional whole
+        turns, the speed, and the cost of its deviation from the predicted speed."""
         before, steps = last.speed, []
         least = self._slowest
         if not before:
@@ -459,9 +461,9 @@ class Chain:
         return steps
 
     def _launch_anew(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
-        """Begin another run at this pulse: what was before is another launch's, or a hand's.
+        """Begin another run at this pulse: what came before belongs to another launch, or to a hand.
 
-        All such stories go on alike, so only those on the cheapest before are told.
+        All such stories continue alike, so only those based on the cheapest one before are created.
         """
         least, before = inf, stories[0]
         for story in stories:
@@ -487,7 +489,7 @@ class Chain:
         return child
 
     def _step(self, story: Story, option: _Option, t: int, beam: int) -> None:
-        """Let a story go on with a step to the pulse."""
+        """Extend a story by a step to the pulse."""
         _, _, _, turns, speed, whole, _, _ = option
         last = story.last
         if last.turns < _DEAF_TURNS and 0 in self.heard:
@@ -495,7 +497,7 @@ class Chain:
         story.last = last.then(t, beam, turns, speed)
 
     def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
-        """Count for each beam that was not heard yet the passes at it that this story has."""
+        """Count this story's passes at each beam that has not given a pulse yet."""
         deaf = dict(story.deaf)
         for passed in self._between[story.sense][since][beam]:
             if not self.heard[passed]:
@@ -511,9 +513,9 @@ _cost = itemgetter(0)
 
 
 def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
-    """Return the price of the passes that beams missed within a step: at those `passed`, and in whole turns.
+    """Return the cost of the passes that beams missed within a step: at those `passed`, and in whole turns.
 
-    `deaf` is the price of a pass at a beam that does not hear.
+    `deaf` is the cost of a pass at a beam that does not detect the ball.
     """
     price = 0.0
     for beam in passed:
@@ -524,7 +526,7 @@ def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float
 
 
 def _best_of(options: list[_Option]) -> list[_Option]:
-    """Return the options to keep, the cheapest first: those that go on alike are told as one."""
+    """Return the options to keep, the cheapest first: those that continue alike are merged."""
     if len(options) == 1:
         return options
     most = min(map(_cost, options)) + _DROPPED_STORY
@@ -543,7 +545,7 @@ def _best_of(options: list[_Option]) -> list[_Option]:
 
 
 def _merged(one: _Option, other: _Option) -> _Option:
-    """Return the cheaper of two options that go on alike, with the other's turns where it is not ruled
+    """Return the cheaper of two options that continue alike, with the other's turns unless it is ruled
     out."""
     better, worse = (one, other) if one[0] <= other[0] else (other, one)
     if worse[0] - better[0] >= CLEAR:

@@ -1,33 +1,33 @@
-"""A launch whose first pulses come from beam to beam, one speed hardly different from the next.
+"""A launch whose first pulses come from beam to beam at nearly constant speed.
 
-Until so many have come that every other story is ruled out, one story is enough: a search of all stories
-(`chain.py`) would keep others beside it, and drop them all with the pulse that makes the start complete.
-
-Why it would: with that pulse a story that is not this one is at least 2.7 dearer than nothing, and this one
-costs at most 0.5. The other way round passes a working beam with each step between neighbours (0.7), or goes
-on only from every second or third pulse (1 for each left out); where there are but two beams, their ways
-differ so much that two steps in a row are faster or slower than a ball's. The same way round goes on alike
-with this story after two pulses of its own, so it must have left out the last one or the one before, and
-passed its beam; and since the fifth pulse, which was plainly next, no such story began.
+Until enough pulses have come to rule out every other story, one story is enough: a search of all stories
+(`chain.py`) would keep others next to it and drop them all with the pulse that makes the start complete. The
+reason: with that pulse any other story costs at least 2.7, and this one at most 0.5. The other direction
+passes a working beam with each step between neighbours (0.7), or continues only from every second or third
+pulse (1 for each left out); with only two beams, their distances differ so much that two steps in a row are
+faster or slower than a ball's. A story of the same direction continues like this one after two pulses of its
+own, so it must have left out the last pulse or the one before, and passed its beam; and since the fifth
+pulse, which was plainly the next, no such story began.
 """
 
 from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, SENSES, Pass, Ring, Story
 
 COMPLETE = 7
-"""Pulses: the fourth makes it plain what comes next, and three more that come so leave no other story."""
+"""Pulses: the fourth makes the next one plain, and three more plain ones leave no other story."""
 KNOWN = 4
-"""Pulses from which on this story is the cheapest for certain: any other left out a pulse, or passed a
+"""From this many pulses on, this story is certainly the cheapest: any other left out a pulse, or passed a
 beam."""
 _BEGINS = 3
-"""Pulses that show two steps, and so the way round."""
+"""Two steps, which show the direction, take this many pulses."""
 _SLOWER, _FASTER = 0.05, 0.03
-"""Share of the foretold speed by which a step is slower or faster at most."""
+"""Share of the predicted speed by which a step is slower or faster, at most."""
 _LEAST_OF_LAST = 0.8
-"""Of the last step's speed, at least: what any ball makes."""
+"""Share of the last step's speed that any step has at least."""
 _SLOWEST_OF_TWO = 0.8
-"""rev/s: a slower ball past two beams may lose so much from one to the other that either way round fits."""
+"""rev/s: a slower ball past two beams may lose so much from one to the other that either direction fits."""
 _FASTEST_OF_SLOWEST = 10.9
-"""A launch so much faster than the slowest ball might be told as one that cut a beam twice in passing."""
+"""A launch this much faster than the slowest ball could be mistaken for one that cut a beam twice in
+passing."""
 
 
 class CleanStart:
@@ -40,12 +40,12 @@ class CleanStart:
         self._ring = ring
         self._slowest = slowest
         self.pulses: list[tuple[int, int]] = []
-        """The time and the beam of each."""
+        """The time and the beam of each pulse."""
         self.story: Story | None = None
-        """The story of them, from the third on."""
+        """Their story, from the third pulse on."""
 
     def goes_on(self, t: int, beam: int) -> bool:
-        """Handle a pulse; False, with nothing changed, where it does not come as a clean start's next."""
+        """Handle a pulse; return False, with nothing changed, if it is not the next one of a clean start."""
         pulses, story = self.pulses, self.story
         if story is not None:
             if not self._step(story, t, beam):
@@ -79,7 +79,7 @@ class CleanStart:
         return self._ring.count > 2 or speed >= _SLOWEST_OF_TWO
 
     def _step(self, story: Story, t: int, beam: int) -> bool:
-        """Let the story go on to a pulse; False where that is not plainly its next."""
+        """Extend the story by a pulse; return False if the pulse is not plainly its next."""
         last, sense = story.last, story.sense
         if t <= last.t or last.beam == beam or self._ring.between[sense][last.beam][beam]:
             return False

@@ -1,4 +1,5 @@
-"""The health of a wheel's devices around one spin: what they could not see, or are known to have missed."""
+"""The health of a wheel's devices around one spin: what they could not detect, or are known to have
+missed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from operator import sub
@@ -9,23 +10,25 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
-"""A ball in the track cuts a beam within this time: one silent beam of two at the slowest is under 5 s."""
+"""A ball in the track cuts a beam within this time: with one silent beam of two, the slowest needs under 5
+s."""
 SILENT_TURNS = 2.5
-"""Every turn the mark passes the index sensor; so many without it, the ball or anything are a blind board."""
+"""The mark passes the index sensor every turn; a board without it, the ball or anything else for this many
+turns is blind."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
 """The mark of the slowest rotor in play passes well within this time."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
-"""Faults by which edges of an input are known to be missing, from the fault's own time or before it."""
+"""Faults that mean that edges of an input are missing, from the fault's own time or before it."""
 _WHEEL_KINDS = frozenset(
     {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
 )
 
 Sources = Mapping[str, Collection[str]]
-"""Which reading kinds each device sends, where the configuration tells."""
+"""Which kinds of readings each device sends, if the configuration says so."""
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """A device was gone from `since_us` until it came `back_us`."""
+    """A device was away from `since_us` until `back_us`."""
 
     dev: str
     since_us: int
@@ -33,10 +36,10 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
-    """Return how long a board whose index passes these are had told nothing when the ball was first seen.
+    """Return for how long a board with these index passes had reported nothing when the ball was first seen.
 
-    It was up, and yet its sensors saw nothing for turns: they may have missed a launch as well. None where
-    that is not so. What ended with an index pass is no silence: some boards tell none between two spins.
+    It was up, but its sensors detected nothing for turns: they may have missed a launch as well. None if that
+    is not so. A gap that ended with an index pass is no silence: some boards report none between two spins.
     """
     before_us = [at for at in passes_us if at < first_pulse_us]
     if not before_us:
@@ -49,7 +52,7 @@ def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Abs
 
 
 def told_once(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
-    """Return index passes without those that an edge which bounced told again."""
+    """Return index passes without the duplicates of an edge that bounced."""
     once: list[RotorIndex] = []
     for mark in passes:
         if not once or mark.t - once[-1].t >= FASTEST_TURN_US:
@@ -61,9 +64,10 @@ class WheelDevices:
     """Follows the devices of one wheel from before a spin's first pulse to its end."""
 
     def __init__(self, sources: Sources | None) -> None:
-        """`sources` are what each device sends; one that they do not name is taken to send anything."""
+        """`sources` are the kinds that each device sends; a device that they do not name may send
+        anything."""
         self.down: dict[str, DeviceDown] = {}
-        """Those that were down at some time of the spin."""
+        """Those that were down at some time during the spin."""
         self.still_down: set[str] = set()
         """Those that have not come up again."""
         self._sources = sources or {}
@@ -71,7 +75,8 @@ class WheelDevices:
         self._absences: list[Absence] = []
 
     def see(self, reading: Reading, *, begun: bool) -> None:
-        """Handle a device's word, in time order; `begun` tells whether the ball has cut a beam."""
+        """Handle what a device reports of itself, in time order; `begun` is whether the ball has cut a
+        beam."""
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):
                 self.down.setdefault(reading.dev, reading)
@@ -92,7 +97,7 @@ class WheelDevices:
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def hid_launch(self, first_pulse_us: int) -> Absence | None:
-        """Return the absence in which a ball that was first seen then may have been sent off."""
+        """Return the absence in which a ball that was first seen then may have been launched."""
         hid = [
             absence
             for absence in self._absences
@@ -101,5 +106,5 @@ class WheelDevices:
         return min(hid, key=lambda absence: absence.since_us, default=None)
 
     def unwell(self, kind: str) -> DeviceFault | None:
-        """Return the first fault in the spin of a device that should have sent readings of this kind."""
+        """Return the first fault during the spin of a device that should have sent readings of this kind."""
         return next((fault for dev, fault in self._unwell.items() if self.serves(dev, {kind})), None)

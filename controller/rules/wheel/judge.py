@@ -1,7 +1,7 @@
-"""Whether a spin counts: every rule is asked, and every cause that holds is listed with what was seen.
+"""Whether a spin counts: every rule is checked, and every cause that holds is listed with what was seen.
 
 A certain cause of a No Spin outranks a cause of review; a cause that rests on something *not* seen is certain
-only where everything that should have seen it was there.
+only if everything that should have seen it was working.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from controller.rules.wheel.slowing import measured, timed
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _LEARN_FROM_PULSES = 6
-"""Fewer tell too little of how the ball slowed down."""
+"""Fewer show too little of how the ball slowed down."""
 _LAPS_APART = 0.95
-"""Turns between two laps of which the loss of speed is told."""
+"""Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"
-_UNRULED = "the ball was sent off again before anybody could rule on it"
+_UNRULED = "the ball was launched again before anybody could rule on it"
 
 
 def judge_spin(
@@ -41,11 +41,12 @@ def judge_spin(
 ) -> SpinVerdict:
     """Rule on one spin by its readings up to `decided_at_us`.
 
-    `readings` come in time order: the devices' `device_down` that still stand and the last
+    `readings` are in time order: first the `device_down` readings still in force and the last
     `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
-    `called` is a person's No Spin, listed with what was certain by then. `sources` tells which reading kinds
-    each device sends; a device that it does not name is taken to matter. Readings of other kinds, later than
-    the decision, or absurd are no error: they prove nothing.
+    `called` is a person's No Spin, listed with what was certain by then. `sources` are the kinds of readings
+    that each device sends; a device that it does not name is assumed to matter.
+
+    Readings of other kinds, later than the decision, or absurd are no error: they prove nothing.
     """
     return judge_and_learn(
         readings, wheel, rules, decided_at_us=decided_at_us, learned=learned, called=called, sources=sources
@@ -62,7 +63,7 @@ def judge_and_learn(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin as `judge_spin` does, and give what is known of the wheel after it."""
+    """Rule on a spin as `judge_spin` does, and return what is known of the wheel after it."""
     seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
@@ -73,7 +74,7 @@ def judge_and_learn(
 def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on what was traced already: `seen` are the trace's readings, none later than the decision."""
+    """Rule on what has been traced already: `seen` are the trace's readings, none later than the decision."""
     case = Case(trace, trace.ball(), seen, decided_at_us)
     evidence = tuple(seen)
     if not _EVIDENCE.issuperset(map(type, evidence)):
@@ -83,7 +84,7 @@ def judge_trace(
 
 
 def is_void(trace: SpinTrace, seen: Sequence[Reading], now_us: int) -> bool:
-    """Return whether a No Spin is certain by what was traced up to now."""
+    """Return whether a No Spin is certain from what has been traced up to now."""
     case = Case(trace, trace.ball(), seen, now_us)
     return any(rule(case) is not None for rule in causes.OF_NO_SPIN)
 
@@ -149,7 +150,7 @@ def _learn(case: Case) -> Learned:
 
 
 def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
-    """Return laps that follow on each other, so that the loss between two is not lost in their errors."""
+    """Return laps far enough apart that the loss between two is not hidden by their errors."""
     apart: list[tuple[float, float]] = []
     due = 0.0
     for at in ball.passes:
@@ -160,7 +161,7 @@ def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
 
 
 def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Apply the rule set's policy to the verdict on such a spin; only a valid one is changed by it."""
+    """Apply the rule set's policy to the verdict on such a spin; it changes only a valid one."""
     if verdict.ruling is not Ruling.VALID or rules.late_close == "valid":
         return verdict
     void = rules.late_close == "void"

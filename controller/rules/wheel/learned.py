@@ -13,22 +13,23 @@ NOMINAL_SPREAD = 0.06
 SPIN_SPREAD = 0.03
 """One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
 _TRUST_AGAIN_BALLS = 20.0
-"""A reader that missed a ball is trusted again after this many balls read on every turn."""
+"""A reader that missed a ball is trusted again after it has read this many balls on every turn."""
 _NEWEST = 0.15
-"""The least weight of a spin in the losses of speed: a track that is wiped or gets damp is known in a few."""
+"""The least weight of a spin in the losses of speed: a track that was wiped or became damp is learned in a
+few."""
 _MEMORY_SPINS = 40.0
-"""A wheel drifts with temperature and wear: what lies farther back counts for less."""
+"""A wheel drifts with temperature and wear, so older spins count for less."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What earlier spins taught of a wheel: figures only, so that they go through JSON unchanged.
+    """What earlier spins taught of a wheel: figures only, so that JSON keeps them unchanged.
 
-    `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed at leaving the track
-    (None before the first spin), `deceleration_rev_per_s2` what it loses a second at that speed,
-    `losses_rev_per_s2` what it loses at the speeds of `slowing.SPEEDS` that spins have passed, by speed in
-    rev/s, `left_s` how many seconds before its drop it has each of them, `pocket_reader_works` 1 when the
-    last ball that should have been read was, `pocket_reader_doubts` how many balls read on every turn it
-    takes until a reader that missed one is trusted again.
+    `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed when it leaves the track
+    (None before the first spin), `deceleration_rev_per_s2` its loss per second at that speed,
+    `losses_rev_per_s2` its loss per second at those of `slowing.SPEEDS` that spins have passed, by speed in
+    rev/s, `left_s` how many seconds before its drop it has each of them, `pocket_reader_works` 1 if the last
+    ball that should have been read was, `pocket_reader_doubts` how many balls must be read on every turn
+    before a reader that missed one is trusted again.
     """
 
     spins: float = 0.0
@@ -41,7 +42,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def pocket_reader_known(self) -> bool:
-        """Whether the pocket reader is known to work: it saw the last ball, and missed none of late."""
+        """Whether the pocket reader is known to work: it saw the last ball, and has not missed one lately."""
         return self.pocket_reader_works > 0.0 and self.pocket_reader_doubts <= 0.0
 
     def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
@@ -68,7 +69,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> Self:
         """Learn from one ball that was followed to its drop.
 
-        `losses` and `left_s` are by speed, as `slowing.measured` and `slowing.timed` tell them.
+        `losses` and `left_s` are by speed, as `slowing.measured` and `slowing.timed` return them.
         """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
         newest = max(weight, _NEWEST)
@@ -89,7 +90,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def after_silence(self) -> Self:
         """Note that the pocket reader did not see a ball that had dropped.
 
-        It is no longer known to work: one lost ball is likely, two in a row are a dead reader.
+        It is no longer known to work: one missed ball is plausible, two in a row mean a dead reader.
         """
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
 
@@ -105,7 +106,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Restore what `figures` returned; raises `msgspec.ValidationError` on anything else.
 
-        What was recorded before a figure was learned by speed lacks it: it is learned again in a few spins.
+        A recording from before a figure was learned by speed lacks it: it is learned again in a few spins.
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
         by_speed = {

@@ -1,7 +1,7 @@
-"""Which pocket the ball lies in, from the rotor's place when the pocket reader sees it.
+"""Which pocket the ball lies in, by the rotor's position when the pocket reader detects it.
 
-A read is placed between the index passes on both sides of it, so it waits for the next one. It counts when
-the reads of three consecutive turns agree.
+A read is placed between the index passes on both sides of it, so it waits for the next one. It counts if the
+reads of three consecutive turns agree.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,20 @@ from controller.model.readings import PocketBall, Reading
 from controller.rules.wheel.rotor import Place, Rotor
 
 BORDER = 0.35
-"""Share of a pocket from its middle beyond which a read belongs to none: reads scatter by a tenth or two."""
+"""Distance from a pocket's middle, as a share of the pocket, beyond which a read belongs to none: reads
+scatter by a tenth or two."""
 _SAME_TURN = 0.5
-"""Turns between two reads up to which they are of one turn: a ball is read once a turn."""
+"""Two reads within this many turns belong to the same turn: a ball is read once per turn."""
 _APART = 0.12
-"""Turns by which the reads of consecutive turns are more or less than one apart, at most: three pockets,
-which leaves the rest to what places them."""
+"""By how much the distance between reads of consecutive turns differs from one turn, at most: three pockets,
+which leaves the rest to the placing."""
 
 
 class PocketRead(msgspec.Struct, frozen=True):
-    """One read: the pocket (None when the rotor's place is not known well enough) and where in it.
+    """One read: the pocket (None if the rotor's position is not known well enough) and where in it.
 
     `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the rotor's turns by then in its run,
-    `turn_us` how long one took.
+    `turn_us` the length of one turn.
     """
 
     reading: PocketBall
@@ -43,7 +44,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Find the pocket that was under the reader; None while a pass to come may tell it."""
+    """Return the pocket that was under the reader; None while a coming pass may still show it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -76,20 +77,20 @@ class PocketCount:
         self.seen: list[PocketBall] = []
         """Every read, placed or not."""
         self.placed: list[PocketRead] = []
-        """Those of which it is known where the rotor was, or that nobody will know it."""
+        """Those for which the rotor's position is known, or can no longer become known."""
         self.agreeing: list[PocketRead] = []
         self.stands: PocketRead | None = None
         """The read that made the pocket certain."""
         self.against: PocketRead | None = None
         """A read of another pocket after that."""
         self.decided_by: Reading | None = None
-        """The reading with which the pocket stood: the index pass that placed that read."""
+        """The reading that confirmed the pocket: the index pass that placed its last read."""
         self.reader_missed = False
         """Whether the reader is known to have missed reads, so that a turn without one proves nothing."""
 
     @property
     def reads(self) -> list[PocketRead]:
-        """Every read; those that still wait for a pass have no number."""
+        """Every read; those still waiting for a pass have no number."""
         return [*self.placed, *(PocketRead(reading, None) for reading in self.waiting)]
 
     @property
@@ -117,7 +118,7 @@ class PocketCount:
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the reads that wait, after the reading `by`; one that still waits holds up those after it."""
+        """Place the waiting reads after the reading `by`; one that still waits holds up those after it."""
         for reading in self.waiting:
             read = placed(reading)
             if read is None:
@@ -126,7 +127,7 @@ class PocketCount:
             self._count(read, by)
 
     def contradicted_by(self, read: PocketRead) -> None:
-        """Take a read of another pocket after the number stood."""
+        """Handle a read of another pocket after the number was confirmed."""
         self.against = self.against or read
 
     def _count(self, read: PocketRead, by: Reading) -> None:

@@ -1,10 +1,10 @@
 """Where the rotor's mark is, from its passes at the index sensor.
 
-Turns are counted along the passes: a missed one leaves a gap of two turns, a doubled or stray one fits
-nothing and counts for nothing. Where the mark was at some time follows only from the passes on both sides of
-that time, and only in a turn about as long as the turn next to it: if a hand changed the length of the turn
-it is unknown. The length of coming turns is predicted by a quadratic fitted to the last passes, since a rotor
-that is left alone loses speed evenly; no pocket is placed by that.
+Turns are counted along the passes: a missed one leaves a gap of two turns; a doubled or stray one fits
+nothing and is ignored. The mark's position at a given time follows only from the passes on both sides of that
+time, and only if that turn is about as long as its neighbour: if a hand changed the length of the turn, the
+position is unknown. The length of coming turns is predicted by a quadratic fitted to the last passes, since a
+rotor that is left alone loses speed evenly; no pocket is placed by that.
 """
 
 from bisect import bisect_right
@@ -17,42 +17,44 @@ from typing import NamedTuple
 from controller.model.readings import RotorIndex, Turning
 
 INDEX_PASSES_KEPT = 8
-"""How many index passes from before a spin are worth keeping: what the fit uses, and two to spare."""
+"""How many index passes from before a spin are kept: what the fit uses, and two to spare."""
 SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
-"""Twice the unknowns of a curve that slows; over more of them a bearing's friction is no longer the same."""
+"""Twice the unknowns of a curve that slows down; over more passes a bearing's friction changes."""
 _FARTHEST_TURNS = 2.5
-"""How far beyond its last pass the curve is used: two passes missed, and half a turn to the reader."""
+"""How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
-"""One more than the curve has unknowns: with three it goes through any passes, right or wrong."""
+"""One more than the curve's unknowns: with three it fits any passes, right or wrong."""
 _WORST_FIT_TURNS = 0.02
-"""How far a pass may lie off the curve: three quarters of a pocket, so that no fit hides a neighbour."""
+"""How far a pass may be off the curve: three quarters of a pocket, so that no fit hides a neighbouring
+pocket."""
 _GAPS_TO_DOUBT = 3
-"""This many gaps among six passes are not missed passes: the turns are counted at twice their pace."""
+"""This many gaps among six passes are not missed passes: the turns were counted at twice their real rate."""
 _OFF_PHASE_TURNS = 0.06
-"""How far off a whole turn a pass may come, for each turn since the last: a turn of 2 s lasts up to 2 % more
-than the one before with a worn bearing, and a first curve of two or three passes knows no slowing."""
+"""How far off a whole turn a pass may be, for each turn since the last: with a worn bearing, a turn of 2 s
+lasts up to 2 % longer than the one before, and a first curve through two or three passes contains no
+slowing."""
 _PLAINLY_ON_TIME = 0.02
 """Well within the fit's tolerance, so that no fit is needed for each pass."""
 _SLOWER_TURN = 1.3
 """Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
 FASTEST_TURN_US = 400_000
-"""A turn at 2.5 rev/s: no rotor is spun so fast, so what comes sooner is the same pass."""
+"""A turn at 2.5 rev/s: no rotor is that fast, so an earlier pulse belongs to the same pass."""
 _FASTER_TURN = 0.8
 """A turn this much shorter than the one before was caused by a hand."""
 _SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
-"""Range of a turn's length relative to the one before for an untouched rotor: it loses 0.16 to 0.3 % a
+"""Range of a turn's length relative to the one before for an untouched rotor: it loses 0.16 to 0.3 % per
 second, up to 2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push
-of less than 1.5 % puts a read off by a tenth of a pocket."""
+of less than 1.5 % shifts a read by a tenth of a pocket."""
 _STRAY_NEAR = 0.02
-"""Share of a turn within which a second pulse is the same pass: the mark is as wide as that."""
+"""Share of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
 _MARKS_KEPT = 64
 """Passes of more than two minutes at the usual 0.15 to 0.5 rev/s: a spin is read within one."""
 
 
 class Mark(NamedTuple):
-    """A pass that counts: the turns since its run's first."""
+    """A pass that counts, with the turns since the first pass of its run."""
 
     t: int
     turn: int
@@ -61,7 +63,7 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the mark was: turns since its run's first pass, and how long the turn took."""
+    """Where the mark was: turns since the first pass of its run, and how long the turn took."""
 
     turns: float
     run: int
@@ -79,9 +81,9 @@ class Rotor:
         """Start with nothing known."""
         self.direction: Turning | None = None
         self.run = 0
-        """Counts up when a hand has touched the rotor: turns of different runs are different turns."""
+        """Increases whenever a hand has touched the rotor: turns of different runs are different turns."""
         self.run_before: tuple[int, Turning | None] = 0, None
-        """When the run before this one was last seen to pass, and which way it turned."""
+        """When the run before this one last passed, and its direction."""
         self._turn_before_us: float | None = None
         self._times: list[int] = []
         self._turns: list[int] = []
@@ -96,7 +98,7 @@ class Rotor:
     def place(self, t_us: int) -> Place | None:
         """Return where the mark was at a time between two passes; None if they do not determine it.
 
-        `waits` says whether a later pass could.
+        `waits` is whether a later pass could.
         """
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0 or at == len(self.marks):
@@ -123,7 +125,7 @@ class Rotor:
         return Place(before.turn + ran, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Return whether a pass to come may place a time that has no place yet: the next two may."""
+        """Return whether a coming pass may place a time that has no place yet: the next two may."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
@@ -148,7 +150,8 @@ class Rotor:
         return self._times
 
     def add_pass(self, mark: RotorIndex) -> bool:
-        """Handle one pass; return whether it came in time with the passes before it, turning the same way."""
+        """Handle one pass; return whether it was on time after the passes before it, in the same
+        direction."""
         if self._stray is None and self._plainly_next(mark):
             self._crowded = 0
             self._append(mark.t, self._turns[-1] + 1)
@@ -175,13 +178,13 @@ class Rotor:
 
     @property
     def was_accelerated(self) -> bool:
-        """Whether its turns are so much shorter than those of the run before that a hand made them so."""
+        """Whether its turns are so much shorter than those of the run before that a hand caused it."""
         return self._turn_before_us is not None and self.period_us() < _FASTER_TURN * self._turn_before_us
 
     def turns_at(self, t_us: int) -> float | None:
         """Return how many turns the mark has made since this run's first pass.
 
-        None while the passes do not place the mark for certain: too few, too far back, or at odds.
+        None while the passes do not determine it: too few, too old, or contradictory.
         """
         if not self._sure() or self.stopped_by(t_us):
             return None
@@ -190,7 +193,7 @@ class Rotor:
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
-        """Return the time by which the rotor makes so many turns, as far as its passes tell."""
+        """Return when the rotor completes so many turns, as far as its passes show."""
         period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
@@ -204,7 +207,7 @@ class Rotor:
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
     def _take(self, t_us: int, turn: int) -> None:
-        """Add a pass that came in time, unless the turns were counted at half or twice their pace."""
+        """Add a pass that was on time, unless the turns were counted at half or twice their rate."""
         stray, last_us = self._stray, self._times[-1]
         crowded = stray is not None and stray.direction == self.direction
         self._stray = None
@@ -218,7 +221,8 @@ class Rotor:
             self._begin(self.direction, last_us, t_us)
 
     def _plainly_next(self, mark: RotorIndex) -> bool:
-        """Return whether this is the next turn beyond doubt: as much later than the last as that one was."""
+        """Return whether this is certainly the next turn: as long after the last pass as that was after its
+        own predecessor."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -240,7 +244,7 @@ class Rotor:
 
     def _find_whether_sure(self) -> bool:
         times, turns = self._times, self._turns
-        # Turns counted at twice their pace by a stray pass look like passes missed again and again.
+        # If a stray pass doubles the count of turns, it looks as if passes were missed again and again.
         if len(times) < _PASSES_TO_PLACE or self._gaps() > min(1, len(times) - _PASSES_TO_PLACE):
             return False
         constant, speed, bend = self._fitted()
@@ -253,7 +257,7 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Return when the rotor stops, losing speed as its passes showed; None where it does not."""
+        """Return when the rotor stops, losing speed as its passes showed; None if it does not."""
         if len(self._times) < _PASSES_TO_PLACE:
             return None
         _, speed, bend = self._fitted()

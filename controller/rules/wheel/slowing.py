@@ -1,8 +1,8 @@
-"""How a wheel's balls slow down, learned from its own spins without a fixed form.
+"""How a wheel's balls slow down, learned from its own spins without assuming a form.
 
-The loss of speed is known at a few speeds and taken to change evenly between them, and so is how long before
-its drop a ball had each of them. It serves No More Bets and what a ball did while nobody could see it; no
-turn is counted by it.
+The loss of speed is known at a few speeds and interpolated linearly between them, and so is how long before
+its drop a ball had each of them. It is used for No More Bets, and for what a ball did while it could not be
+detected; turns are never counted by it.
 """
 
 from bisect import bisect_left
@@ -12,24 +12,24 @@ from itertools import pairwise
 from controller.rules.wheel.story import FASTEST
 
 SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
-"""rev/s at which the loss is known: closest where a ball is when No More Bets is due."""
+"""rev/s at which the loss is known: closest together where a ball is when No More Bets is due."""
 _FRICTION, _DRAG = 0.033, 0.042
-"""rev/s2, and rev/s2 for each (rev/s)2: about what rim balls lose before a wheel's own are known."""
+"""rev/s2, and rev/s2 per (rev/s)2: about what rim balls lose, until a wheel's own figures are known."""
 _MIN, _MAX = 0.006, 0.5
-"""rev/s2: losses outside these are an error of measuring."""
+"""rev/s2: losses outside these are measuring errors."""
 _STEP = 0.05
-"""rev/s: a step of the sum over speeds."""
+"""rev/s: the step of the sum over speeds."""
 _LOSES_MORE = 1.6
-"""A ball loses at most so much more than others of its wheel."""
+"""How much more than others of its wheel a ball loses, at most."""
 _LOOK_BACK_S = 0.1
-"""A step of the sum back in time: a knee is passed in half a second."""
+"""The step of the sum back in time: a knee is passed in half a second."""
 
 
 _NONE: Mapping[float, float] = {}
 
 
 def usual_loss(speed: float) -> float:
-    """Return what balls commonly lose a second at this speed, in rev/s2."""
+    """Return what balls commonly lose per second at this speed, in rev/s2."""
     return _FRICTION + _DRAG * speed * speed
 
 
@@ -37,21 +37,19 @@ _USUAL = tuple(usual_loss(speed) for speed in SPEEDS)
 
 
 class Slowing:
-    """The loss of speed by speed."""
+    """The loss of speed as a function of speed."""
 
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
-        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere they keep to the nearest known.
-
-        `left_s` are the seconds that were left until the drop at some of them.
-        """
+        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere the nearest known one is used.
+        `left_s` are the seconds that were left until the drop at some of them."""
         self.losses = _filled(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
         self._apart_s: dict[int, float] = {}
-        """The seconds by `losses` between two neighbours of those, by the number of the faster."""
+        """The seconds by `losses` between each two neighbours, by the number of the faster."""
 
     def loss(self, speed: float) -> float:
-        """Return what a ball at this speed loses a second, in rev/s2."""
+        """Return what a ball at this speed loses per second, in rev/s2."""
         losses = self.losses
         at = bisect_left(SPEEDS, speed)
         if at == 0:
@@ -63,9 +61,9 @@ class Slowing:
         return losses[at - 1] + share * (losses[at] - losses[at - 1])
 
     def seconds_left(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball at this speed runs on until its drop, as those before it did.
+        """Return how long a ball at this speed keeps running until its drop, as those before it did.
 
-        `drop_speed` serves where no ball was timed yet. Negative where a ball should have dropped.
+        `drop_speed` is used while no ball has been timed. Negative if the ball should already have dropped.
         """
         timed, left_s = self._timed, self._left_s
         if not timed:
@@ -84,7 +82,7 @@ class Slowing:
         return left_s[low] + share * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball takes from this speed to that of its drop; negative where it is below."""
+        """Return how long a ball takes from this speed to the speed of its drop; negative if it is slower."""
         if speed <= drop_speed:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
@@ -92,7 +90,7 @@ class Slowing:
         return width * self._sum_of_inverse_losses(drop_speed, width, steps)
 
     def _sum_of_inverse_losses(self, slowest: float, width: float, steps: int) -> float:
-        """Return the sum of 1 / loss in the middle of each of so many steps of speed up from the slowest."""
+        """Return the sum of 1 / loss in the middle of each step of speed, from the slowest upwards."""
         losses, total, at = self.losses, 0.0, 0
         low = span = base = rise = 0.0
         for step in range(steps):
@@ -108,17 +106,17 @@ class Slowing:
         return total
 
     def speed_after(self, speed: float, seconds: float) -> float:
-        """Return the speed so many seconds later, in rev/s."""
+        """Return the speed after so many seconds, in rev/s."""
         steps = max(int(2 * seconds), 1)
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
         return speed
 
     def turns_before(self, speed: float, seconds: float) -> float:
-        """Return the most turns that a ball can have run in so many seconds before it had this speed.
+        """Return the most turns that a ball can have run in the seconds before it had this speed.
 
-        It may have been at its knee, have lost more than others of its wheel, and have been as fast as a
-        hand can launch it.
+        It may have been at its knee, have lost more than others of its wheel, and have been as fast as a hand
+        can launch it.
         """
         steps = max(int(seconds / _LOOK_BACK_S), 1)
         step_s, turns = seconds / steps, 0.0
@@ -130,9 +128,9 @@ class Slowing:
 
 
 def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
-    """Return the losses that one ball's laps show, at the nearest of `SPEEDS`.
+    """Return the losses shown by one ball's laps, at the nearest of `SPEEDS`.
 
-    `laps` are times in seconds and the speeds then, in rev/s, a turn apart.
+    `laps` are times in seconds with the speeds in rev/s, a turn apart.
     """
     sums: dict[float, list[float]] = {}
     for (t, speed), (later, slower) in pairwise(laps):
@@ -146,7 +144,7 @@ def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
 def timed(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
     """Return how long before its drop a ball had those of `SPEEDS` that it passed, in seconds.
 
-    `laps` are times in seconds and the speeds then, in rev/s; `left_s` is when it left the track.
+    `laps` are times in seconds with the speeds in rev/s; `left_s` is when it left the track.
     """
     passed: dict[float, float] = {}
     for (t, speed), (later, slower) in pairwise(laps):
@@ -156,14 +154,16 @@ def timed(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, flo
 
 
 def _nearest(speed: float) -> float:
-    """Return the nearest of `SPEEDS`, the lower of two that are as near; `speed` is below the last."""
+    """Return the nearest of `SPEEDS`, the lower one of two that are equally near; `speed` is below the
+    last."""
     at = bisect_left(SPEEDS, speed)
     low, high = SPEEDS[max(at - 1, 0)], SPEEDS[at]
     return low if speed - low <= high - speed else high
 
 
 def _filled(learned: Mapping[float, float]) -> list[float]:
-    """Return a loss for each speed: between known ones even, beyond them as usual in proportion."""
+    """Return a loss for each speed: interpolated between known ones, scaled from the usual ones beyond
+    them."""
     known = sorted(learned)
     if not known:
         return list(_USUAL)
@@ -183,9 +183,9 @@ def _filled(learned: Mapping[float, float]) -> list[float]:
 
 
 AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
-"""A real ball's: about 1 rev/s it begins to roll where it slid along the rim, and loses speed two to four
-times as fast, until at 0.6 it rolls. Timed from films of real wheels."""
+"""The knee of a real ball: at about 1 rev/s it begins to roll instead of sliding along the rim, and loses
+speed two to four times as fast until, at 0.6, it rolls. Timed from films of real wheels."""
 HARDEST = 0.12
-"""rev/s2: a ball without such a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, on a damp track too."""
+"""rev/s2: a ball without such a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp track."""
 KNEE = 0.7, 1.0
-"""rev/s: between these speeds a knee shows."""
+"""rev/s: the knee shows between these speeds."""

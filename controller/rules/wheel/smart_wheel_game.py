@@ -1,7 +1,7 @@
-"""One game of a smart wheel by its reader's own words: what was witnessed, and what contradicts it.
+"""One game of a smart wheel as its reader reports it: what was witnessed, and what contradicts it.
 
-The wheel's number counts only when its change from state 4 to state 5 was witnessed in one and the same game,
-and nothing speaks against it. The number shown before state 5 is the last game's.
+The wheel's number counts only if its change from state 4 to state 5 was witnessed within one game, and
+nothing contradicts it. The number shown before state 5 is the last game's.
 """
 
 from collections.abc import Collection
@@ -26,17 +26,18 @@ BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
 MISSING_FOR_US = 5_000_000
-"""The maker's figure: a ball not sensed for less is let pass."""
+"""The maker's figure: a ball that is not sensed for less than this is tolerated."""
 LAUNCH_AGAIN_US = 3_000_000
-"""The maker's figure: from the ball in the rim on, so long may the wheel still say that its launch failed."""
+"""The maker's figure: for this long after the ball is in the rim, the wheel may still report that its launch
+failed."""
 NO_NUMBER_US = 90_000_000
-"""A wheel gives up after 75 s by itself; one that says nothing new for longer has no number to give."""
+"""A wheel gives up after 75 s by itself; one that reports nothing new for longer has no number to give."""
 FASTEST_RPM_X10 = 300
-"""A wheel turns at 10 to 25 rpm; a pocket read with an encoder that says more is not to be believed."""
+"""A wheel turns at 10 to 25 rpm; a pocket read with an encoder that reports more is not plausible."""
 LAST_GAME = 256
-"""The wheel's own count of games goes up to here and on with 0 or 1."""
+"""The wheel counts its games up to this and continues with 0 or 1."""
 _MANY_GAMES = LAST_GAME // 2
-"""More than half of its count ahead is a count that went back."""
+"""An increase by more than half of the count is a count that went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -46,13 +47,13 @@ RULES = {
     "missing_reading": "R-SPIN-4",
     "conflict": "R-SPIN-4",
 }
-"""The rule behind each cause where the rule set names none."""
+"""The rule behind each cause, for rule sets that name none."""
 
 
 def games_between(before: WheelStatus, after: WheelStatus) -> int:
-    """Count the games from one word to another, over the wrap at 256; 0 where the wheel does not number them.
+    """Count the games from one status to another, over the wrap at 256; 0 if the wheel does not number them.
 
-    More than 128 is a count that went back: the wheel was powered off.
+    More than 128 means that the count went back: the wheel was powered off.
     """
     if before.spin is None or after.spin is None or before.spin == after.spin:
         return 0
@@ -60,34 +61,36 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
 
 
 class WheelHeard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a smart wheel's games are known: its last word, and whether its game is accounted for."""
+    """How far a smart wheel's games are known: its last status, and whether its game is accounted for."""
 
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
+    """When it was last heard before a silence, while it still sends in one burst what it reported
+    meanwhile."""
 
 
 class WheelGames:
-    """Tells the games of a smart wheel apart, word by word."""
+    """Tells the games of a smart wheel apart, status by status."""
 
     def __init__(self, heard: WheelHeard | None = None) -> None:
-        """Go on from what was heard; with None the game that is on at the first word is not known."""
+        """Continue from what was heard; with None, the game in progress at the first status is not known."""
         self.last: WheelStatus | None = None if heard is None else heard.last
-        """The wheel's last word."""
+        """The wheel's last status."""
         self._known = heard is not None and heard.known
         self.before_silence_us = None if heard is None else heard.before_silence_us
-        """When it was heard last before a silence, while it still tells what it said meanwhile in one go."""
+        """When it was last heard before a silence, while it still sends in one burst what it reported
+        meanwhile."""
 
     @property
     def heard(self) -> WheelHeard | None:
-        """Return what a recording that continues from here must know."""
+        """Return what a recording that continues from here needs."""
         if self.last is None:
             return None
         return WheelHeard(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Handle the next word; return whether it begins a game, or is all that was seen of one."""
+        """Handle the next status; return whether it begins a game, or is all that was seen of one."""
         last, self.last = self.last, word
         games = 0 if last is None else games_between(last, word)
         known, self._known = self._known, word.state not in BETWEEN_GAMES
@@ -106,16 +109,16 @@ class WheelGames:
 
 
 class WheelWord:
-    """Follows one game word by word, in time order, from the word that begins it."""
+    """Follows one game status by status, in time order, from the one that begins it."""
 
     def __init__(self, pockets: Collection[str], rules: SpinRules, before: WheelStatus | None = None) -> None:
-        """`pockets` are the wheel's numbers, `before` its last word before the game."""
+        """`pockets` are the wheel's numbers, `before` its last status before the game."""
         self.readings: list[Reading] = []
         self.first: WheelStatus | None = None
         self.closed_by: WheelStatus | None = None
         """The wheel's own No More Bets."""
         self.number_by: WheelStatus | None = None
-        """The word that gave the number."""
+        """The status that gave the number."""
         self.decided_by: Reading | None = None
         """The reading that decided the game, one way or the other."""
         self._pockets = frozenset(pockets)
@@ -132,7 +135,7 @@ class WheelWord:
 
     @property
     def number(self) -> str | None:
-        """The number the wheel gave for this game, witnessed or not; None where it gave none."""
+        """The number the wheel gave for this game, witnessed or not; None if it gave none."""
         return self._number
 
     @property
@@ -141,11 +144,12 @@ class WheelWord:
         return self.number_by is not None and not self._voids and not self._doubts
 
     def give_up_at_us(self) -> int:
-        """Return when the game is decided if the wheel says nothing new until then."""
+        """Return when the game is decided if the wheel reports nothing new until then."""
         return self._stands_since_us + NO_NUMBER_US
 
     def see(self, reading: Reading) -> None:
-        """Handle the next reading: first the wheel's `device_down` that stands, then from the launch on."""
+        """Handle the next reading: first the wheel's `device_down` still in force, then from the launch
+        on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
             return
         self.readings.append(reading)
@@ -162,7 +166,8 @@ class WheelWord:
                 pass
 
     def verdict(self, called: Reason | None = None) -> SpinVerdict:
-        """Judge what was said so far; a game without a number is a review. `called` is a person's No Spin."""
+        """Judge what was reported so far; a game without a number is a review. `called` is a person's No
+        Spin."""
         voids = [called, *self._voids] if called is not None else self._voids
         doubts = self._doubts
         if not doubts and self.number_by is None:
@@ -259,7 +264,7 @@ class WheelWord:
         self._find_faults(word)
 
     def _find_faults(self, word: WheelStatus) -> None:
-        """Find what the flags, the rotor and the number shown say against the game."""
+        """Find what the flags, the rotor and the number shown contradict."""
         flags = word.flags
         if flags & WITH_ROTOR:
             if word.state == BALL_IN_RIM:
@@ -305,7 +310,7 @@ class WheelWord:
         if self._turning is None:
             self._turning = word.direction
         elif word.direction != self._turning:
-            self._void("rotor_reversed", f"the rotor turned over to {word.direction} within the spin", word)
+            self._void("rotor_reversed", f"the rotor reversed to {word.direction} during the spin", word)
 
     # --- findings ---
 
@@ -320,7 +325,7 @@ class WheelWord:
         self.decided_by = self.decided_by or by
 
     def _doubt(self, code: str, seen: str, by: Reading, *, at_once: bool = False) -> None:
-        """Note what speaks against the number; what can't be resolved decides the game at once."""
+        """Note what contradicts the number; what can't be resolved decides the game at once."""
         reason = self._reason(code, seen)
         if reason not in self._doubts:
             self._doubts.append(reason)
@@ -343,7 +348,7 @@ class WheelWord:
 
     def _last_said(self) -> str:
         if self._last is None:
-            return "nor a word of the wheel"
+            return "and no status at all"
         return f"the wheel's last word is state {self._last.state} of {_game(self._last)}"
 
     def _sentence(self, ruling: Ruling, reasons: list[Reason]) -> str:
@@ -354,8 +359,8 @@ class WheelWord:
         turning = f" against a rotor running {self._turning}" if self._turning else ""
         announced = ", announced and shown" if self._announced else ""
         return (
-            f"{self._number}: by the wheel's word the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), and "
-            f"the change from state 4 to 5 of {_game(self.number_by)} was witnessed{announced} (R-SPIN-4)"
+            f"{self._number}: the wheel reports that the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), "
+            f"and the change from state 4 to 5 of {_game(self.number_by)} was witnessed{announced} (R-SPIN-4)"
         )
 
 

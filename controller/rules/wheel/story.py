@@ -1,4 +1,5 @@
-"""What may have happened in the track: its beams as a ball passes them, and the passes one after another."""
+"""What may have happened in the track: the beams in the order a ball passes them, and its passes one after
+another."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -11,9 +12,10 @@ from controller.model.readings import Turning
 
 Sense = Literal[1, -1]
 SENSES: tuple[Sense, Sense] = (1, -1)
-"""Which way round: 1 is ccw, -1 is cw."""
+"""Directions: 1 is ccw, -1 is cw."""
 _UNEVEN = 1.5
-"""Two beams tell the way round at once where one way between them is so much longer than the other."""
+"""With two beams the direction is clear at once if one way between them is this much longer than the
+other."""
 
 Rows = tuple[tuple[float, ...], ...]
 """Turns from each beam to each, in (0, 1]: to itself it is a whole turn."""
@@ -22,7 +24,7 @@ Beams = tuple[tuple[tuple[int, ...], ...], ...]
 
 
 class Ring:
-    """One wheel's beams, by the way round that a ball runs."""
+    """One wheel's beams, by the direction of the ball."""
 
     __slots__ = ("ahead", "between", "count", "tells_way")
 
@@ -48,7 +50,7 @@ class Ring:
             for sense, rows in self.ahead.items()
         }
         self.tells_way = self.count > 2 or (self.count == 2 and self._longer_way() >= _UNEVEN)
-        """Whether a ball that passes beam after beam fits no way round but its own."""
+        """Whether a ball that passes beam after beam fits no direction but its own."""
 
     def _longer_way(self) -> float:
         way = self.ahead[1][0][1]
@@ -68,22 +70,24 @@ def _ahead(turns: float) -> float:
 FASTEST = 4.5
 """rev/s: a hand reaches 3.6 for a moment."""
 JITTER_S = 0.004
-"""Edges of two beams scatter by a millisecond or two each, which counts most for short steps."""
+"""Edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""Share of its speed that jitter may make of a step, at most: two pulses at once are not one ball's."""
+"""The largest share of its speed that jitter may add to a step: two simultaneous pulses are not one
+ball's."""
 EVEN = 0.08
-"""Share of its speed by which a step commonly differs from what the two before foretell."""
+"""By what share of its speed a step commonly differs from the prediction of the two before."""
 MAX_LOSS = 0.5
-"""rev/s lost a second, at most: real balls lose 0.3 at their knee."""
+"""rev/s lost per second, at most: real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
-"""What a run must have to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam
-to beam, so it may be a rounding short of 1."""
+"""What a run needs to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam to
+beam, so rounding may leave it just short of 1."""
 _NEWEST_LOSS = 0.3
-"""Weight of the newest step in what the ball loses a second: three or four of them even out a tilted bowl."""
+"""Weight of the newest step in the ball's loss per second: three or four of them average out a tilted
+bowl."""
 
 
 class NotAsked(Enum):
-    """In place of what was not worked out yet."""
+    """Marks a value that has not been computed yet."""
 
     NOT_ASKED = 0
 
@@ -94,12 +98,12 @@ Lap = tuple[float, float]
 
 
 class Pass(msgspec.Struct, eq=False):
-    """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run.
+    """One pass of the ball at a beam: `turns` are those since the first pulse of its run.
 
-    `before` is the pass before it, None at the start of a run; `t` in microseconds. `speed` is that of the
-    step to it in rev/s, `loss` what the ball lost a second over the last steps, both 0 at a run's first pass.
-    `number` counts the run's passes. `lap` is the lap that the pass ends, None where it ends none, once it
-    was asked for.
+    `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is that of the
+    step to it in rev/s, `loss` what the ball lost per second over the last steps; both are 0 at a run's first
+    pass. `number` counts the run's passes. `lap` is the lap that the pass ends, None if it ends none, once it
+    has been computed.
     """
 
     before: Union["Pass", None]
@@ -125,11 +129,11 @@ class Pass(msgspec.Struct, eq=False):
 
 
 class Story(msgspec.Struct, eq=False):
-    """One explanation of the pulses so far: a run that turns ccw (1) or cw (-1), up to its last pass.
+    """One explanation of the pulses so far: a run in direction ccw (1) or cw (-1), up to its last pass.
 
-    `cost` is in pulses that are not the ball's, `before` the run before where this is another one, `stray`
-    the pulses since the run's first that were none of its ball's, `deaf` the passes at beams that were not
-    heard yet, by beam. The turns may be `fewer` or `more` by stories that go on alike and are not ruled out.
+    `cost` is in pulses that are not the ball's, `before` the previous run if this is another one, `stray` the
+    pulses since the run's first that were not its ball's, `deaf` the passes at beams that have given no pulse
+    yet, by beam. By stories that continue alike and are not ruled out, the turns may be `fewer` or `more`.
     """
 
     sense: Sense
@@ -143,7 +147,7 @@ class Story(msgspec.Struct, eq=False):
 
     @property
     def direction(self) -> Turning:
-        """Which way the ball ran."""
+        """The ball's direction."""
         return "ccw" if self.sense > 0 else "cw"
 
     @property

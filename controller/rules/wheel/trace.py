@@ -1,4 +1,4 @@
-"""One spin as its readings tell it, kept up to date reading by reading."""
+"""One spin as its readings show it, kept up to date reading by reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,44 +28,47 @@ from controller.rules.wheel.slowing import AT_KNEE, HARDEST, KNEE, Slowing
 from controller.rules.wheel.story import NOT_ASKED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
-"""The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
+"""The drop sensor is below the track and fires this long after the ball left it (the maker's figure)."""
 LIES_AFTER_US = 8_000_000
 """A ball is at rest this long after its drop: it settles in 0.5 to 2.5 s, then may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
-"""How much later than foretold a drop may be before the ball counts as dropped unsensed."""
+"""How much later than predicted a drop may be before the ball counts as dropped without being sensed."""
 _SLOWEST_LAP_US = 3_000_000
 """A lap at 0.33 rev/s: a ball that slow has left any track."""
 _PULSES_OF_A_BALL = 4
-"""Pulses that are a spin even where they make no run: dust cuts one beam, or two."""
+"""This many pulses are a spin even if they are no run: dust cuts one beam, or two."""
 _READS_WHILE_RUNNING = 2
-"""Reads of one pocket while a ball is heard that are a ball in the rotor: one may be a spark of light."""
+"""This many reads of one pocket while a ball is running are another ball in the rotor: a single one may be a
+flash of light."""
 _WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
-"""A ball that makes so many passes more after a drop had not dropped: one that is knocked back up makes one
+"""A ball that makes this many more passes after a drop had not dropped: one that is knocked back up makes one
 or two, and no lap."""
 _AGAIN_PASSES = 1
-"""A drop that is sensed again counts from then on where the ball made a pass in between."""
+"""If the drop is sensed again, the later time counts if the ball made this many passes in between."""
 _LAUNCHED_FASTER = 1.1
-"""A ball that is so much faster than before was sent off by a hand: a tilted bowl makes it faster by a
-twentieth, and one that is knocked back up after its drop is slower than it was."""
+"""A ball that is this much faster than before was launched by a hand: a tilted bowl makes it faster by a
+twentieth, and one that is knocked back up after its drop is slower than before."""
 _LAPS_COMPARED = 1.0
-"""Turns between the two laps by which a ball's own loss of speed is told: far enough for jitter not to
-count."""
+"""Turns between the two laps that show a ball's own loss of speed: far enough apart that jitter does not
+matter."""
 _MIN_LOSES, _MAX_LOSES = 0.5, 1.6
-"""A ball loses so much more or less than others of its wheel, at most: what is beyond is an error."""
+"""How much less or more than others of its wheel a ball loses: anything beyond is an error."""
 _LASTS, _LASTS_REV_PER_S = 1.0, 0.6
-"""This share of it lasts until the drop at speeds near the drop's, and none of it from so much faster."""
+"""This share of the difference remains until the drop near the drop's speed, and none of it at speeds this
+much higher."""
 _LAP_TURNS = 0.99
-"""A lap, less what the beams' angles are off."""
+"""A lap, less the error of the beams' angles."""
 _OLDEST_LAP_TURNS = 2.0
-"""A speed is taken over a lap, past every beam and all round a tilted bowl; where beams miss the ball over
-less than two."""
+"""A speed is measured over a lap, past every beam and all round a tilted bowl; over less than two if beams
+miss the ball."""
 
 _OF_DEVICES = (DeviceDown, DeviceUp, DeviceFault)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The rotor turned over: when it last passed turning as `before`, first the other way, and what told."""
+    """The rotor reversed: when it last passed in direction `before`, when first in the other, and what showed
+    it."""
 
     last_us: int
     before: Turning
@@ -74,7 +77,7 @@ class Reversal:
 
 
 class SpinTrace:
-    """What one spin's readings, in time order, say so far."""
+    """What one spin's readings, in time order, show so far."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
@@ -95,20 +98,20 @@ class SpinTrace:
         self.out: list[BallOut] = []
         self.devices = WheelDevices(sources)
         self.index_passes: list[RotorIndex] = []
-        """Every one that was told, in time order."""
+        """Every index pass that was reported, in time order."""
         self.marks = 0
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
-        """The last index pass, when it told another direction than the passes before it."""
+        """The last index pass, if it showed another direction than the passes before it."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
-        """The index pass that told of a hand on the rotor when the ball lay long since."""
+        """The index pass that showed a hand on the rotor long after the ball had come to rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
         """Whether a pocket read may wait for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
-        """When the ball should leave the track, by the pass up to which it was followed then."""
+        """When the ball should leave the track, computed at the pass up to which it was followed then."""
 
     @property
     def begun(self) -> bool:
@@ -122,21 +125,21 @@ class SpinTrace:
 
     @property
     def ball_direction(self) -> Turning | None:
-        """Which way the ball runs by its pulses so far; None while they do not clearly tell."""
+        """The ball's direction by its pulses so far; None while they do not clearly show it."""
         return self.chain.direction
 
     @property
     def left_track_us(self) -> int | None:
-        """When the ball left the track by the drop sensor; None while it has not said so."""
+        """When the ball left the track by the drop sensor; None while it has not fired."""
         return None if self.drop is None else self.drop.t - DROP_SENSOR_DELAY_US
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """Which way the rotor turned in this spin; None until a pass in it agrees with the one before."""
+        """The rotor's direction in this spin; None until a pass in it agrees with the one before."""
         return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
     def ball(self) -> BallRun | None:
-        """Return the run that explains the pulses so far; None where there is none."""
+        """Return the run that explains the pulses so far; None if there is none."""
         evidence = len(self.pulses), self.left_track_us
         if self._followed is None or self._followed[0] != evidence:
             ball = follow_ball(self.chain, self.slowing, self.left_track_us, self.pulses)
@@ -144,7 +147,8 @@ class SpinTrace:
         return self._followed[1]
 
     def speed_at(self, t_us: int) -> float | None:
-        """Return the ball's speed then in rev/s, carried on from its last lap; None while none is known."""
+        """Return the ball's speed at a time in rev/s, extrapolated from its last lap; None while none is
+        known."""
         lap = self._last_lap()
         if lap is None:
             return None
@@ -174,7 +178,7 @@ class SpinTrace:
         return self.slowing.speed_after(speed, seconds * self._loses_more(self.slowing, ball.passes[-1], lap))
 
     def _slowing_of(self, last: Pass) -> Slowing:
-        """Return how this ball slows down: as others before it, or by its own knee where none was seen."""
+        """Return how this ball slows down: like others before it, or by its own knee if none was seen."""
         if self.learned.left_s:
             return self.slowing
         slowest, fastest = KNEE
@@ -214,9 +218,9 @@ class SpinTrace:
     def launched_anew(self) -> Pass | None:
         """Return the first pass of another ball, or of this one launched again; None while there is none.
 
-        Only what runs the other way round, or faster than the ball did, was sent off by a hand for certain.
-        What follows a drop and is no faster was knocked back up; what follows a silence may be the ball that
-        was there before. Both belong to this spin.
+        Only a ball in the other direction, or faster than this one was, was certainly launched by a hand.
+        What follows a drop and is no faster was knocked back up; what follows a silence may be the same ball
+        as before. Both belong to this spin.
         """
         story = self.chain.anew()
         if story is None or story.before is None:
@@ -230,7 +234,7 @@ class SpinTrace:
         return story.first if lap is not None and lap[1] > _LAUNCHED_FASTER * slowest else None
 
     def dropped_us(self) -> int:
-        """When the drop was sensed, or by when it is overdue."""
+        """When the drop was sensed, or the time from which it is overdue."""
         if self.drop is not None:
             return self.drop.t
         last = self.pulses[-1].t if self.pulses else 0
@@ -240,9 +244,9 @@ class SpinTrace:
         return max(last, predicted) + _LATE_FOR_A_DROP_US
 
     def in_play(self, at_us: int) -> bool:
-        """Return whether the ball was in play then for certain enough: it ran, or may still have hopped.
+        """Return whether the ball was certainly in play then: it ran, or may still have hopped.
 
-        Where its drop was not sensed, and a device of the wheel was lost before, nobody can tell.
+        If its drop was not sensed and a device of the wheel was lost before, that is not known.
         """
         story = self.chain.run
         if story is not None and at_us <= story.last.t:
@@ -273,8 +277,8 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _went_on(self, passes: int, turns: float) -> bool:
-        """Return whether the ball ran on so far after the drop was sensed: something else set the sensor
-        off."""
+        """Return whether the ball kept running for so long after the drop was sensed that something else
+        triggered the sensor."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or (story.first.t > left_us and story.before is not None):
@@ -305,7 +309,7 @@ class SpinTrace:
             self._reads_wait = self.reads_while_running.waits or self.pockets.waits
 
     def _see_other_run(self, mark: RotorIndex) -> None:
-        """Note that a hand turned the rotor, by the index pass that told of it."""
+        """Note that a hand turned the rotor, by the index pass that showed it."""
         rotor = self.rotor
         last_us, direction = rotor.run_before
         self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)
@@ -336,7 +340,7 @@ class SpinTrace:
             self._hold_against(reading, pockets.stands)
 
     def _hold_against(self, reading: PocketBall, stands: PocketRead) -> None:
-        """Weigh a read after the number stood, before the next pass places it for good."""
+        """Compare a read after the number was confirmed, before the next pass finally places it."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
         since = (reading.t - last.t) / turn_us
@@ -387,7 +391,7 @@ def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
 
 
 def _find_laps(passes: Sequence[Pass]) -> None:
-    """Note the laps of a run that is given from its first pass on, in one go."""
+    """Compute the laps of a run that is given from its first pass on, in one go."""
     since = 0
     for at in passes:
         turns = at.turns

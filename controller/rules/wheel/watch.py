@@ -1,4 +1,4 @@
-"""What a table can know of a spin while it runs."""
+"""What a table can know of a spin while it is running."""
 
 from collections.abc import Collection, Sequence
 
@@ -23,21 +23,22 @@ from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
 _TURNS_TO_AGREE = 4
-"""Turns more than the reads need, in which a ball that hopped may yet come to rest in one pocket."""
+"""Turns in addition to those the reads need, in which a ball that hopped may still come to rest in one
+pocket."""
 _SURE_MARKS = 2
-"""Index passes in one run that show the rotor's direction: a single one may be a stray."""
+"""Index passes in one run that show the rotor's direction: a single one may be stray."""
 _SURE_TURNS = 2.0
-"""A No Spin gives a direction once the ball has run this far: by then a silent beam is known as one."""
+"""A No Spin reports a direction once the ball has run this far: by then a silent beam is known to be one."""
 _HEARD_AGAIN_TURNS = 1.2
-"""In so much more than a turn a ball that had not dropped would have passed each beam."""
+"""Within this much more than a turn, a ball that had not dropped would have passed each beam."""
 _SLOWER = 1.3
-"""How much longer than the last turn each further one may take while the ball is waited for."""
+"""How much longer than the last turn each further one may take while the ball is awaited."""
 _PULSES_OF_A_BALL = 3
-"""Fewer foretell no drop: two show one speed, and no slowing."""
+"""Fewer predict no drop: two show one speed, and no slowing."""
 _LONGEST_FIRST_LAP_US = 2_500_000
-"""A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or it is none."""
+"""A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or there is none."""
 _LONGEST_RUN_US = 30_000_000
-"""A ball sent off at 2.6 rev/s, faster than most hands, has left the track by then."""
+"""A ball launched at 2.6 rev/s, faster than most hands, has left the track by then."""
 
 _IN_OR_OUT = (ForeignObject, BallOut)
 _JUDGED_AT_ONCE = (BallBeam, *_IN_OR_OUT)
@@ -61,7 +62,7 @@ class SpinWatch:
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """`sources` tells which reading kinds each device sends, where the configuration does."""
+        """`sources` are the kinds of readings that each device sends, if the configuration says so."""
         self._wheel = wheel
         self._rules = rules
         self.learned = learned
@@ -70,7 +71,7 @@ class SpinWatch:
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
         self._object_waits = False
-        """Whether something was seen in the wheel before it was known that a ball was launched."""
+        """Whether something was seen in the wheel before a launch was known."""
         self.no_spin_by: Reading | None = None
         """The reading that made a No Spin certain before any number: the earliest moment to call it."""
 
@@ -81,17 +82,17 @@ class SpinWatch:
 
     @property
     def direction(self) -> Turning | None:
-        """Which way the ball runs; None while its pulses do not clearly tell."""
+        """The ball's direction; None while its pulses do not clearly show it."""
         return self._trace.ball_direction
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """Which way the rotor turns; None before an index pass within the spin."""
+        """The rotor's direction; None before an index pass within the spin."""
         return self._trace.rotor_direction
 
     @property
     def turn_us(self) -> float:
-        """How long the rotor's last turn took in microseconds, as far as its index passes tell."""
+        """How long the rotor's last turn took in microseconds, as far as its index passes show."""
         return self._trace.rotor.period_us()
 
     @property
@@ -112,7 +113,7 @@ class SpinWatch:
 
     @property
     def ran_since_us(self) -> int:
-        """When the ball that runs made its first pulse."""
+        """When the running ball made its first pulse."""
         story = self._trace.chain.best
         assert story is not None
         return story.first.t
@@ -128,12 +129,12 @@ class SpinWatch:
 
     @property
     def dropped(self) -> bool:
-        """Whether the drop was sensed, and the ball was not seen to run on."""
+        """Whether the drop was sensed, and the ball was not seen to keep running."""
         return self._trace.drop is not None
 
     @property
     def devices_lost(self) -> Collection[str]:
-        """The wheel's devices that were down at some time of the spin."""
+        """The wheel's devices that were down at some time during the spin."""
         return self._trace.devices.down
 
     @property
@@ -143,15 +144,15 @@ class SpinWatch:
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin: it made a No Spin certain, or the number stand.
+        """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Most often the index pass that placed the third agreeing pocket read; one that tells that a hand
-        turned the rotor on when the ball lay, so that no read can follow.
+        Usually it is the index pass that placed the third agreeing pocket read; it may be one that shows that
+        a hand turned the rotor after the ball had come to rest, so that no read can follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
     def see_before(self, readings: Sequence[Reading]) -> None:
-        """Handle what was seen and said before the spin's first pulse, in time order."""
+        """Handle what was reported before the spin's first pulse, in time order."""
         for reading in readings:
             if isinstance(reading, RotorIndex):
                 self._readings.append(reading)
@@ -160,7 +161,7 @@ class SpinWatch:
                 self.see(reading)
 
     def see(self, reading: Reading) -> None:
-        """Handle the next reading. A suspicion of a No Spin asks the judge at once."""
+        """Handle the next reading. A suspected No Spin asks the judge at once."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -183,27 +184,28 @@ class SpinWatch:
             self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
-        """Handle the next reading of a ball whose spin is over: it is followed, and nothing is judged."""
+        """Handle the next reading of a ball whose spin is over: it is followed, but not judged."""
         self._readings.append(reading)
         self._trace.see(reading)
 
     def speed_rev_per_s(self) -> float | None:
-        """Return the ball's speed at its last pulse; None while its laps do not tell."""
+        """Return the ball's speed at its last pulse; None while its laps do not show it."""
         pulses = self._trace.pulses
         return self._trace.speed_at(pulses[-1].t) if pulses else None
 
     def predicted_drop_us(self) -> int | None:
         """Return when the ball should leave the track; None before its first lap.
 
-        May lie in the past for a ball launched too slowly.
+        It may be in the past if a ball was launched too slowly.
         """
         return self._trace.predicted_drop_us()
 
     def no_more_bets_at_us(self) -> int | None:
         """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        A time that is past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or ill seen:
-        then it is due. None for fewer than three pulses (a hand), and where the ball has dropped.
+        A time in the past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or poorly
+        detected: then it is due too. None for fewer than three pulses (a hand), and once the ball has
+        dropped.
         """
         trace = self._trace
         if len(trace.pulses) < _PULSES_OF_A_BALL or trace.drop is not None:
@@ -218,13 +220,14 @@ class SpinWatch:
         return self._trace.pockets.stands
 
     def give_up_at_us(self) -> int | None:
-        """Return when the spin is decided if no pocket stands by then; None before its first pulse.
+        """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
 
-        `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
-        most the turns in which a resting ball would have been read often enough. A ball that was read and is
-        read no more for as many turns as its reads must agree on has been taken out. Before a drop was sensed
-        it is the time by which a slowing rotor makes them after an overdue one. While a device of the wheel
-        is down no number can stand by itself, and a person need not wait longer than for it to be read.
+        It is `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and
+        at most the turns in which a resting ball would have been read often enough. A ball that was read, but
+        is no longer read for as many turns as its reads must agree on, has been taken out. Before a drop was
+        sensed, the turns are counted from an overdue drop on a rotor that slows down. While a device of the
+        wheel is down no number can be confirmed automatically, and a person need not wait longer than it
+        takes to read the ball.
         """
         trace = self._trace
         if not trace.begun:
@@ -242,7 +245,7 @@ class SpinWatch:
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge what was seen up to that time, and give what is known of the wheel after it."""
+        """Judge what was seen up to that time, and return what is known of the wheel after it."""
         if self._readings and self._readings[-1].t <= decided_at_us:
             return judge_trace(self._trace, self._readings, decided_at_us, called)
         return judge_and_learn(
@@ -273,7 +276,8 @@ class SpinWatch:
         )
 
     def _dropped_early(self, now_us: int) -> bool:
-        """Return whether a short run has ended: a ball that ran on would have been heard again by now."""
+        """Return whether a short run has ended: a ball that kept running would have been detected again by
+        now."""
         trace = self._trace
         left_us = trace.left_track_us
         story = None if left_us is None else trace.chain.best

@@ -154,7 +154,7 @@ def test_a_hand_in_a_beam_long_ago_hides_no_spin_and_begins_none() -> None:
     assert played.data(SpinNoSpin) == []
 
 
-# --- a ball sent off while the table does not play ---
+# --- a ball launched while the table is not in play ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A ball that a hand stops in the track: what it runs when it is sent off again is another run."""
+"""A ball that a hand stops in the track: what it runs when launched again is another run."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SHORT = Scene(wheel=FOUR, revolutions=3.0)
 
 
 def sent_off_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
-    """A ball makes `kept` passes, is caught, and is sent off again for three turns.
+    """A ball makes `kept` passes, is caught, and is launched again for three turns.
 
     Its first pass then comes `pause_s` after its last before, `hidden` beams on: those between were not cut.
     """

@@ -41,7 +41,7 @@ def test_gap_R_8_a_rotor_turned_over_when_the_ball_lay_long_since_voids_nothing(
         readings = [r for r in readings if not isinstance(r, BallDrop)]
     table = played(SILENT, readings)
     assert (table.verdict.ruling, set(codes(table.verdict))) == (Ruling.REVIEW, {"missing_reading"})
-    assert "turned over to ccw" in table.verdict.sentence
+    assert "reversed to ccw" in table.verdict.sentence
     told = [r.t for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
     assert table.decided_us == told[1]
 

@@ -42,7 +42,7 @@ def test_R_IRR_3_something_on_the_felt_is_not_in_the_wheel() -> None:
     assert [notice.code for notice in verdict.notices] == ["foreign_object"]
 
 
-# !the ball out of the wheel, the rotor turned over or stopped, a second ball
+# !the ball out of the wheel, the rotor reversed or stopped, a second ball
 
 
 def test_gap_R_8_a_ball_seen_outside_the_wheel_is_no_spin() -> None:

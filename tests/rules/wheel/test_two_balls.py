@@ -12,7 +12,7 @@ EIGHT = wheel(*(45.0 * beam for beam in range(8)))
 
 
 def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list[Reading]]:
-    """A second ball is sent off the same way while the first runs, and drops by itself."""
+    """A second ball is launched the same way while the first runs, and drops by itself."""
     first = spin(scene)
     again = spin(
         Scene(

@@ -73,7 +73,7 @@ class Gates:
                     line.raised, f"{bet.wager} was reduced or removed; what came down may not go back up"
                 )
         if bet.wager == "sharp_shooter" and self._dice.rolls:
-            return Refusal(self._rules[bet.wager], "it is taken before a new shooter's first roll only")
+            return Refusal(self._rules[bet.wager], "it is accepted only before a new shooter's first roll")
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
@@ -191,7 +191,7 @@ class Gates:
             if self._dice.run_out:
                 return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
             if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
-                return Refusal(_ONE_A_ROLL[wager], f"one {wager} a player and roll; bet on the next roll")
+                return Refusal(_ONE_A_ROLL[wager], f"one {wager} per player and roll; bet on the next roll")
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
                 return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
@@ -199,7 +199,7 @@ class Gates:
                 if self._book.handed_back_this_roll(request.player, wager):
                     says = f"a {wager} was taken down; a new one waits for the next roll"
                     return Refusal(_ANOTHER_LATER, says)
-                says = f"one {wager} a player and roll; bet on the next roll"
+                says = f"one {wager} per player and roll; bet on the next roll"
                 return Refusal(self._line[wager].made, says)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
             stays = self._settings.dont_lowered_stays_low
@@ -208,7 +208,7 @@ class Gates:
                 f"{wager} was reduced or removed; a new one is taken once that bet's decision is over",
             )
         if wager == "sharp_shooter" and self._dice.rolls:
-            return Refusal(self._rules[wager], "it is taken before a new shooter's first roll only")
+            return Refusal(self._rules[wager], "it is accepted only before a new shooter's first roll")
         return None
 
     def _bet_this_roll(self, request: BetRequest) -> bool:
@@ -300,10 +300,10 @@ class Limits:
         others = self._book.on_spot(bet)
         if others + cents <= most.value:
             return None
-        already = f", of which {others} lie there" if others else ""
+        already = f", {others} of them already there" if others else ""
         return Refusal(
             most.rule,
-            f"{bet.wager} on a spot comes to at most {most.value} cents a player{already}; not {cents} more",
+            f"{bet.wager} on one spot: at most {most.value} cents per player{already}; not {cents} more",
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:

@@ -328,7 +328,7 @@ class HighRollerBook(Book):
         """Check both limits: a player's cards a game, and the cards that the shoe holds (!H-8)."""
         cap, decks = self._settings.cards_per_player, self._settings.decks
         if play.bought[player] >= cap.value:
-            return Refusal(cap.rule, f"a player may buy {cap.value} cards a game, and has")
+            return Refusal(cap.rule, f"a player may buy {cap.value} cards per game, and has them")
         if len(play.cards) >= decks.value * CARDS_A_DECK:
             return Refusal(
                 decks.rule, f"all {decks.value * CARDS_A_DECK} cards of {decks.value} decks are sold"

@@ -239,9 +239,7 @@ class ThreeCardBook(Book):
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
-                reason = (
-                    f"position {seat} has Play and yet is said to have folded; correct the folds, or void"
-                )
+                reason = f"position {seat} has Play but is reported as folded; correct the folds, or void"
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
