@@ -25,9 +25,29 @@ refuse() {
 live() { [ -z "$root" ] && [ -d /run/systemd/system ]; }
 release_of() { readlink "$home/$1" 2>/dev/null || true; }
 
+# A file system may put a name on the disk half a minute before what it names: a power cut between would leave
+# files of no bytes under a name that says they are whole. So what is written goes to the disk before its name.
+to_disk() { # FOLDER: all that was written on its file system
+	sync -f "$1"
+}
+
 switch_to() { # NAME LINK: the link names another release at one stroke, or still the old one
+	to_disk "$home"
 	ln -sfn "$1" "$home/$2.new"
 	mv -T "$home/$2.new" "$home/$2"
+	to_disk "$home" # before the release runs: what it writes may be too new for the one before
+}
+
+lay() { # FOLDER FILE...: each is there as it was or as it becomes, whenever the power goes
+	local folder=$1 file name
+	shift
+	mkdir -p "$folder"
+	for file; do
+		name=$folder/${file##*/}
+		install -m 0644 "$file" "$name.new"
+		sync "$name.new"
+		mv -T "$name.new" "$name"
+	done
 }
 
 check_machine() {
@@ -121,6 +141,7 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	if [ -n "$root" ]; then # it will stand elsewhere: its scripts must name that place
 		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
 	fi
+	to_disk "$release"
 	echo "$wanted" >"$release/complete"
 	rm -rf "$work"
 	trap - EXIT
@@ -155,25 +176,25 @@ verify_release() { # RELEASE
 
 lay_system_files() { # of this checkout, or of a release that kept its own
 	local units=$1
-	install -D -m 0644 -t "$root/etc/systemd/system" "$units"/*.service
-	install -D -m 0644 -t "$root/etc/udev/rules.d" "$units"/udev/*.rules
-	install -D -m 0644 "$units/sysusers.d/table.conf" "$root/usr/lib/sysusers.d/table.conf"
-	install -D -m 0644 "$units/tmpfiles.d/table.conf" "$root/usr/lib/tmpfiles.d/table.conf"
-	install -D -m 0644 "$units/modules-load.d/table.conf" "$root/etc/modules-load.d/table.conf"
-	install -D -m 0644 "$units/journald.conf.d/table.conf" "$root/etc/systemd/journald.conf.d/table.conf"
-	install -D -m 0644 "$units/system.conf.d/table-watchdog.conf" \
-		"$root/etc/systemd/system.conf.d/table-watchdog.conf"
+	lay "$root/etc/systemd/system" "$units"/*.service
+	lay "$root/etc/udev/rules.d" "$units"/udev/*.rules
+	lay "$root/usr/lib/sysusers.d" "$units/sysusers.d/table.conf"
+	lay "$root/usr/lib/tmpfiles.d" "$units/tmpfiles.d/table.conf"
+	lay "$root/etc/modules-load.d" "$units/modules-load.d/table.conf"
+	lay "$root/etc/systemd/journald.conf.d" "$units/journald.conf.d/table.conf"
+	lay "$root/etc/systemd/system.conf.d" "$units/system.conf.d/table-watchdog.conf"
 	mkdir -p "$root/usr/local/bin"
 	ln -sfn "$prefix/current/bin/tablectl" "$root/usr/local/bin/tablectl"
 }
 
 lay_configuration() {
-	install -m 0644 -t "$root/etc/table/samples" "$here"/config/tables/*.yaml
+	lay "$root/etc/table/samples" "$here"/config/tables/*.yaml
 	local mine=$root/etc/table/table.yaml file
 	file=$(table_file)
 	if [ ! -e "$mine" ] && [ -n "$file" ]; then
 		grep -v '^# yaml-language-server:' "$file" >"$mine.new"
 		chmod 0644 "$mine.new"
+		sync "$mine.new"
 		mv "$mine.new" "$mine"
 		say "$mine is a copy of $file: measure the table and name its devices"
 	fi
@@ -212,7 +233,9 @@ make_key() {
 		refuse "systemd-creds could not seal the table's key (its words are above): no key was kept; put that" \
 			"right and run make install again, or name a key file of its own in the unit (docs/installing.md)"
 	fi
+	sync "$sealed.new" # a journal that this key signed could not be continued without it
 	mv "$sealed.new" "$sealed"
+	sync -f "$sealed"
 	trap - EXIT TERM INT HUP
 	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
 }

@@ -211,6 +211,41 @@ def stub_install(root: Path, what: str = "install") -> subprocess.CompletedProce
     return install(root, what, **given)
 
 
+SYNC = """#!/bin/sh
+# Stands for sync: notes what is to go to the disk, and what of the release is there under its name by then.
+cd "$ROOT/opt/table-controller"
+whole=$(ls releases/*/complete 2>/dev/null | wc -l)
+echo "${{2:-$1}} whole=$whole current=$(readlink current)" >>"$SYNCED"
+exec {sync} "$@"
+"""
+
+
+def test_nothing_gets_its_name_before_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut within half a minute of an upgrade left a release of empty files under its own name."""
+    root, synced = tmp_path / "root", tmp_path / "synced"
+    sync = tmp_path / "bin" / "sync"
+    sync.parent.mkdir()
+    sync.write_text(SYNC.format(sync=shutil.which("sync")), encoding="ascii")
+    sync.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sync.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("ROOT", str(root))
+    monkeypatch.setenv("SYNCED", str(synced))
+
+    done = stub_install(root)
+
+    assert done.returncode == 0, done.stderr
+    release = os.readlink(root / OPT / "current")
+    told = [line.removeprefix(str(root)).lstrip("/") for line in synced.read_text().splitlines()]
+    assert told[0] == f"{OPT}/{release} whole=0 current=", "its files, before it says that it is whole"
+    assert told[-2] == f"{OPT} whole=1 current=", "what was compiled and laid since, before it is switched to"
+    assert told[-1] == f"{OPT} whole=1 current={release}", "the switch, before anything runs"
+    laid = {path for path in (root / "etc").rglob("*") if path.is_file()}
+    assert {root / line.partition(" ")[0].removesuffix(".new") for line in told[1:-2]} >= laid
+    assert not list((root / "etc").rglob("*.new"))
+
+
 def test_no_default_acl_lets_anybody_write_what_is_installed(tmp_path: Path) -> None:
     """It outranks the umask: files made in such a folder were writable by whom it names."""
     root = tmp_path / "root"
