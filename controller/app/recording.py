@@ -178,7 +178,7 @@ class _Piece:
         try:
             self._write()
         except OSError as error:
-            faults.began(Fault("recording_failed", str(self._path), error.strerror or str(error)), "recorder")
+            faults.began(self._failed(error), "recorder")
             self._drop_overflow(faults)
         else:
             faults.over("recording_failed", "recorder")
@@ -189,7 +189,15 @@ class _Piece:
             self._log.close()
         self.write_out(faults, packed=whole)
         if self._descriptor is not None:
+            # The journal is told this file's digest: after a power cut the file must be what the row says.
+            try:
+                os.fdatasync(self._descriptor)
+            except OSError as error:
+                faults.began(self._failed(error), "recorder")
             os.close(self._descriptor)
+
+    def _failed(self, error: OSError) -> Fault:
+        return Fault("recording_failed", str(self._path), error.strerror or str(error))
 
     def _write(self) -> None:
         if self._descriptor is None:

@@ -72,6 +72,41 @@ def test_what_was_recorded_is_in_the_file_before_the_piece_ends(tmp_path: Path) 
     assert desk.recorder.stop(PATIENCE_S)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_piece_is_on_the_disk_before_its_digest_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    """The journal's row would else say more than a power cut leaves of the file."""
+    on_disk: list[int] = []
+    told: list[tuple[int, int]] = []
+    real = os.fdatasync
+
+    def sync(descriptor: int) -> None:
+        real(descriptor)
+        on_disk.append(os.fstat(descriptor).st_size)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    desk = Desk(tmp_path)
+    desk.recorder._closed = lambda piece: told.append((piece.size, on_disk[-1] if on_disk else 0))
+    desk.piece("one", 500, whole=whole)
+    assert desk.recorder.stop(PATIENCE_S)
+    [(size, synced)] = told
+    assert synced == size
+
+
+def test_a_piece_that_the_disk_does_not_take_at_its_end_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    desk = Desk(tmp_path)
+    desk.piece("one", 5)
+    assert desk.recorder.stop(PATIENCE_S)
+    assert [fault.code for fault in desk.faults.present] == ["recording_failed"]
+
+
 def test_the_oldest_pieces_make_room_for_new_ones(tmp_path: Path) -> None:
     desk = Desk(tmp_path, keep_bytes=1)
     for name in ("a", "b", "c"):
