@@ -1,5 +1,6 @@
 """What a disk holds after its power was cut, held against what was told before."""
 
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -11,11 +12,14 @@ from typing import Any
 
 import msgspec
 
+from controller.app.options import RECORDINGS
+from controller.app.recording import ENDING
 from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, SessionStart
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
 ATTEMPTS = ("roll", "spin", "deal")
+RECORDING_CLOSED = "recording.closed"
 SHOWN = 2
 """The last result is the first on the board, or the second: what was in flight has a review after it."""
 
@@ -91,6 +95,7 @@ def read_disk(disk: Path, work: Path) -> Kept:
             kept.rows = [_row(*one) for one in found]
             kept.waiting = frozenset(n for (n,) in database.execute("select n from outbox"))
     database.close()
+    kept.bad += unlike_their_rows(kept.rows, work / "files" / RECORDINGS)
     try:
         with Reader(path) as reader:
             reader.verify_all()
@@ -98,6 +103,20 @@ def read_disk(disk: Path, work: Path) -> Kept:
         if kept.rows:
             kept.bad.append(f"chain: {error!r}")
     return kept
+
+
+def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
+    """Return the recordings whose file is not what the journal's row says of it, or is not there."""
+    found = []
+    for row in rows:
+        if row.name != RECORDING_CLOSED or row.body is None:
+            continue
+        told = msgspec.json.decode(row.body)
+        path = folder / (told["name"] + ENDING)
+        data = path.read_bytes() if path.exists() else b""
+        if (len(data), hashlib.sha256(data).hexdigest()) != (told["size"], told["sha256"]):
+            found.append(f"recording {told['name']}: {len(data)} bytes of {told['size']}, or others")
+    return found
 
 
 def differences(

@@ -1,8 +1,12 @@
 """The referee of power cuts sees what it is there for: it needs no machine."""
 
+import hashlib
+import json
+from pathlib import Path
+
 from tests.lab.cuts import MOMENTS, Cut, in_words
 from tests.lab.guest import moments
-from tests.lab.kept import Kept, Row, differences, stands_otherwise
+from tests.lab.kept import Kept, Row, differences, stands_otherwise, unlike_their_rows
 
 
 def _roll(seq: int, point_after: int | None = None) -> Row:
@@ -92,6 +96,18 @@ def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
     assert stands_otherwise(before, Kept([*before.rows, unlocked, review]), board) == []
     [found] = stands_otherwise(before, Kept([*before.rows, unlocked]), board)
     assert found.startswith("in flight and not reviewed")
+
+
+def test_a_recording_that_is_shorter_than_its_row_says_is_seen(tmp_path: Path) -> None:
+    told = {"name": "craps-1-001", "size": 4, "sha256": hashlib.sha256(b"abcd").hexdigest(), "readings": 9}
+    rows = [Row(1, "recording.closed", "01", json.dumps(told).encode(), None)]
+    file = tmp_path / "craps-1-001.jsonl.gz"
+
+    assert unlike_their_rows(rows, tmp_path) == ["recording craps-1-001: 0 bytes of 4, or others"]
+    file.write_bytes(b"abcd")
+    assert unlike_their_rows(rows, tmp_path) == []
+    file.write_bytes(b"abce")
+    assert unlike_their_rows(rows, tmp_path) == ["recording craps-1-001: 4 bytes of 4, or others"]
 
 
 def _other(seq: int, kind: str, data: dict[str, object]) -> Row:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller.app.recording import Pieces, Rotation
 from controller.app.running import RunningTable
 from controller.app.upkeep import PRUNED_BY
 from controller.cli.main import main
@@ -24,6 +25,8 @@ ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
 PRUNED_AFTER_US = 3_000_000
 """A table prunes once an hour what is days old; this one what is old at all, verified or not."""
+SHORT = Rotation(size=20_000, quiet_us=0)
+"""A table begins another recording after six hours, or 16 MB."""
 After = Callable[[tuple[Any, ...], Any], None]
 """Called with the arguments of a call and what it returned."""
 
@@ -122,6 +125,17 @@ def _in_a_pruning(moment: Moment) -> None:
     _after(writer, "drop_some", dropped)
 
 
+def _in_a_rotation(moment: Moment) -> None:
+    original = Pieces.__init__
+
+    def init(self: Pieces, *args: Any) -> None:
+        setup, epoch, recorder, _, *rest = args
+        original(self, setup, epoch, recorder, SHORT, *rest)
+
+    _put(Pieces, "__init__", init)
+    _after(RunningTable, "_piece_closed", lambda _args, _returned: moment.comes(stands=False))
+
+
 MOMENTS: Mapping[str, Callable[[Moment], None]] = {
     "in the opening": _in_the_opening,
     "before a commit": _before_a_commit,
@@ -131,6 +145,7 @@ MOMENTS: Mapping[str, Callable[[Moment], None]] = {
     "behind a checkpoint": _behind_a_checkpoint,
     "in a write-back": _in_a_write_back,
     "in a pruning": _in_a_pruning,
+    "in a rotation": _in_a_rotation,
 }
 
 
