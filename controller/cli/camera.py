@@ -58,16 +58,23 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None) -> None:
     seeing = cameras.seeing(keep)
     alive_us = 0
-    t_us = 0
-    for camera, t_us, picture in cameras.frames():
-        lines = [line_of(reading) for reading in seeing.frame(camera, t_us, picture)]
-        if t_us - alive_us >= ALIVE_US:
-            lines.append(json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n")
-            alive_us = t_us
-        if lines:
-            table.sendall(b"".join(lines))
-    ended = DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=f"{cameras.source} ended")
+    t_us = time.monotonic_ns() // 1000
+    gone: CameraInputError | None = None
+    try:
+        for camera, t_us, picture in cameras.frames():
+            lines = [line_of(reading) for reading in seeing.frame(camera, t_us, picture)]
+            if t_us - alive_us >= ALIVE_US:
+                lines.append(json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n")
+                alive_us = t_us
+            if lines:
+                table.sendall(b"".join(lines))
+    except CameraInputError as error:
+        gone = error
+    reason = f"{cameras.source} ended" if gone is None else str(gone)
+    ended = DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=reason)
     table.sendall(b"".join(map(line_of, [*seeing.ended(t_us), ended])))
+    if gone is not None:
+        raise gone
 
 
 EXAMPLES = (

@@ -129,6 +129,23 @@ def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp
     assert not [reading for reading in told if isinstance(reading, DeviceFault)]
 
 
+def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: Path) -> None:
+    """The table knew only that its script had gone: every two seconds anew, and never why."""
+    rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
+    rig.write_text(f"{RIG}source: /dev/no-such-camera\nsocket: {path}\n", encoding="utf-8")
+    with socket.socket(socket.AF_UNIX) as table:
+        table.bind(str(path))
+        table.listen()
+        got: list[bytes] = []
+        heard = Thread(target=hear, args=(table, got))
+        heard.start()
+        assert main(["camera", "run", str(rig), "--once"]) == 2
+        heard.join(60)
+    (told,) = (json.loads(line) for line in got)
+    assert (told["kind"], told["code"]) == ("device_down", "pulled")
+    assert "/dev/no-such-camera: found no camera there" in told["reason"]
+
+
 def test_a_camera_without_its_tables_socket_is_exit_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
