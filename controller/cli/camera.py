@@ -16,7 +16,7 @@ from controller.cli.camera_both import Cameras, beside_argument, cameras_of, in_
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
-from controller.model.readings import DeviceDown, DieLost, DieRest, Reading
+from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.following import Follower
 from drivers.vision.reading import Reading as PictureReading
@@ -38,16 +38,17 @@ def line_of(reading: Reading) -> bytes:
 
 
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> None:
-    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a source's end.
+    """Send readings to the daemon's socket; connect again whenever it comes back.
 
-    `keep` is given the pictures that the readings name, and must not wait.
+    Ends with a source's end unless `again`. `keep` is given the pictures that the readings name, and must
+    not wait.
     """
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as table:
                 table.connect(path)
-                _send(cameras, table, keep)
-        except (ConnectionError, FileNotFoundError, CameraInputError):
+                _send(cameras, table, keep, again=again)
+        except (ConnectionError, FileNotFoundError):
             if not again:
                 raise
         if not again:
@@ -55,26 +56,54 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
         time.sleep(RETRY_S)
 
 
-def _send(cameras: Cameras, table: socket.socket, keep: Keep | None) -> None:
+def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
+    """Send what is seen; while there is no source the table hears why, and that this program runs."""
+    why = ""
+    while True:
+        gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
+        if (reason := f"{cameras.source} ended" if gone is None else str(gone)) != why:
+            table.sendall(line_of(DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=reason)))
+            why = reason
+        if not again:
+            if gone is not None:
+                raise gone
+            return
+        retry_us = _now_us() + round(RETRY_S * 1e6)
+        while (now_us := _now_us()) < retry_us:
+            table.sendall(_alive(now_us))
+            time.sleep(min(ALIVE_US, retry_us - now_us) / 1e6)
+
+
+def _send_frames(
+    cameras: Cameras, table: socket.socket, keep: Keep | None, *, back: bool
+) -> tuple[CameraInputError | None, int]:
+    """Send what is seen until a source ends; return why it could not be opened, and the last time."""
     seeing = cameras.seeing(keep)
     alive_us = 0
-    t_us = time.monotonic_ns() // 1000
-    gone: CameraInputError | None = None
+    t_us = _now_us()
     try:
         for camera, t_us, picture in cameras.frames():
             lines = [line_of(reading) for reading in seeing.frame(camera, t_us, picture)]
+            if back:
+                lines.insert(0, line_of(DeviceUp(t=t_us, dev=cameras.name, reason="its source is back")))
+                back = False
             if t_us - alive_us >= ALIVE_US:
-                lines.append(json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n")
+                lines.append(_alive(t_us))
                 alive_us = t_us
             if lines:
                 table.sendall(b"".join(lines))
     except CameraInputError as error:
-        gone = error
-    reason = f"{cameras.source} ended" if gone is None else str(gone)
-    ended = DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=reason)
-    table.sendall(b"".join(map(line_of, [*seeing.ended(t_us), ended])))
-    if gone is not None:
-        raise gone
+        return error, t_us
+    table.sendall(b"".join(map(line_of, seeing.ended(t_us))))
+    return None, t_us
+
+
+def _alive(t_us: int) -> bytes:
+    return json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n"
+
+
+def _now_us() -> int:
+    return time.monotonic_ns() // 1000
 
 
 EXAMPLES = (

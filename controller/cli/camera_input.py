@@ -138,8 +138,9 @@ class Live:
             yield began_us + t_us, picture
 
     def _device(self) -> Iterator[tuple[int, Array]]:
-        device = cv2.VideoCapture(self.source, cv2.CAP_V4L2)
-        if not device.isOpened():
+        # OpenCV tells the system's log of each device that it does not find, at each retry.
+        device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
+        if device is None or not device.isOpened():
             raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         try:

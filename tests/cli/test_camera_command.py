@@ -2,6 +2,8 @@
 
 import json
 import socket
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -10,10 +12,13 @@ import cv2
 import numpy as np
 import pytest
 
-from controller.cli.camera_input import rig_of
+from controller.cli import camera
+from controller.cli.camera_both import Cameras
+from controller.cli.camera_input import CameraInputError, rig_of
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceFault, DieRest
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
+from drivers.vision.arrays import Array
 from tests.drivers.vision.films import filming, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 from tests.drivers.vision.sheets import held, seen
@@ -144,6 +149,56 @@ def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: P
     (told,) = (json.loads(line) for line in got)
     assert (told["kind"], told["code"]) == ("device_down", "pulled")
     assert "/dev/no-such-camera: found no camera there" in told["reason"]
+
+
+class Enough(Exception):
+    """Ends a program that goes on for ever."""
+
+
+class ComesAndGoes(Cameras):
+    """No camera at two looks, one that is pulled after two frames, none, and one again."""
+
+    def __init__(self, rig: Path) -> None:
+        super().__init__([rig_of(rig)], ["/dev/video0"])
+        self._looks = [False, False, True, False, True]
+
+    def frames(self) -> Iterator[tuple[int, int, Array]]:
+        if not self._looks:
+            raise Enough
+        if not self._looks.pop(0):
+            raise CameraInputError("/dev/video0: found no camera there")
+        for _ in range(2):
+            yield 0, time.monotonic_ns() // 1000, np.full((480, 640, 3), 60, np.uint8)
+
+
+def test_a_camera_that_comes_and_goes_is_told_once_each_time_and_its_program_stays_connected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each retry was a new connection: the table saw the device come up and go down every two seconds."""
+    rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
+    rig.write_text(RIG, encoding="utf-8")
+    monkeypatch.setattr(camera, "RETRY_S", 0.01)
+    got: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as table:
+        table.bind(str(path))
+        table.listen()
+        heard = Thread(target=hear, args=(table, got))
+        heard.start()
+        with pytest.raises(Enough):
+            camera.serve(ComesAndGoes(rig), str(path), None, again=True)
+        heard.join(60)
+    told = [json.loads(line) for line in got]
+    health = [(one["kind"], one["reason"]) for one in told if one["kind"] != "alive"]
+    absent, ended = "/dev/video0: found no camera there", "/dev/video0 ended"
+    assert health == [
+        ("device_down", absent),
+        ("device_up", "its source is back"),
+        ("device_down", ended),
+        ("device_down", absent),
+        ("device_up", "its source is back"),
+        ("device_down", ended),
+    ]
+    assert [one for one in told if one["kind"] == "alive"]
 
 
 def test_a_camera_without_its_tables_socket_is_exit_3(
