@@ -18,7 +18,7 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "udev", "dbus", "kmod", "procps", "iproute2", "e2fsprogs", "dmsetup"),
     *("python3", "python3-venv", "gpiod", "usbutils"),
 )
-EXTRAS = "journal,hardware"
+EXTRAS = "journal,hardware,vision"
 TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "make": "make"}
 DISK_MIB = 1600
 PYTHON = "/usr/bin/python3"
@@ -36,6 +36,21 @@ def disk() -> Path:
     if not wanted.exists():
         once(wanted, lambda made: _build(base, made))
         forget_old_ones("root-*.ext4")
+    return wanted
+
+
+def wheelhouse() -> Path:
+    """Return the libraries of the product's lock, as `make wheelhouse` fetches them; once for each lock."""
+    locks = [(CHECKOUT / name).read_bytes() for name in ("requirements-table.lock", "requirements.lock")]
+    wanted = cache() / f"wheels-{hashlib.sha256(b''.join(locks)).hexdigest()[:12]}"
+
+    def fetch(made: Path) -> None:
+        fetched = ["make", "-C", str(CHECKOUT), "wheelhouse", f"WHEELHOUSE={made}", f"PYTHON={PYTHON}"]
+        run_logged(fetched, made.parent / "wheels.log")
+
+    if not wanted.exists():
+        once(wanted, fetch)
+        forget_old_ones("wheels-*")
     return wanted
 
 

@@ -1,0 +1,48 @@
+"""A camera behind the kernel's own V4L2: its times are the driver's, and its faults have names."""
+
+from itertools import pairwise
+
+from tests.lab.conftest import MakeMachine
+from tests.lab.guest import camera
+from tests.lab.machine import VIRTUAL_TIME
+from tests.lab.report import Report
+
+LAB = ("vivid.node_types=0x1", VIRTUAL_TIME)
+FRAME_US = 40_000
+"""The driver draws 25 frames a second."""
+STEADY_US = 2_000
+"""By which its frames are apart in virtual time, beside that."""
+WAITED = 2
+"""Frames that wait for a reader that is held up; what comes later is lost."""
+
+
+def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report) -> None:
+    found = machine(arguments=LAB).call(camera.frames)
+
+    apart_us = [later - earlier for earlier, later in pairwise(found.stamps_us)]
+    behind_us = [taken - stamp for stamp, taken in zip(found.stamps_us, found.taken_us, strict=True)]
+    report.note(
+        "frames of a V4L2 camera",
+        f"{len(found.stamps_us)} of {found.sizes[0]}, {min(apart_us)} to {max(apart_us)} us apart; taken"
+        f" {min(behind_us)} to {max(behind_us)} us after their stamps",
+    )
+    held = camera.FRAMES // 2
+    steady = [*apart_us[1 : held - 1], *apart_us[held + WAITED :]]
+    assert all(abs(us - FRAME_US) < STEADY_US for us in steady), apart_us
+    for us in behind_us[held : held + WAITED]:
+        assert camera.HELD_UP_US // 2 < us < camera.HELD_UP_US, "a frame that waited has its own time"
+    assert all(abs(us) < STEADY_US for us in [*behind_us[:held], *behind_us[held + WAITED :]]), behind_us
+    assert "/dev/video9: found no camera there" in found.missing
+
+
+def test_a_camera_that_is_missing_or_pulled_is_told_and_comes_back(
+    machine: MakeMachine, report: Report
+) -> None:
+    found = machine(arguments=LAB).call(camera.watched)
+
+    report.times("camera unplugged to device down", [found.down_us])
+    report.times("camera plugged in to device up", found.up_us)
+    report.note("a camera's faults", f"{found.missing!r}, then {found.pulled!r}: {found.faults}")
+    assert "/dev/video0: found no camera there" in found.missing
+    assert "/dev/video0 ended" in found.pulled
+    assert found.exit_code == 0
