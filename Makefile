@@ -54,6 +54,8 @@ CUTS := 20
 LAB := tests/lab
 LAB_SLICE := $(addprefix tests/lab/test_,kept.py writelog.py lines.py panel.py)
 LAB_CACHE :=
+# Guests beside each other, one for each core. Tests that share a root have a group.
+LAB_BESIDE := -n auto --dist loadgroup --no-loadscope-reorder
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
@@ -104,10 +106,10 @@ crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
 
 lab: .venv/.dev
-	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest -m lab --quiet -rs $(LAB)
+	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest $(LAB_BESIDE) -m lab --quiet -rs $(LAB)
 
 lab-slice: .venv/.dev
-	@LAB_CACHE="$(LAB_CACHE)" LAB_BUILD=no $(BIN)/python -m pytest -m lab --quiet -rs $(LAB_SLICE)
+	@LAB_CACHE="$(LAB_CACHE)" LAB_BUILD=no $(BIN)/python -m pytest $(LAB_BESIDE) -m lab --quiet -rs $(LAB_SLICE)
 
 upgrade: install
 install rollback uninstall wheelhouse:

@@ -3,8 +3,9 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -17,11 +18,14 @@ HERE = Path(__file__).parent
 TEST_S = 900
 """Above a machine's own patience, so that a guest that hangs is told with its console's last lines."""
 MakeMachine = Callable[..., Machine]
+FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
+LONGEST_FIRST = ("test_day", "test_debian", "test_cuts", "test_blocks", "test_units")
+"""Guests run beside each other: what takes long begins first, so that no core waits for it at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the lab's tests: nothing but `make lab` runs them.
+    """Mark the lab's tests, which nothing but `make lab` runs, and begin with those that take long.
 
     The limit of a test is for the test alone: what is built for the first one has its own, `BUILD_S` a step.
     """
@@ -30,11 +34,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.lab)
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    name = item.path.stem
+    return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
+
+
+class Worker(Protocol):
+    """A process that ran a part of the tests, as the one that gave it the part sees it."""
+
+    config: pytest.Config
+    workeroutput: dict[str, list[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a report for this run's figures."""
     config.stash[REPORT] = Report()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the figures of a process that ran a part of the tests to the one that prints them."""
+    output: dict[str, list[str]] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[FIGURES] = session.config.stash[REPORT].notes
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Worker) -> None:
+    """Take the figures of a process that has run its part."""
+    node.config.stash[REPORT].notes += node.workeroutput.get(FIGURES, ())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -51,11 +81,19 @@ def report(pytestconfig: pytest.Config) -> Report:
 
 @pytest.fixture(scope="session")
 def built() -> tuple[Path, Path]:
-    """Return kernel and disk, or skip with what is missing for them."""
+    """Return kernel and disk, or skip with what is missing for them.
+
+    Both are built at the same time: a disk waits for its packages most of the time. Where no kernel may be
+    built, none is waited for.
+    """
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("the lab needs /dev/shm for its machine's memory")
     try:
-        return kernel.kernel(), root.disk()
+        if os.environ.get("LAB_BUILD") == "no":
+            return kernel.kernel(), root.disk()
+        with ThreadPoolExecutor() as builders:
+            program, disk = builders.submit(kernel.kernel), builders.submit(root.disk)
+        return program.result(), disk.result()
     except CannotBuild as why:
         pytest.skip(f"the lab cannot be built here: {why}")
 

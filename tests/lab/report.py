@@ -7,11 +7,12 @@ class Report:
     """Figures by name, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self.notes: list[str] = []
+        """A figure a line."""
 
     def note(self, name: str, words: str) -> None:
         """Note a figure in words."""
-        self._lines.append(f"{name}: {words}")
+        self.notes.append(f"{name}: {words}")
 
     def times(self, name: str, times_us: Sequence[int]) -> None:
         """Note the median, the 99th percentile and the worst of these times (us)."""
@@ -23,4 +24,4 @@ class Report:
 
     def lines(self) -> list[str]:
         """Return the report, a figure a line, under its heading; nothing where there is no figure."""
-        return ["", "The lab's figures", *(f"  {line}" for line in self._lines)] if self._lines else []
+        return ["", "The lab's figures", *(f"  {line}" for line in self.notes)] if self.notes else []

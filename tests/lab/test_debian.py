@@ -54,6 +54,7 @@ def _tests(root: Path, *folders: str) -> str:
     return TRIXIE.run(root, pytest_, folder=SOURCES, timeout_s=TESTS_S)
 
 
+@pytest.mark.xdist_group("trixie")
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: Path, report: Report) -> None:
     version = TRIXIE.run(trixie, "micropython -c 'import sys; print(sys.version)'").strip()
@@ -65,6 +66,7 @@ def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: 
     assert PASSED.search(said)
 
 
+@pytest.mark.xdist_group("trixie")
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_debian_13_runs_the_tests(trixie: Path, report: Report) -> None:
     said = _tests(trixie, *SUITE)
@@ -88,6 +90,7 @@ def arm64() -> Path:
         pytest.skip(f"an arm64 Debian cannot be had here: {why}")
 
 
+@pytest.mark.xdist_group("arm64")
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, report: Report) -> None:
     logs = sorted((CHECKOUT / "tests/logs").glob("*.jsonl.gz"))
@@ -107,6 +110,7 @@ def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, rep
     assert checks
 
 
+@pytest.mark.xdist_group("arm64")
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) -> None:
     there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
