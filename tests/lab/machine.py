@@ -26,6 +26,7 @@ VIRTUAL_TIME = "time-travel=inf-cpu"
 
 Whatever polls without a pause stands still then: lgpio does, so the table has no panel.
 """
+REAL_TIME = ("chrt", "--fifo", "20")
 PATIENCE_S = 420
 """What a boot may take on a busy machine before it counts as hung."""
 
@@ -50,6 +51,10 @@ class Machine:
     patience_s: float = PATIENCE_S
     tells: bool = False
     """The guest's second console is a pipe to the host: `heard` returns its lines."""
+    keeps_disk: bool = False
+    """What the guest has written stays for its next start."""
+    real_time: bool = False
+    """The host runs it before everything else, where it may: for tests in which time is the host's own."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
@@ -136,6 +141,7 @@ class Machine:
     def _command(self) -> list[str]:
         disks = [f"ubd{n}={path}" for n, path in enumerate(self.disks, start=1)]
         return [
+            *(REAL_TIME if self.real_time and os.geteuid() == 0 else ()),
             str(self.kernel),
             f"mem={MEMORY_MIB}M",
             f"ubd0={self.folder / 'disk.cow'},{self.disk}",
@@ -156,7 +162,8 @@ class Machine:
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:
-        (self.folder / "disk.cow").unlink(missing_ok=True)
+        if not self.keeps_disk:
+            (self.folder / "disk.cow").unlink(missing_ok=True)
         shutil.rmtree(self.folder / ".uml", ignore_errors=True)
 
 
