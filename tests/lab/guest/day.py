@@ -13,6 +13,8 @@ from tests.lab.guest.wheel import begin_table, differences, evening, play, told_
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
 PAGE_KIB = 4
+HOURS = Path("/lab/out/hours.jsonl")
+"""Each hour as it ends, for whoever waits for the day's."""
 
 
 class Hour(msgspec.Struct, frozen=True):
@@ -55,6 +57,8 @@ def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
             _settle()
         wait_until(begin_us + (hour + 1) * HOUR_US)
         found.append(_now(table))
+        with HOURS.open("ab") as lines:
+            lines.write(msgspec.json.encode(found[-1]) + b"\n")
     assert unlocked()
     return Day(spins=hours * spins_an_hour, different=different, hours=found, exit_code=table.stop())
 
