@@ -267,7 +267,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     hidden = step > way.scene.hidden_ms
     contact = _contact(way, turn, k)
     contact.heard[heard.impact] = price if own else price + bands.CAUSELESS
-    contact.placed[heard.impact] = max(bands.THERE - heard.there, 0.0)
+    contact.placed[heard.impact] = 0.0 if hidden else max(bands.THERE - heard.there, 0.0)
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
     contact.cause = contact.hard * bands.CAUSELESS

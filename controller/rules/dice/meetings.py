@@ -221,15 +221,20 @@ def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float
 
 
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
-    """Return quickly whether the dice may be near each other in the step across a moment."""
+    """Return quickly whether the dice may be near each other in the step across a moment.
+
+    Two that fly at each other pass within a step, and where their names are exchanged there neither seems to.
+    """
     one, two = paths
     i, j = bisect_left(one.times, t), bisect_left(two.times, t)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return False
-    near = reach + SIDEWAYS_M_PER_S * max(one.times[i] - one.times[i - 1], two.times[j] - two.times[j - 1])
+    wait = max(one.times[i] - one.times[i - 1], two.times[j] - two.times[j - 1])
+    near = reach + SIDEWAYS_M_PER_S * wait
+    passed = near + (one.fastest + two.fastest) * wait
     for first, second in ((one.xs, two.xs), (one.ys, two.ys)):
         before, after = first[i - 1] - second[j - 1], first[i] - second[j]
-        if before * after > 0.0 and min(abs(before), abs(after)) > near:
+        if before * after > 0.0 and min(abs(before), abs(after)) > near and abs(before + after) > passed:
             return False
     return True
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import dist
 
 from controller.model.geometry import DiceTable
@@ -23,6 +24,8 @@ from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
 """A track without a point for longer than this many frames was hidden; a single lost frame is not."""
+SLOWER = 1.5
+"""A camera may be so much slower than its table's settings say: in two frames a fast die then flies 20 cm."""
 SENSIBLE_TABLES = 3.0
 """A die reported farther from the table than this many of its lengths was not seen: the camera erred."""
 HAND_REACH_MM = 1500.0
@@ -109,11 +112,13 @@ class Scene:
     absurd: list[Reading] = field(default_factory=list)
     last_seen: dict[str, int] = field(default_factory=dict)
     """When each device sent its last reading about dice or walls."""
+    frame_ms: float = 0.0
+    """The time from one frame to the next, as the tracks show it; the settings' where that is longer."""
 
     @property
     def hidden_ms(self) -> float:
         """Return the time without a track point after which a die counts as hidden."""
-        return HIDDEN_FRAMES * self.errors.frame_ms
+        return HIDDEN_FRAMES * max(self.frame_ms, self.errors.frame_ms)
 
     def ms(self, t_us: int) -> float:
         """Return a time in milliseconds from the throw's start."""
@@ -199,6 +204,9 @@ def sort_out(
     if not ordered:
         _put_in_order(scene)
     _doubt_releases(scene)
+    steps_us = sorted(after.t - point.t for track in tracks for point, after in pairwise(track))
+    if steps_us:
+        scene.frame_ms = min(steps_us[len(steps_us) // 2] / 1000.0, SLOWER * errors.frame_ms)
     return scene
 
 
