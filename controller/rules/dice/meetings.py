@@ -305,10 +305,25 @@ def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, f
 def exchanged_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
     """Return the paths with their tails exchanged from a time on, each under the name of its tail's die."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
-    return _spliced(two, j, one, i), _spliced(one, i, two, j)
+    knocked = _turned(one, i) and _turned(two, j)
+    return _spliced(two, j, one, i, knocked=knocked), _spliced(one, i, two, j, knocked=knocked)
 
 
-def _spliced(head: Path, i: int, tail: Path, j: int) -> Path:
+def _turned(path: Path, j: int) -> bool:
+    """Return whether a die turned right before point j under its own name; a knock turns both dice."""
+    last = len(path.times) - 1
+    if not 0 < j <= last:
+        return False
+    ways_in = [_speed(path, max(j - 1 - n, 0), j - 1) for n in range(1, POINTS + 1)]
+    ways_out = [_speed(path, j, min(j + n, last)) for n in range(1, POINTS + 1)]
+    return all(
+        hypot(after[0] - before[0], after[1] - before[1]) > KNOCKED_M_PER_S
+        for before in ways_in
+        for after in ways_out
+    )
+
+
+def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
     errors = None
     if head.errors is not None and tail.errors is not None:
         errors = head.errors[:i] + tail.errors[j:]
@@ -320,7 +335,11 @@ def _spliced(head: Path, i: int, tail: Path, j: int) -> Path:
         tail.rests,
         head.readings[:i] + tail.readings[j:],
         errors=errors,
-        splices=(*(n for n in head.splices if n < i), i, *(n - j + i for n in tail.splices if n > j)),
+        knocks=(
+            *(n for n in head.knocks if n < i),
+            *([i] if knocked else []),
+            *(n - j + i for n in tail.knocks if n > j),
+        ),
     )
     path.fastest, path.longest_ms = max(head.fastest, tail.fastest), max(head.longest_ms, tail.longest_ms)
     return path

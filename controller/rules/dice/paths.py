@@ -53,8 +53,8 @@ class Path:
     """The steps that the die can't have made: there the camera followed something else."""
     errors: list[float] | None = None
     """The error of each point, where the camera knows it; else the table's holds for all."""
-    splices: tuple[int, ...] = ()
-    """The points from which on the camera's other name is followed: the dice met right before them."""
+    knocks: tuple[int, ...] = ()
+    """The points right before which the dice knocked each other, and the camera exchanged their names."""
 
     @property
     def jump_mm(self) -> float:

@@ -18,7 +18,7 @@ def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
     if not hidden and times[k + 1] - times[k] > 1.5 * way.scene.errors.frame_ms:
         after = after._replace(bounce=max(after.bounce, bands.LANDING_SHARE * abs(before.speed)))
     turn = turn_between(before, after, earliest, latest)
-    if hidden or not way.path.splices:
+    if hidden or not way.path.knocks:
         return turn
     knocked = turn_between(
         _since_knock(way, k) or before, _until_knock(way, k + 1) or after, earliest, latest
@@ -34,7 +34,7 @@ def out_of_band(way: Approach, turn: Turn) -> float:
 
 def _since_knock(way: Approach, k: int) -> Line | None:
     """Return the way in up to point k from where the dice met; None where they did not right before."""
-    first = max((n for n in way.path.splices if k - FEW + 1 < n <= k), default=0)
+    first = max((n for n in way.path.knocks if k - FEW + 1 < n <= k), default=0)
     if not first:
         return None
     way_in = line(
@@ -45,7 +45,7 @@ def _since_knock(way: Approach, k: int) -> Line | None:
 
 def _until_knock(way: Approach, k: int) -> Line | None:
     """Return the way out from point k up to where the dice met; None where they did not right after."""
-    end = min((n for n in way.path.splices if k < n < k + FEW), default=0)
+    end = min((n for n in way.path.knocks if k < n < k + FEW), default=0)
     if not end:
         return None
     way_out = line(way.path.times[k:end], way.gaps[k:end], way.noise(k, end - 1), way.path.times[k])
