@@ -1,4 +1,4 @@
-"""The console's requests: pages, streams of changed panels, and the words that people touch."""
+"""The console's requests: pages, streams of changed panels, and the inputs that people touch."""
 
 import asyncio
 import re
@@ -73,7 +73,7 @@ class Approve(Body, frozen=True, kw_only=True):
 
 
 class Say(Body, frozen=True, kw_only=True, omit_defaults=True):
-    """A word to the table with its arguments."""
+    """An input to the table with its arguments."""
 
     name: Short
     dice: Annotated[tuple[Annotated[int, Meta(ge=1, le=6)], ...], Meta(min_length=2, max_length=2)] | None = (
@@ -98,7 +98,7 @@ _say_of = msgspec.json.Decoder(Say).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return what ends a request's connection; nothing if it has none, as in tests."""
+    """Return what ends a request's connection; a no-op if it has none, as in tests."""
     connection = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.leave
 
@@ -139,7 +139,7 @@ class Console:
         self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
-        """Return the whole of it, guarded; these are the names that it goes by."""
+        """Return the whole application, guarded; these are the host names that it answers to."""
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
@@ -162,7 +162,7 @@ class Console:
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
-        """End every stream: a server that stops waits for none of them, and its browsers look for it anew."""
+        """End every stream: a server that stops waits for none of them, and its browsers reconnect."""
         self._ending = True
         await self.feed.stir()
 
@@ -207,7 +207,8 @@ class Console:
         return Response(svg, media_type="image/svg+xml")
 
     async def _photograph(self, request: Request) -> Response:
-        """Send a picture of the throw under review: of no other, and to nobody who is not signed in."""
+        """Send a picture of the throw under review; no other throw's, and only to people who are signed
+        in."""
         try:
             jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
         except (Refusal, MissingError) as error:
@@ -215,7 +216,7 @@ class Console:
         return Response(jpeg, media_type="image/jpeg")
 
     async def _clip(self, request: Request) -> Response:
-        """Send a clip as pictures that take each other's place: a browser shows them without a program."""
+        """Send a clip as pictures that replace one another: a browser shows them without a program."""
         try:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
@@ -305,7 +306,8 @@ class Console:
         stands: Callable[[], Awaitable[bool]],
         place: Place | None = None,
     ) -> AsyncIterator[bytes]:
-        """Yield what has changed of these panels each time that `wait` returns, while its person `stands`."""
+        """Yield what has changed of these panels each time that `wait` returns, while the person is signed in
+        (`stands`)."""
         with place or self._staff.of("technician") as stream:
             shown: dict[str, str] = {}
             while True:

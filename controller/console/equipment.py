@@ -1,7 +1,7 @@
-"""The table's equipment as a technician reads it: devices, journal, clock, settlement, and charts.
+"""The table's equipment as a technician sees it: devices, journal, clock, settlement, and charts.
 
-Charts are drawn from the readings that the controller sends a technician, and no earlier: those of ball and
-rotor come once the bets are closed.
+Charts are drawn from the readings that the controller sends a technician, and no earlier: readings of ball
+and rotor come once the bets are closed.
 """
 
 from collections import deque
@@ -59,7 +59,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found(self) -> str:
-        """Return what it reported last, without its kind and the remedy, which has a line of its own."""
+        """Return what it reported last, without its kind and the remedy, which has its own line."""
         report = self.says.partition(": ")[2] or self.says
         return report.removesuffix(self.do).rstrip("; ") if self.do else report
 
@@ -207,7 +207,7 @@ class Speeds:
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def passed(self, mark: object, t_us: int) -> None:
-        """Note that it passed a mark; two passes of one mark are a turn apart."""
+        """Note that it passed a mark; two passes of the same mark are a turn apart."""
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6

@@ -1,9 +1,9 @@
-"""What all screens show, held once: fetched again at each nudge of the controller, passed on to each stream.
+"""What all screens show, held once: fetched again whenever the controller reports a change, and passed on to
+each stream.
 
-With it go the pictures that a camera kept of the throw under review. The controller names the files for an
-attempt that waits for a person, and for no other; they are read here, each verified.
-
-Streams are limited in number, and nobody's streams keep another person out.
+This includes the pictures that a camera kept of the throw under review. The controller names the files only
+for an attempt that waits for a person; they are read here, each verified. Streams are limited in number, and
+one person's streams can't keep another person out.
 """
 
 import asyncio
@@ -69,11 +69,11 @@ class Filmed:
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
     def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
-        """Return what there is of a review; None if not looked for yet."""
+        """Return what is there for a review; None if it has not been looked for yet."""
         return () if review is None else self._shown.get(review)
 
     async def look(self, table: Link, review: Attempt) -> None:
-        """Look for the pictures of a review; an old one is forgotten."""
+        """Look for the pictures of a review; an older one is forgotten."""
         try:
             answer: Json = await table.once(do="picture", number=review[0])
             named = _named_of(answer.get("pictures", ()))
@@ -232,7 +232,7 @@ class Feed:
                 pass
 
     async def _fetch_changed(self) -> None:
-        """Look for pictures beside the feed: no key waits for them."""
+        """Look for pictures apart from the feed: no key waits for them."""
         while True:
             review = await self._reviewed.get()
             await self._filmed.look(self._link, review)
@@ -276,9 +276,10 @@ class Stream:
 
 
 class Streams:
-    """The streams of one kind of screen. When all places are taken, a new one replaces an older one.
+    """The streams of one kind of screen.
 
-    That is the oldest stream of the owner who has the most, so a stranger who opens many ends his own.
+    When all places are taken, a new stream replaces the oldest one of the owner who has the most, so a
+    stranger who opens many ends only his own.
     """
 
     def __init__(self, most: int) -> None:

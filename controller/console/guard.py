@@ -1,8 +1,9 @@
-"""What every request passes: the host it names, the site it comes from, its size, its body, who is signed in.
+"""What every request passes: checks of the host it names, the site it comes from, its size, its body, and who
+is signed in.
 
 A page of another site can send a request from a signed-in browser. So a POST must come from a page of this
-console by its Origin, whatever cookie it brings; and a name that is not ours is not answered at all, so that
-no foreign name can be pointed at this port. A cookie names who is signed in at a browser; a token in the page
+console by its Origin, whatever its cookie; and a host name that is not ours is not answered at all, so that
+no foreign name can be pointed at this port. A cookie shows who is signed in at a browser; a token in the page
 proves that the page is ours.
 """
 
@@ -50,7 +51,7 @@ class Guard:
     """Passes requests on to the pages, or refuses them with the reason."""
 
     def __init__(self, app: "ASGIApp", hosts: Iterable[str]) -> None:
-        """Guard these pages, which answer only to these names."""
+        """Guard these pages, which answer only to these host names."""
         self._app = app
         self._hosts = frozenset(host.casefold() for host in hosts)
 
@@ -204,7 +205,7 @@ SESSIONS = 64
 
 
 class SignedOutError(Exception):
-    """The person is not signed in any more; the message says why."""
+    """The person is no longer signed in; the message says why."""
 
 
 @dataclass(slots=True, eq=False)
@@ -212,7 +213,7 @@ class Session:
     """One person at one browser."""
 
     secret: str
-    """The sign-in process's name for it: it never reaches the browser."""
+    """The sign-in process's name for it, which never reaches the browser."""
     person: str
     roles: tuple[str, ...]
     role: str
@@ -223,7 +224,7 @@ class Sessions:
     """The sessions of this process; the sign-in process decides on each."""
 
     def __init__(self, desk: Link, console: str) -> None:
-        """Sign people in by this process, as at a console of this name."""
+        """Sign people in through this process, as at a console of this name."""
         self._desk = desk
         self._console = console
         self._open: dict[str, Session] = {}
@@ -259,7 +260,7 @@ class Sessions:
         return None if cookie is None else self._open.get(cookie)
 
     async def token(self, session: Session) -> str:
-        """Return a token for one word; raises LinkError or SignedOutError."""
+        """Return a token for one input; raises LinkError or SignedOutError."""
         answer = await self._desk.ask(do="token", session=session.secret, role=session.role)
         if not answer.get("ok"):
             self._forget(session)

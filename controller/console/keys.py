@@ -1,6 +1,6 @@
-"""What can be touched now: the controller's own list of what makes sense, as keys that a person knows.
+"""What can be touched now: the controller's list of inputs that make sense, as keys that a person knows.
 
-A key is a word to the table with its arguments. What the controller does not list for this role is no key.
+A key is an input to the table with its arguments. What the controller does not list for this role is no key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,12 +49,12 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
 }
 """Inputs without arguments that change no result: one touch."""
 _PLAYS = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""Of these, those without meaning while the table is locked: no bet is taken and nothing is thrown."""
+"""Of these, those without meaning while the table is locked: no bet is accepted and nothing is thrown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: what it says to the table, and what is asked before it does."""
+    """One key: its input to the table, and what is asked before it is entered."""
 
     label: str
     say: Say
@@ -69,7 +69,7 @@ UNLOCK = Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A word with something to choose first: rows of keys, then the key that says it."""
+    """An input with something to choose first: rows of keys, then the key that enters it."""
 
     word: str
     title: str
@@ -104,7 +104,7 @@ class Group:
     """Keys of the table itself under one heading."""
 
     name: str
-    """Stays the same while the heading changes: an open group stays open."""
+    """Stays the same while the heading changes, so that an open group stays open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -205,8 +205,8 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
 
 
 def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
-    """Yield what enters a card: the missing ones of a review, then another for one that was entered wrong;
-    one for another of a deal that is called."""
+    """Yield what enters a card: the missing ones of a review, then a replacement for one that was entered
+    wrong, also in a deal that has been called."""
     submit = f"Enter {{}} in deal {number}"
     if kind != "correction":
         lacks = () if floor.awaited is None else floor.awaited.lacks
@@ -237,7 +237,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether an attempt holds as one that does not count: its wagers are not paid (!T-14)."""
+    """Return whether an attempt stands as one that does not count: its wagers are not paid (!T-14)."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 

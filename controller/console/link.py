@@ -21,7 +21,7 @@ class LinkError(Exception):
 
 
 class Link:
-    """One socket. Requests follow one another over one connection, reopened if it was lost."""
+    """One socket. Requests follow one another over one connection, which is reopened if it was lost."""
 
     def __init__(self, path: str, whom: str) -> None:
         """Ask the process that listens at this path; `whom` names it in messages."""

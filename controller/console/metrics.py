@@ -1,7 +1,7 @@
 """Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
 
-Nothing is told that could time a ball: no count of readings, which grows with each of its passes while bets
-are open (R-SPIN-3), and no card.
+They contain nothing that could time a ball: no count of readings, which grows with each of its passes while
+bets are open (R-SPIN-3), and no card.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ class WallClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the table is open: that is left out where it is."""
+    """Whether the table is open; absent if it is."""
 
     table: str = "open"
 

@@ -18,7 +18,7 @@ _TOTALS = tuple(map(str, range(2, 13)))
 
 
 def environment() -> jinja2.Environment:
-    """Return what makes pages of the templates: every value is escaped, an unknown one is a defect."""
+    """Return what makes pages from the templates: every value is escaped, an unknown one is a defect."""
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("controller.console"),
         autoescape=True,
@@ -62,7 +62,7 @@ class Pages:
         return self._env.get_template("display.html").render(board=self.board(now))
 
     def board(self, now: Now) -> str:
-        """Return what the players' page shows: of the board alone, which players may see."""
+        """Return what the players' page shows: only the board, which players may see."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()
         counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)

@@ -46,7 +46,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bets(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether bets are taken."""
+    """Whether bets are accepted."""
 
     open: bool = False
     round: int = 0
@@ -166,7 +166,7 @@ class Felt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """How the table stands for the staff."""
+    """The state of the table for the staff."""
 
     table: str
     ruleset: str
@@ -198,7 +198,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt came out, as players may see it."""
+    """An attempt's result, as players may see it."""
 
     type: str
     subject: str

@@ -1,4 +1,5 @@
-"""Serve the pages: uvicorn with its limits, connections with a time for each step, plain HTTP told of TLS."""
+"""Serve the pages: uvicorn with its limits, a time limit for each step of a connection, and an answer to
+plain HTTP that the pages need TLS."""
 
 import socket
 import ssl
@@ -81,7 +82,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Streams are among them; a technician's download may be slow."""
+"""Streams are not limited; a technician's download may be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
@@ -96,13 +97,13 @@ class Settings:
     host: str
     port: int
     hosts: tuple[str, ...] = ()
-    """Host names of this console beside the loopback's own."""
+    """Host names of this console in addition to the loopback's own."""
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)
     """Where a dice camera keeps its pictures."""
     metrics_to: tuple[str, ...] = ()
-    """Addresses beside this machine's own from which Prometheus may read."""
+    """Addresses in addition to this machine's own from which Prometheus may read."""
 
     @property
     def secure(self) -> bool:
@@ -166,7 +167,7 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
 
 
 class _Server(Server):
-    """Says where it listens, once it does; ends the streams before it stops."""
+    """Reports where it listens once it does; ends the streams before it stops."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]
@@ -181,7 +182,7 @@ class _Server(Server):
         await super().shutdown(sockets)
 
     async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
-        """Accept, then tell."""
+        """Accept, then report it."""
         await super().startup(sockets)
         for bound in sockets or ():
             host, port = bound.getsockname()[:2]

@@ -1,6 +1,6 @@
 """The technician's pages, for no other role, and what they need of the machine.
 
-The console itself knows nothing but the control socket; `tablectl console` brings the workbench along.
+The console itself knows nothing but the control socket; `tablectl console` supplies the workbench.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class PageLine(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """One finding of the doctor: how it is, about what, in words, and the remedy."""
+    """One finding of the doctor: its state, its subject, its words, and the remedy."""
 
     state: str
     about: str
@@ -57,7 +57,7 @@ class GuidedWork(Protocol):
 
     @property
     def title(self) -> str:
-        """What is done with which device."""
+        """Which work is done with which device."""
 
     @property
     def lines(self) -> Sequence[PageLine]:

@@ -36,7 +36,7 @@ CAUSES: Mapping[str, str] = {
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
 }
-"""Why an attempt does not count or waits, in the display's words; the rule's id stands next to it."""
+"""Why an attempt does not count or waits, in the display's words; the rule's id is shown next to it."""
 _OF_BOTH: Mapping[str, str] = {
     "no_wall_hit": "Neither die hit the wall",
     "off_table": "Both dice left the table",
@@ -86,14 +86,14 @@ def colour_of(pocket: str) -> str:
 
 
 def cause(reason: Reason) -> str:
-    """Say why, without a figure that a sensor measured."""
+    """Return why, without any figure that a sensor measured."""
     die = "a die" if reason.die is None else f"die {reason.die}"
     words = CAUSES.get(reason.code, reason.code.replace("_", " ")).replace("{die}", die)
     return words[:1].upper() + words[1:]
 
 
 def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
-    """Describe one of several reasons: of both dice at once where both have it."""
+    """Describe one of several reasons; once for both dice if it applies to both."""
     dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
     if dice == {1, 2} and reason.code in _OF_BOTH:
         return _OF_BOTH[reason.code]
@@ -106,7 +106,7 @@ def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
 
 
 def measured(reasons: Sequence[Reason], rule: str, said: str) -> str:
-    """Return what was measured for the reasons that `causes` says so under this rule."""
+    """Return what was measured for the reasons that `causes` words like this under this rule."""
     ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == said]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
@@ -117,7 +117,7 @@ def stage(name: str) -> str:
 
 
 def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
-    """Say what a review asks for: its result, where it may still have one, or the word that voids it."""
+    """Return what a review asks for: its result if that may still be entered, or the input that voids it."""
     void = _VOIDS[attempt]
     return f": {_RESULT_ASKED[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
 
@@ -152,7 +152,7 @@ def outcome(word: AttemptOutcome) -> str:
 
 
 def result(word: AttemptOutcome) -> str:
-    """Say the result that can be called back: of a deal, what the dealer announced."""
+    """Return the result that can be called back: for a deal, what the dealer announced."""
     return word.data.announcement or outcome(word)
 
 
@@ -165,7 +165,7 @@ def ruled_by(result: Result) -> str:
 
 
 def card_name(card: str) -> str:
-    """Write a card with its suit's sign: `K♦`."""
+    """Return a card with its suit's sign: `K♦`."""
     suits = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
     rank, suit = card[:-1], card[-1:]
     if suit not in suits:
@@ -187,7 +187,7 @@ _PROMPTS: Mapping[str, str] = {
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
-    """Describe what is to be touched before a key can be; whose card it is may be chosen already."""
+    """Describe what must be touched before a key can be; the seat of a card may be chosen already."""
     if "wrong" in fields:
         return "Touch the wrong card, then what it is"
     open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]

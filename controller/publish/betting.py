@@ -1,8 +1,9 @@
-"""The table's word that bets are open: money is taken on nothing else (docs/betting-window.md).
+"""The table's statement that bets are open: without it no money is accepted (docs/betting-window.md).
 
-A word covers the moments up to its `until`. Whoever takes a bet asks for one with a number used once, after
-the bet has come; the table notes when it heard the question, and answers once `until` has passed that moment
-with bets still open. So a word that echoes the number covers the bet, however long either was on its way.
+A statement covers the moments up to its `until`. Whoever accepts a bet asks for a statement with a number
+used once, after the bet has come; the table notes when it heard the question, and answers once `until` has
+passed that moment with bets still open. So a statement that repeats the number covers the bet, however long
+either was on its way.
 """
 
 from collections.abc import Callable
@@ -57,19 +58,19 @@ class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Betting(NamedTuple):
-    """How betting stands at the table, as the core knows it at one moment."""
+    """The state of betting at the table, as the core knows it at one moment."""
 
     takes: Takes | None
-    """None while no bet may be taken."""
+    """None while no bet may be accepted."""
     round: int
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The moment up to which this is certain: nothing earlier can change it any more."""
+    """The moment up to which this is certain: nothing earlier can still change it."""
     dice_out: DiceOut | None = None
-    """Of a craps table that plays, from the release to the call."""
+    """At a craps table in play, from the release to the call."""
     folded: tuple[str, ...] = ()
-    """Of a card table that takes Play: the positions that have folded (T-DEAL-4)."""
+    """At a card table that accepts Play: the positions that have folded (T-DEAL-4)."""
 
 
 _CLOSED = Betting(None, 0, 0, 0)
@@ -78,12 +79,13 @@ _decode = msgspec.json.Decoder(OpenWord).decode
 
 
 class Announcer:
-    """Says the word, as often as it must be and whenever a question can be answered; any thread may ask."""
+    """Makes the statement, as often as required and whenever a question can be answered; any thread may
+    ask."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Speak for this table; `now_us` is its monotonic clock, which readings are stamped with.
+        """Speak for this table; `now_us` is its monotonic clock, with which readings are stamped.
 
-        Without it time is what the readings tell, and a question counts as heard where they have got to.
+        Without it the readings give the time, and a question counts as heard at the time they have reached.
         """
         self._table = table
         self._session = session
@@ -96,9 +98,9 @@ class Announcer:
         self.say: Callable[[OpenWord], None] = _to_nobody
 
     def note_question(self, nonce: str, heard_us: int | None = None) -> None:
-        """Note a question and the moment at which it was heard; asked again, it keeps its first moment.
+        """Note a question and the moment at which it was heard; if asked again, it keeps its first moment.
 
-        It was heard now, unless `heard_us` tells when.
+        It was heard now, unless `heard_us` says when.
         """
         if heard_us is None:
             heard_us = self._until_us if self._now_us is None else self._now_us()
@@ -108,7 +110,7 @@ class Announcer:
                 del self._questions[next(iter(self._questions))]
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the betting state, and publish the word if one is due; only for the core's thread."""
+        """Update the betting state, and publish the statement if one is due; only for the core's thread."""
         self._until_us = betting.until_us
         if betting.takes is None:
             self._said = (None, 0)
@@ -160,4 +162,4 @@ def word_signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def _to_nobody(_word: OpenWord) -> None:
-    """Publish the word before anybody listens."""
+    """Publish the statement although nobody listens yet."""

@@ -22,37 +22,39 @@ from controller.publish.wire import Signer
 
 TURN_S = 0.5
 TROUBLES = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})
-"""Faults of an engine in this process: one at most holds."""
+"""Faults of an engine in this process: at most one is active."""
 
 
 class Enrolment(NamedTuple):
-    """What pins a table at an engine: its public key, and whether no outcome of it was ever settled."""
+    """What pins a table at an engine: its public key, and whether none of its outcomes was ever settled."""
 
     public_key: bytes
     never_settled: bool
 
 
 class EngineFor(NamedTuple):
-    """What a settlement engine in this process is made for; `enrolment` is known once a journal is open."""
+    """What a settlement engine in this process is created for; `enrolment` is known once a journal is
+    open."""
 
     table: str
     rules: str
     settings: EmbeddedSettings
     folder: Path
-    """The journal's: the engine's own files lie there unless the settings say otherwise."""
+    """The journal's folder: the engine's own files are there unless the settings say otherwise."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, under a number used once, whether bets are open; False if it can't answer."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _asked: False
-    """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't."""
+    """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't
+    answer."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
-    """Tells the table whether the shooter at a seat has his line bet."""
+    """Informs the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
-    """Tells the table which positions have an Ante and no Pair Plus."""
+    """Informs the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _asked: False
-    """Asks the table whether it takes Play at some positions; False if it can't answer."""
+    """Asks the table whether it accepts Play at some positions; False if it can't answer."""
     played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
-    """Tells the table where Play lies in a round of bets."""
+    """Informs the table which positions have a Play wager in a round of bets."""
 
 
 class Blocked(Exception):
@@ -67,17 +69,17 @@ class Consumer(Protocol):
     """A settlement engine; all calls come from one thread."""
 
     def begin(self) -> None:
-        """Make ready; whatever this raises, it must be tried again with the first event."""
+        """Get ready; whatever this raises, it must be tried again with the first event."""
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Handle an event; `answer` is called once its effect is durable, now or later, from any thread.
 
-        An event that was taken before is acknowledged again. Whatever this raises, the event comes again.
+        An event that was settled before is acknowledged again. Whatever this raises, the event is sent again.
         """
 
     def hear(self, word: OpenWord) -> None:
-        """Handle the table's own statement that bets are open, in the core's thread: return at once."""
+        """Handle the table's own statement that bets are open, in the core's thread; return at once."""
         del word
 
     def end(self) -> None:
@@ -89,7 +91,7 @@ class EmbeddedSink:
     """Passes events to an engine in a thread of its own, so that a slow engine delays nothing else."""
 
     def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
-        """Prepare; nothing is handed over before `start`."""
+        """Prepare; nothing is passed on before `start`."""
         self._consumer = consumer
         self._alarm = alarm
         self._waiting: dict[str, bytes] = {}
@@ -103,11 +105,11 @@ class EmbeddedSink:
 
     @property
     def ready(self) -> bool:
-        """Whether the engine's thread is at work."""
+        """Whether the engine's thread is running."""
         return self._started and not self._stopping
 
     def start(self, post: Post) -> None:
-        """Begin to hand over."""
+        """Begin to pass events on."""
         self._post = post
         self._started = True
         self._thread.start()
@@ -129,7 +131,7 @@ class EmbeddedSink:
         self._consumer.hear(word)
 
     def send_status(self, status: TableStatus) -> None:
-        """Do nothing: an engine in this process lives and dies with the table."""
+        """Do nothing: an engine in this process starts and ends with the table."""
 
     def show(self, board: bytes) -> None:
         """Do nothing: displays ask a broker, or the control socket."""
@@ -155,7 +157,7 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Return what waits longest, under the lock: another thread may offer meanwhile."""
+        """Return what has waited longest, under the lock: another thread may offer messages meanwhile."""
         with self._lock:
             return next(iter(self._waiting.items()), None)
 

@@ -15,7 +15,7 @@ class PublishFaultKind(NamedTuple):
 
 
 class PublishFault(NamedTuple):
-    """A fault that holds: where, and what was found there."""
+    """An active fault: where, and what was found there."""
 
     code: str
     where: str
@@ -34,10 +34,10 @@ class Alarm(Protocol):
     """Called with faults, from any thread; it returns at once and tolerates repetition."""
 
     def began(self, fault: PublishFault) -> None:
-        """Note that this fault holds."""
+        """Note that this fault is active."""
 
     def over(self, code: str) -> None:
-        """Note that faults of this code are over, if there was one."""
+        """Note that faults of this code are over, if there were any."""
 
 
 _START = (

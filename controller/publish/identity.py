@@ -1,8 +1,8 @@
 """Identities: whose answers a table accepts, and whether another client uses its name.
 
-A table believes what its settlement engine's key signed. The key is the one that the table's file names
+A table trusts what its settlement engine's key signed. The key is the one named in the table's file
 (`engine_key`), or the first that an engine showed, kept beside the journal under the table's own signature.
-Another is believed where the one before signed it (a rotation).
+Another key is trusted if the one before signed it (a rotation).
 """
 
 import os
@@ -48,13 +48,13 @@ class Pin:
     """The settlement engine's public key, as this table holds it."""
 
     def __init__(self, key: bytes | None = None, keep: Callable[[bytes, str], None] | None = None) -> None:
-        """Begin with this key (32 bytes), or none yet; `keep` makes one last that was learned."""
+        """Begin with this key (32 bytes), or none yet; `keep` stores one that was learned."""
         self._key = None if key is None else PublicKey(key)
         self._keep = keep
 
     @property
     def key(self) -> str | None:
-        """The public key in hexadecimal digits; None before an engine showed one."""
+        """The public key in hexadecimal digits; None before an engine has shown one."""
         return None if self._key is None else self._key.raw.hex()
 
     def recall(self, key: bytes | None) -> None:
@@ -63,7 +63,7 @@ class Pin:
             self._key = PublicKey(key)
 
     def accepts(self, payload: bytes, answer: Answer) -> Found:
-        """Return whether these bytes, read as this answer, are the engine's own."""
+        """Return whether these bytes, read as this answer, come from the engine itself."""
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
@@ -82,7 +82,7 @@ class Pin:
 
 
 def read_pin(path: Path, key: Verifier) -> bytes | None:
-    """Read the engine's key that was kept; None if none was, or not under this table's signature."""
+    """Read the stored key of the engine; None if there is none, or not under this table's signature."""
     try:
         payload = path.read_bytes()
         kept = _decode(payload)
@@ -92,7 +92,7 @@ def read_pin(path: Path, key: Verifier) -> bytes | None:
 
 
 def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
-    """Keep the engine's key; raises OSError if the disk does not take it."""
+    """Store the engine's key; raises OSError if it can't be written."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
     with new.open("xb") as file:  # never through a link: a command on keys writes it as root
@@ -109,13 +109,13 @@ class AcknowledgementCheck(NamedTuple):
     """The result of checking the rows `outbox.closed`."""
 
     signed: int
-    """Acknowledgements whose kept words bear the engine's signature."""
+    """Acknowledgements whose stored words bear the engine's signature."""
     unsigned: int
-    """Those without kept words: of an engine in the table's own process, or of an older release."""
+    """Those without stored words: from an engine in the table's own process, or of an older release."""
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order in which they first signed."""
     wrong: tuple[str, ...]
-    """For each that does not hold: its row, what was found and what was expected."""
+    """For each invalid one: its row, what was found and what was expected."""
 
 
 def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
@@ -159,14 +159,14 @@ def _fault_of(ack: Ack) -> str | None:
 
 
 EARLIER_US = 150_000_000
-"""For this long after the first connection, messages of this table's own last run may still arrive: a broker
-drops a half-dead link after one and a half times its keep-alive."""
+"""For this long after the first connection, messages of this table's own previous run may still arrive: a
+broker drops a half-dead link after one and a half times its keep-alive."""
 ALONE_US = 60_000_000
-"""The conflict is over when nobody else has used the table's identity for this long."""
+"""The conflict is over once nobody else has used the table's identity for this long."""
 
 
 class Namesake:
-    """Looks at the status under the table's own name: not every broker says who took a connection."""
+    """Watches the status under the table's own name: not every broker reports who took a connection."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
@@ -178,7 +178,7 @@ class Namesake:
         self._since_us: int | None = None
 
     def connected(self, now_us: int) -> None:
-        """Note that the broker has taken the table."""
+        """Note that the broker has accepted the table's connection."""
         self._connections += 1
         if self._first_us is None:
             self._first_us = now_us
@@ -193,7 +193,8 @@ class Namesake:
             self._session = session if session is not None else self._session
 
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
-        """Look at a status: one that was kept at the first connection may be of this table's last run."""
+        """Examine a status: one that was retained at the first connection may be from this table's previous
+        run."""
         if payload in self._told or (retained and self._connections < 2):
             return
         with suppress(Unreadable):
@@ -209,7 +210,7 @@ class Namesake:
         return status.session is None or status.session < self._session
 
     def found(self, found: str, now_us: int) -> None:
-        """Note that there is another one."""
+        """Note that there is another client."""
         self._since_us = now_us
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 

@@ -1,7 +1,7 @@
 """Wagers made with the dice out, at their table: lodged, confirmed by two people, and vouched for in time.
 
 C34-MK-1b: between the dice leaving the hand and coming to rest a wager stands if dealer and boxperson confirm
-it. The table gives its word for one only once the rows that hold its contents and both confirmations are on
+it. The table states this for a wager only once the rows that hold its contents and both confirmations are on
 the disk, and a die of the throw that it can still see was in motion after that: then nobody who made, chose
 or confirmed it can have known how the dice lie.
 """
@@ -23,7 +23,7 @@ ROWS = 3
 
 
 class Receipt(Protocol):
-    """What the journal gives for a row."""
+    """What the journal returns for a row."""
 
     @property
     def durable(self) -> bool:
@@ -46,7 +46,8 @@ class _Lodged:
 
 
 class LateDesk:
-    """Keeps the wagers of the throw under way, and gives the table's word for those confirmed in time."""
+    """Keeps the wagers of the throw in progress, and makes the table's statement for those confirmed in
+    time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Serve this table; `now_us` is its monotonic clock, None if the readings give the time."""
@@ -61,9 +62,10 @@ class LateDesk:
         self.say: Callable[[OpenWord], None] = _to_nobody
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
-        """Accept a wager of the throw under way, from any thread; False if it is none, or is known.
+        """Accept a wager of the throw in progress, from any thread; False if it does not belong to it, or is
+        already known.
 
-        `keep` journals its contents; None: the journal takes nothing more.
+        `keep` journals its contents; None means that the journal accepts nothing more.
         """
         with self._lock:
             fits = ask.round == self._round and ask.wager not in self._lodged
@@ -74,7 +76,7 @@ class LateDesk:
 
     @property
     def lodged(self) -> tuple[tuple[str, str], ...]:
-        """The wagers of the throw under way, each with what it is in words."""
+        """The wagers of the throw in progress, each described in words."""
         with self._lock:
             return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
 
@@ -85,7 +87,7 @@ class LateDesk:
                 lodged.rows.append(row)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the state of the throw, and send the word if one is due; only for the core's thread."""
+        """Update the state of the throw, and send the statement if one is due; only for the core's thread."""
         self._data_us = now_us
         out = betting.dice_out
         with self._lock:
@@ -126,9 +128,9 @@ class LateDesk:
         return due
 
     def _clock_us(self) -> int:
-        """Return the time, never one that readings which wait in a queue are behind with."""
+        """Return the time, but never one that the readings waiting in a queue have not reached."""
         return self._data_us if self._now_us is None else self._now_us()
 
 
 def _to_nobody(_word: OpenWord) -> None:
-    """Ignore a word that comes before anybody listens."""
+    """Ignore a statement that comes before anybody listens."""

@@ -1,7 +1,7 @@
 """The sink for a settlement engine behind an MQTT 5 broker.
 
-One thread does everything: it connects, publishes, reads, and waits with an end to every wait. The broker's
-word for a message is never taken for the settlement engine's, and its refusal never for a success.
+One thread does everything: it connects, publishes, reads, and never waits without a time limit. The broker's
+acknowledgement of a message is never taken for the settlement engine's, and its refusal never for a success.
 """
 
 import select
@@ -55,17 +55,17 @@ TURN_S = 0.5
 REFUSED = 0x80
 """Reason codes from this one on are refusals."""
 STEADY_US = 10_000_000
-"""A connection that lasted this long was a good one: the next wait is short again."""
+"""A connection that lasted this long was good: the next wait is short again."""
 RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
 """The fault clears this long after the last forged or unreadable answer."""
 MAX_WORDS = 32
-"""Statements that may wait for this thread; the newer ones replace the older."""
+"""Statements that may wait for this thread; newer ones replace older ones."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
-"""Faults of which one at most holds: why there is no connection now."""
+"""Faults of which at most one is active: why there is no connection now."""
 
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
@@ -75,7 +75,8 @@ LEAVE_TURN_S = 0.05
 
 
 class MqttSink:
-    """Publishes one table's outcomes; all but `offer`, `tell`, `start` and `stop` is its own thread's."""
+    """Publishes one table's outcomes; only `offer`, `tell`, `start` and `stop` may be called from another
+    thread."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class MqttSink:
     ) -> None:
         """Prepare; ValueError if the table's name or the settings are not valid for MQTT.
 
-        `pin` says whose answers are believed.
+        `pin` determines whose answers are trusted.
         """
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
@@ -137,7 +138,7 @@ class MqttSink:
 
     @property
     def ready(self) -> bool:
-        """Whether the broker has taken the table and its subscription."""
+        """Whether the broker has accepted the table and its subscription."""
         return self._phase == "ready"
 
     def start(self, post: Post) -> None:
@@ -207,7 +208,7 @@ class MqttSink:
         self._follow(self._link)
 
     def leave(self) -> None:
-        """Say that the table goes off line, and end the connection."""
+        """Report that the table is going off line, and end the connection."""
         link = self._link
         if link is not None and self.ready:
             link.publish(self._status_message(self._offline("stopped")))
@@ -221,8 +222,8 @@ class MqttSink:
     def _await_answers(self, link: MqttLink) -> None:
         """Wait for the broker's answers first.
 
-        A link that is closed with answers unread is reset, and then the broker publishes the will over the
-        word that the table has stopped.
+        A link that is closed with answers unread is reset, and then the broker publishes the will on top of
+        the message that the table has stopped.
         """
         until_us = self._now_us() + LEAVE_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
@@ -336,7 +337,7 @@ class MqttSink:
         self._board_is_new = True
         for code in _CONNECTION:
             self._alarm.over(code)
-        self._offered.clear()  # What comes now comes in order from the oldest on.
+        self._offered.clear()  # From here on everything is sent in order, from the oldest.
         self._words.clear()
         self._post(Ready())
 
@@ -375,7 +376,7 @@ class MqttSink:
 
     def _outgoing(self, message: Message) -> Iterator[Outgoing]:
         if message.event in self._on_the_way:
-            return  # The broker has not answered yet: the connection itself still carries it.
+            return  # The broker has not answered yet: the message is still in the connection.
         self._on_the_way.add(message.event)
         yield self._outcome(message)
         if message.players is not None and message.seq > self._players_seq:
@@ -452,7 +453,7 @@ class MqttSink:
         return answer
 
     def _is_ours(self, answer: Answer) -> bool:
-        """Return whether an answer is for this table: the engine's word to another may be repeated here."""
+        """Return whether an answer is for this table: the engine's answer to another may be repeated here."""
         match answer:
             case ResendRequest(table=None):
                 return True  # of 0.1.0, which is told apart by its missing signature

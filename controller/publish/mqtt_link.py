@@ -1,8 +1,7 @@
 """One connection to an MQTT 5 broker: the only module that knows paho.
 
-paho runs without a thread of its own: whoever owns the link turns it. Its callbacks only note what happened.
-A link is used once and thrown away with whatever the library still held: what must not be lost is in the
-outbox.
+paho runs without a thread of its own: the owner of the link runs it. Its callbacks only note what happened. A
+link is used once and discarded with whatever the library still held: what must not be lost is in the outbox.
 """
 
 import socket
@@ -21,9 +20,9 @@ from controller.model.tables import MqttSettings, TlsSettings
 
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
-"""More than topic and properties of a message take."""
+"""More than a message's topic and properties take."""
 IN_FLIGHT = 20
-"""Messages that the broker has not answered; a broker may allow fewer."""
+"""Messages that the broker has not acknowledged; a broker may allow fewer."""
 NO_SUBSCRIBER = 0x10
 SESSION_TAKEN_OVER = 0x8E
 
@@ -52,7 +51,7 @@ class Published(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message from the broker; `retained` where it had kept it."""
+    """A message from the broker; `retained` if the broker had stored it."""
 
     topic: str
     payload: bytes
@@ -78,11 +77,11 @@ class Outgoing(NamedTuple):
     content_type: str | None = None
     answer_topic: str | None = None
     at_most_once: bool = False
-    """QoS 0: what is worth nothing later is not kept by anybody, nor sent twice."""
+    """QoS 0: what is worthless later is neither stored by anybody nor sent twice."""
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
-    """Trust only this authority, show this certificate, and speak nothing older than TLS 1.3.
+    """Trust only this authority, present this certificate, and use nothing older than TLS 1.3.
 
     Raises OSError (ssl.SSLError among them) if a file can't be used.
     """
@@ -126,7 +125,7 @@ class MqttLink:
         self._client = client
 
     def open(self) -> None:
-        """Connect and go on with the session that the broker has; raises OSError."""
+        """Connect and continue the session that the broker has; raises OSError."""
         settings = self._settings
         properties = _no_properties(PacketTypes.CONNECT)
         properties.SessionExpiryInterval = settings.session_expiry_s
@@ -153,7 +152,7 @@ class MqttLink:
         return self._client.want_write()
 
     def turn(self) -> list[Happened]:
-        """Read and write what goes without waiting, and tell what happened."""
+        """Read and write what is possible without waiting, and return what happened."""
         client = self._client
         if client.socket() is not None:
             client.loop_read()
@@ -170,7 +169,7 @@ class MqttLink:
         self._client.subscribe([(topic, SubscribeOptions(qos=1)) for topic in topics])
 
     def publish(self, message: Outgoing) -> int | None:
-        """Hand a message to the broker and give its number; None if it is too large or can't be sent."""
+        """Pass a message to the broker and return its number; None if it is too large or can't be sent."""
         if len(message.payload) + HEAD_BYTES > self._max_packet:
             return None
         info = self._client.publish(
@@ -188,7 +187,7 @@ class MqttLink:
 
     @property
     def room(self) -> int:
-        """How many messages the broker takes before it has answered those under way."""
+        """How many more messages the broker accepts before it has answered those under way."""
         return self._at_once - len(self._under_way)
 
     @property
@@ -201,7 +200,7 @@ class MqttLink:
         self._client.disconnect()
 
     def drop(self) -> None:
-        """Break the connection off."""
+        """Break off the connection."""
         opened = self._client.socket()
         if isinstance(opened, socket.socket):
             opened.close()
@@ -218,7 +217,7 @@ class MqttLink:
         self._happened.append(Connected(reason.value, str(reason), flags.session_present))
 
     def _heed(self, properties: Properties | None) -> None:
-        """Keep to the broker's limits: paho does not, and a broker disconnects whoever exceeds them."""
+        """Keep to the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
         self._at_once = min(getattr(properties, "ReceiveMaximum", IN_FLIGHT), IN_FLIGHT)
         self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
 

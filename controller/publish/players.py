@@ -1,11 +1,10 @@
 """What players may see of outcomes, and the board that a display or a console starts from in mid-game.
 
-For each type of outcome the keys that are kept are named; what is not named is left out. Rotor and ball
-timing stays with the staff, before and after the bets are closed: the rotor of one spin is that of the next.
-So do sentences, notices, names, proofs, and the hand of a position that folded.
-
-The board is retained at the broker. It is made of what players may see and of what the core says waits for a
-person, without what was seen or is proposed: so it tells nothing before its time.
+For each type of outcome, the keys that are kept are named; everything else is left out. Rotor and ball timing
+stays with the staff, before and after the bets are closed: the rotor of one spin is that of the next. So do
+sentences, notices, names, proofs, and the hand of a position that folded. The board is retained at the
+broker. It contains what players may see and which attempt waits for a person, but not what was seen or is
+proposed, so it reveals nothing early.
 """
 
 from collections.abc import Iterable, Mapping
@@ -94,7 +93,7 @@ def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
 
 
 def _uncovered(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
-    """Leave out hands that nobody turned over: a player who folds returns the cards face down."""
+    """Leave out hands that were not turned over: a player who folds returns the cards face down."""
     shown = _decode_hands(hands)
     if shown is None:
         return hands
@@ -107,7 +106,7 @@ def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
 
 
 RESULTS = 10
-"""Results that the board holds, as a display shows them."""
+"""Results that the board contains, as a display shows them."""
 LOOK_BACK = 4000
 """Rows of the journal that are read at a start for the newest results: an hour's and more."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
@@ -228,7 +227,7 @@ def board_bytes(board: TableBoard) -> bytes:
 class PublishedBoard:
     """The board that a table publishes: it follows the outcomes, and what waits for a person.
 
-    `note` and `note_awaited` are for any thread, `changed` for the publishing one alone.
+    `note` and `note_awaited` may be called from any thread, `changed` only from the publishing one.
     """
 
     def __init__(self, first: TableBoard) -> None:

@@ -138,12 +138,12 @@ class Pump:
         self.doubtful = 0
         """Acknowledgements that fit no outcome in flight and were not journaled."""
         self.turns = 0
-        """Incremented with each turn of the pump's thread."""
+        """Increases with each turn of the pump's thread."""
 
     # --- any thread ---
 
     def note_durable(self, rows: Sequence[Row]) -> None:
-        """Note that these outcomes, one at least, are durable."""
+        """Note that these outcomes, at least one, are durable."""
         newest = rows[-1]
         assert newest.seq is not None
         self._fresh.extend(rows)
@@ -389,7 +389,7 @@ class Pump:
         return self._from_memory(room) or self._from_disk(room)
 
     def _from_memory(self, room: int) -> list[Row]:
-        """Return what has just become durable, where it follows what was read last: numbers have no gap."""
+        """Return what has just become durable, if it follows what was read last: the numbers have no gaps."""
         rows: list[Row] = []
         following = self._read_seq + 1
         while self._fresh and len(rows) < room and not self._replay_to_n:
@@ -430,13 +430,14 @@ class Pump:
     # --- replay ---
 
     def _replay(self, request: ResendRequest) -> None:
-        """Go back to an outcome that settlement is missing; a request repeated at once counts once."""
+        """Go back to an outcome that settlement is missing; a request that is repeated at once counts
+        once."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
             return
         if self._after_n < self._replay_to_n:
-            return  # All of it comes; restarted at each repeated request it would never end.
+            return  # It is all being sent; if each repeated request restarted it, it would never end.
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us

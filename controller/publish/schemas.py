@@ -68,13 +68,13 @@ def documents() -> Mapping[str, str]:
 
 
 def outcome_schema(type_: str) -> Json:
-    """Return the schema of one type of outcome as settlement and the staff get it."""
+    """Return the schema of one type of outcome as settlement and the staff receive it."""
     (data, envelope), components = _components(OUTCOME_TYPES[type_], Event)
     return _event_schema("outcomes", type_, envelope, data, components)
 
 
 def player_schema(type_: str) -> Json:
-    """Return the schema of one type of outcome as players get it."""
+    """Return the schema of one type of outcome as players receive it."""
     (_, envelope), components = _components(OUTCOME_TYPES[type_], PlayerEvent)
     name = OUTCOME_TYPES[type_].__name__
     data = _only(components.pop(name), PLAYER_KEYS[type_])
@@ -85,7 +85,7 @@ def player_schema(type_: str) -> Json:
 
 
 def stale(folder: Path) -> list[Path]:
-    """List the documents that differ from the types, and files that are not among them."""
+    """List the documents that differ from the types, and files that do not belong to them."""
     wanted = {folder / path: text for path, text in documents().items()}
     changed = [
         file
@@ -96,7 +96,7 @@ def stale(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
-    """Write the documents, or with `--check` give 1 when one is stale."""
+    """Write the documents, or with `--check` return 1 if one is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.publish.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only check whether a document is stale")
     check = parser.parse_args(arguments).check
@@ -247,7 +247,7 @@ def _event_schema(
 
 
 def _with_constants_required(shape: Json) -> Json:
-    """Ask for what the types give by themselves: it is always on the wire."""
+    """Require what the types fill in by default: it is always on the wire."""
     required = shape["required"]
     assert isinstance(required, list)
     return {**shape, "required": ["specversion", "datacontenttype", *required]}
@@ -262,7 +262,7 @@ def _document(id_: str, shape: Json, components: Mapping[str, Json]) -> Json:
 
 
 def _used(shape: object, components: Mapping[str, Json]) -> set[str]:
-    """Name the components that a schema refers to, and those that they refer to."""
+    """Return the names of the components that a schema refers to, directly or through others."""
     found: set[str] = set()
     waiting: list[object] = [shape]
     while waiting:

@@ -1,7 +1,7 @@
 """Sinks: they accept messages in order, a few at a time, repeat them after a while, and report the answers.
 
 The window also notices when settlement has been silent for too long or is too far behind. Pure: the time in
-microseconds and the chance (0 to 1) that spreads the waits are handed in.
+microseconds and the random numbers (0 to 1) that spread the waits are passed in.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,11 +33,12 @@ Post = Callable[[Report], None]
 
 
 class Sink(Protocol):
-    """A connection to the settlement engine. No method waits; the sink's own thread does what takes time."""
+    """A connection to the settlement engine. No method waits; the sink's own thread does anything that takes
+    time."""
 
     @property
     def ready(self) -> bool:
-        """Whether messages are taken now; those offered while it is not may be dropped."""
+        """Whether messages are accepted now; those offered while it is not may be dropped."""
 
     def start(self, post: Post) -> None:
         """Start, and pass reports to this."""
@@ -59,11 +60,11 @@ class Sink(Protocol):
 
 
 Chance = Callable[[], float]
-"""Gives a number from 0 up to 1, so that tables do not all reconnect to a broker at the same moment."""
+"""Returns a number from 0 up to 1, so that tables do not all reconnect to a broker at the same moment."""
 
 
 class Backoff:
-    """Waits that double up to a limit, each shortened by up to half by chance."""
+    """Waits that double up to a limit, each shortened at random by up to half."""
 
     def __init__(self, first_s: float, most_s: float, chance: Chance) -> None:
         self._first_us = first_s * 1e6
@@ -78,7 +79,7 @@ class Backoff:
         return round(longest * (0.5 + self._chance() / 2))
 
     def ease(self) -> None:
-        """Halve the rate: a slow receiver is not helped by repetition."""
+        """Shorten the next wait, but not to the first: a slow receiver is not helped by repetition."""
         self._tries //= 2
 
     def reset(self) -> None:
@@ -126,7 +127,7 @@ class Window:
             self._due_us = now_us + self._backoff.next_us()
 
     def holds(self, told_id: str, chain: str) -> bool:
-        """Return whether this outcome waits, under this chain hash."""
+        """Return whether this outcome waits, with this chain hash."""
         message = self._waiting.get(told_id)
         return message is not None and message.chain == chain
 
@@ -157,7 +158,8 @@ class Window:
 
 
 class Patience:
-    """Reports when settlement has been silent for too long, or is too many outcomes behind, and when not."""
+    """Reports when settlement has been silent for too long or is too many outcomes behind, and when that is
+    over."""
 
     def __init__(self, settings: PublishSettings) -> None:
         self._most = settings.max_unacknowledged
@@ -176,20 +178,21 @@ class Patience:
         return now_us - self._heard_us > self._longest_us
 
     def behind(self, waiting: int) -> bool:
-        """Return whether too many wait; that ends once half of the limit is left."""
+        """Return whether too many wait; that ends when half of the limit is left."""
         if self._most is not None:
             self._behind = waiting > (self._most // 2 if self._behind else self._most)
         return self._behind
 
 
 BETS_TOLD_US = 200_000
-"""The engine's report of which bets there are reaches the core at most this often, only the newest one."""
+"""The engine's report of which bets there are reaches the core at most this often, and only the newest
+one."""
 
 
 class Newest(Generic[Word]):
-    """Holds the newest word until it is due: repeated ones must not take the space reserved for play.
+    """Holds the newest report until it is due: repeated ones must not take the space reserved for play.
 
-    What is older than one received, or than what was acknowledged at the start, is a replayed copy.
+    A report older than one received, or than what was acknowledged at the start, is a replayed copy.
     """
 
     def __init__(self, acknowledged_seq: int) -> None:

@@ -1,10 +1,9 @@
-"""Messages on the wire: read within bounds, signed by their sender, and the topics they go to.
+"""Messages on the wire: read within limits, signed by their sender, and the topics they go to.
 
 Whoever may write to a topic may write anything there, and a retained message returns at each connection: a
-message that a reader does not expect must cost one message, never the thread or the connection.
-
-The Ed25519 signature is always the last member of the JSON object. What is signed is SHA-256 of a purpose and
-of the message's bytes without that member, so that a message of one kind can't pass for one of another.
+message that a reader does not expect must cost one message, never the thread or the connection. The Ed25519
+signature is always the last member of the JSON object. What is signed is the SHA-256 of a purpose and of the
+message's bytes without that member, so that a message of one kind can't pass for one of another.
 
 `python -m controller.publish.wire --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
 prints mosquitto's access list. Names are the common names of certificates (`use_identity_as_username`).
@@ -107,13 +106,13 @@ class Topics(NamedTuple):
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
-    """Return a table's topics; ValueError where its name can't be part of one."""
+    """Return a table's topics; ValueError if its name can't be part of one."""
     check_name(table)
     return Topics(*(f"{prefix}/{table}/{word}" for word in Topics._fields))
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that is no topic level, client id and common name at once; raises ValueError."""
+    """Refuse a name that can't be topic level, client id and common name at once; raises ValueError."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which every"
