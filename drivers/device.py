@@ -20,7 +20,7 @@ class LineSetup(Protocol):
 
     @property
     def active_low(self) -> bool:
-        """Whether it is active where its voltage is low."""
+        """Whether it is active when its voltage is low."""
         ...
 
 
@@ -43,7 +43,7 @@ class StreamAddress:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLines:
-    """Inputs of a chip whose timing decides: through the kernel's edge events."""
+    """Inputs of a chip whose timing matters: through the kernel's edge events."""
 
     chip: str
     """The chip's label, as `gpiodetect` shows it."""
@@ -116,8 +116,7 @@ Output_co = TypeVar("Output_co", covariant=True)
 class Device(Protocol[Data_contra, Output_co]):
     """One device of a table. Times are table microseconds; every call returns the readings it made.
 
-    What its link hands over is bytes, or events of GPIO lines; what it hands back is bytes, or orders to
-    lines.
+    Its link passes it bytes, or events of GPIO lines; it returns bytes, or orders to lines.
     """
 
     name: str
@@ -181,8 +180,8 @@ def _as_written(_name: str, settings: Any, _devices: Neighbours) -> Any:
 class DeviceType:
     """One type of device: all that the table's program needs to know of it.
 
-    The settings that its functions take are of the class `settings`, a frozen dataclass; one with `key` and
-    `key_file` may have its key in a file of its own.
+    The settings that its functions take are of the class `settings`, a frozen dataclass; if it has `key` and
+    `key_file`, the key may be in a file of its own.
     """
 
     name: str
@@ -190,13 +189,13 @@ class DeviceType:
     title: str
     settings: type
     make: Callable[[str, Any, Chance], AnyDevice]  # Any, here and below: each type takes its own settings
-    """Make the device of its name at the table and its settings."""
+    """Creates the device from its name at the table and its settings."""
     address: Callable[[Any], Address]
     """Return its port's address."""
     speaks: Callable[[str, Any], Iterable[Speaks]]
     """Return the devices of the table whose readings one of this name sends, and their kinds."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
-    """Return what no second device may share, beside the port."""
+    """Return what no second device may share, apart from the port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)
     """Its possible faults: the codes of its `device_down` and `device_fault`, and what to do."""
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written

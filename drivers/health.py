@@ -267,8 +267,8 @@ class Health:
     ) -> list[Change]:
         """Record a trouble, which ends by itself at `clears_us`; return what is to be reported.
 
-        One that stands is reported again where `again_us` have passed since, or where `each` change of what
-        is seen is to be reported.
+        An active one is reported again if `again_us` have passed since, or if `each` change of what is seen
+        is to be reported.
         """
         since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
         trouble = Trouble(code, seen, down, since)

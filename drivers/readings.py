@@ -33,7 +33,7 @@ _LISTS: Mapping[str, frozenset[str]] = {
 def reading_of(
     kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int, *, texts: bool = False
 ) -> AnyReading:
-    """Make a reading of its own fields, which are values or (`texts`) all texts, lists with commas.
+    """Make a reading from its own fields, which are values or (`texts`) all texts, lists with commas.
 
     Raises ReadingError for anything that is not exactly a reading of this kind.
     """

@@ -1,1 +1,1 @@
-"""Cameras: those that tell a table what they see, and the plane of the table in their image."""
+"""Cameras that report what they see to a table."""

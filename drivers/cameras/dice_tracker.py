@@ -1,8 +1,8 @@
 """Two dice from frame to frame: which is which, when each lies still, and when that is unknown.
 
-A camera that knows no die by itself sees two bodies in each frame. They keep their names as long as only one
-assignment makes sense; where two do, both dice are lost, and lost they stay until the table was empty: a die
-that is taken for the other could give it a wall hit that it never made.
+A camera that does not identify dice sees two bodies in each frame. They keep their names as long as only one
+assignment makes sense. If two do, both dice are lost, and remain lost until the table is empty: a die taken
+for the other could be credited with a wall hit that it never made.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ _READS_KEPT = 12
 _MIN_READS = 3
 _CLEARLY = 2.0
 _BOUNCE = 0.5
-"""A die keeps at most so much of its speed at a wall, whose place the tracker does not know."""
+"""The largest share of its speed that a die keeps at a wall, whose position the tracker does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Track:
         self.reads.append(body)
 
     def face(self) -> tuple[Face | None, float]:
-        """Return the face on which all reads agree, with their mean confidence; none where they do not."""
+        """Return the face on which all reads agree, with their mean confidence; none if they differ."""
         faces = {read.face for read in self.reads}
         if len(faces) != 1 or None in faces:
             return None, 0.0
@@ -126,7 +126,7 @@ class DiceTracker:
         return True
 
     def _merged(self, bodies: Iterable[Body]) -> list[Body]:
-        """Take bodies closer than half a die for one, whose face is in doubt where they differ."""
+        """Merge bodies closer than half a die, whose face is in doubt if they differ."""
         merged: list[Body] = []
         for body in sorted(bodies, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
             near = next((n for n, other in enumerate(merged) if _apart(body, other) < self._half), None)
@@ -159,7 +159,7 @@ class DiceTracker:
     ) -> dict[Die, Body] | None:
         """Match dice whose speed is not known yet: each stays on its side of the other.
 
-        A mistake here exchanges names of which nothing but one point was told.
+        A mistake here exchanges names when only one point has been reported.
         """
         one, two = self._tracks[1].body, self._tracks[2].body
 
@@ -181,7 +181,7 @@ class DiceTracker:
         return {**matched, other: second if matched[die] is first else first}
 
     def _match_single(self, t: int, body: Body) -> dict[Die, Body] | None:
-        """Match one body while two dice were seen: two that touch may look like one for a moment."""
+        """Match one body after two dice were seen: two that touch may look like one for a moment."""
         matched = self._clearer(t, {1: body}, {2: body})
         return {} if matched is None else matched
 
@@ -245,7 +245,7 @@ def _apart(a: Body, b: Body) -> float:
 
 
 def _off_track(track: _Track, t: int, body: Body) -> float:
-    """Measure how far a body is from where the die should be, going on as it did or turned back at a wall."""
+    """Measure how far a body is from where the die should be if it kept going or turned back at a wall."""
     seconds = (t - track.t) / 1e6
     ex, x_turned = _off_axis(track.body.x, track.vx * seconds, body.x)
     ey, y_turned = _off_axis(track.body.y, track.vy * seconds, body.y)
@@ -253,6 +253,7 @@ def _off_track(track: _Track, t: int, body: Body) -> float:
 
 
 def _off_axis(last: float, step: float, found: float) -> tuple[float, float]:
-    """Return the error on one axis of a die that went on, and of one that turned back at an unseen wall."""
+    """Return the error on one axis of a die that kept going, and of one that turned back at an unseen
+    wall."""
     low, high = sorted((last + step, last - _BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

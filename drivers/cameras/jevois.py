@@ -1,13 +1,12 @@
 """A JeVois-style smart camera above a dice table: its detections become tracks and rests of two dice.
 
-It tells where the dice are and which face is up. It tells nothing of their release, of what they lie on, of
-their tilt, or whether one left the table: a table that needs these has other sensors for them.
-
-Its standardized serial messages are read as far as they tell of objects in the image: Normal (`N2 id x y w
-h`) and Detail (`D2 id x1 y1 ... x4 y4 extra`) in two dimensions, with or without a stamp before them, and the
-marks of each frame's start and end. Coordinates are the camera's own: 0 in the middle, x from -1000 (left) to
-1000, y downwards. The firmware departs from its own description, so it is read leniently: a corner that is
-sent twice, an unannounced count of corners, blanks at a line's end.
+It reports where the dice are and which face is up. It does not report their release, what they lie on, their
+tilt, or whether one left the table: a table that needs these has other sensors for them. Of its standardized
+serial messages those about objects in the image are read: Normal (`N2 id x y w h`) and Detail (`D2 id x1 y1
+... x4 y4 extra`) in two dimensions, with or without a stamp before them, and the marks of each frame's start
+and end. Coordinates are the camera's own: 0 in the middle, x from -1000 (left) to 1000, y downwards. The
+firmware departs from its own description, so it is read leniently: a corner that is sent twice, an
+unannounced count of corners, blanks at a line's end.
 """
 
 import math
@@ -51,7 +50,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class FrameMark:
-    """The start or the end of what the camera has to say of one frame."""
+    """The start or the end of the camera's messages about one frame."""
 
     which: Literal["start", "stop"]
     stamp: str | None = None
@@ -59,7 +58,7 @@ class FrameMark:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A line that is none of these, as a technician can read it."""
+    """A line that is none of these, in a form for technicians."""
 
     text: str
 
@@ -80,7 +79,7 @@ class Decoder:
         self.lines = 0
         """Lines received that were not empty."""
         self.discarded = 0
-        """Lines that were no message of these."""
+        """Lines that were none of these messages."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
@@ -92,7 +91,7 @@ class Decoder:
         return [self._read(line) for line in self._lines.feed(data) if line.text.strip()]
 
     def reset(self) -> None:
-        """Forget a line that was begun: the link was lost."""
+        """Forget an unfinished line: the link was lost."""
         self._lines.clear()
 
     def _read(self, line: Line) -> Message:
@@ -167,7 +166,7 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 
 
 MAX_IN_A_FRAME = 32
-"""More objects than any table has dice; a camera that sees more sees no dice."""
+"""More objects than any table has dice; in a frame with more, none is taken for a die."""
 AHEAD_US = 100_000
 """Frames that arrive in one burst are spread out to their period, but never farther ahead than this."""
 
@@ -214,9 +213,9 @@ class JevoisCamera:
         self.frames = 0
         """Whole frames."""
         self.spoilt = 0
-        """Frames left out because a line of theirs was damaged or missing."""
+        """Frames left out because one of their lines was damaged or missing."""
         self.strangers = 0
-        """Detections of a category that is no face of a die."""
+        """Detections of a category that is not a face of a die."""
         self._settings = settings
         self._plane = fit_rows(settings.calibration, settings.error_mm)
         self._tracker = DiceTracker(
@@ -240,7 +239,7 @@ class JevoisCamera:
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a whole frame was heard."""
+        """Begin: down until a whole frame has been received."""
         self._tell(
             now_us,
             self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
@@ -248,20 +247,20 @@ class JevoisCamera:
         return self._taken()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """The port is open."""
+        """Handle that the port is open."""
         self.decoder.join()
         self._begin_hearing(now_us)
         return self._taken()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """The port is gone, by which trouble, and what was seen."""
+        """Handle that the port is gone: the trouble's code, and what was seen."""
         self.decoder.reset()
         self._open = False
         self._tell(now_us, self._health.closed(now_us, code, seen))
         return self._taken()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Bytes were thrown away because the table was busy: the frame is spoilt."""
+        """Handle that bytes were discarded because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"

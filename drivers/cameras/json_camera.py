@@ -1,6 +1,6 @@
 """A camera, or any program, that sends readings as JSON lines: the same readings, checked as strictly.
 
-It has no check sum, no sequence and no handshake: a lost line is not noticed. What it can be trusted to, and
+It has no checksum, no sequence and no handshake: a lost line is not noticed. How far it can be trusted, and
 how its clock is followed, is on its page in docs/devices.
 """
 
@@ -41,11 +41,11 @@ class JsonLines:
         self.bad = 0
 
     def connect(self) -> None:
-        """Forget an unfinished line of the connection before."""
+        """Forget an unfinished line of the previous connection."""
         self._lines.clear()
 
     def feed(self, data: bytes) -> list[Object | BadLine]:
-        """Handle bytes; return what each whole line holds. Empty lines are nothing."""
+        """Handle bytes; return what each whole line contains. Empty lines are ignored."""
         found = []
         for line in self._lines.feed(data):
             if line.dropped:
@@ -98,7 +98,7 @@ class ScriptClock:
     def to_table(self, t_us: int, arrived_us: int) -> int:
         """Return the table's time of the script's time `t_us` on a line that arrived now.
 
-        Raises BadClockError if it lies seconds beside that of the lines before.
+        Raises BadClockError if it is seconds off that of the previous lines.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -127,9 +127,9 @@ class ScriptClock:
 
 
 ALIVE = "alive"
-"""The kind of a line that says nothing but that the script runs."""
+"""The kind of a line that only shows that the script is running."""
 BEGINNINGS = frozenset({"die_released", "card"})
-"""Kinds that close the bets: a time that is too late lets somebody bet on what he has seen."""
+"""Kinds that close the bets: if their time is too late, somebody can bet on what was already visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ class JsonCamera:
         self._reopening = PortReopening()
         self._babble = 0
         self._held_back: tuple[int, int] = (0, 0)
-        """The last line before a silence, and until when lines may be what was held back in it."""
+        """The last line before a silence, and until when lines may have been held back in it."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a line was heard."""
@@ -246,7 +246,7 @@ class JsonCamera:
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
-        """Return nothing: a script is not spoken to."""
+        """Return nothing: nothing is sent to a script."""
         return b""
 
     def take_reopen(self) -> bool:
@@ -293,7 +293,7 @@ class JsonCamera:
         return self._clock.to_table(t, now_us)
 
     def _not_later_than(self, kind: object, now_us: int) -> int:
-        """Return when this was seen, at the latest: what a cable held back comes at once when it goes on."""
+        """Return when this was seen, at the latest: what a cable held back arrives all at once."""
         alive_ms, heard_us = self._settings.alive_ms, self._heard_us
         if alive_ms is None:
             return now_us

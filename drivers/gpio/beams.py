@@ -1,7 +1,7 @@
 """Beams, rotor index, pocket reader and impact comparators on kernel edge events.
 
-A reading comes of a pulse whose edges were all seen, and of nothing else. What a beam in a wheel tells is the
-middle of the pulse, when the ball was centred in it, whatever its speed; the others tell their first moment.
+A reading comes only from a pulse whose edges were all seen. A beam in a wheel reports the middle of the
+pulse, when the ball was centred in it, whatever its speed; the other inputs report its start.
 """
 
 from collections import deque
@@ -18,8 +18,8 @@ from drivers.readings import reading_of
 MARGIN_US = 200
 """Two lines' edges closer than this may have been stamped in the wrong order."""
 LONGEST_US = 200_000
-"""A longer pulse is a hand, or a rotor that is parked or starts: no ball and no mark passed, and its middle
-would be older than what the table still takes."""
+"""A longer pulse is a hand, or a rotor that is parked or starting: no ball or mark passed, and its middle
+would be older than what the table still accepts."""
 _KEPT = 32
 
 
@@ -68,7 +68,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, (began_us + became.t_us) // 2)]
 
     def broken(self, name: str) -> None:
-        """Give up the pulse that is under way."""
+        """Abandon the pulse in progress."""
         self._began_us[name] = None
         if name == self._phase:
             self._phases.clear()
@@ -99,7 +99,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, became.t_us)]
 
     def _judge_passes(self, now_us: int) -> list[AnyReading]:
-        """Report which way the mark passed, once both sensors have said all they have to say of it."""
+        """Report which way the mark passed, once both sensors have reported all that matters for it."""
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
@@ -117,14 +117,14 @@ class BeamsDevice(GpioDevice):
         return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Return whether what the phase sensor was then is still being found out."""
+        """Return whether the phase sensor's state at that time is still being determined."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]
         return line.certain_until_us <= t_us and not line.babbling
 
     def _direction(self, began_us: int, ended_us: int) -> Turning | None:
-        """Return how the rotor turns by which sensor saw the mark's front, and its end, first."""
+        """Return the rotor's direction, by which sensor saw the mark's front, and its end, first."""
         first = self._phase_first
         if first is None:
             return None
@@ -137,7 +137,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return what the phase sensor was then; None if that is unknown, or too close to a change."""
+        """Return the phase sensor's state at that time; None if it is unknown, or too close to a change."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

@@ -1,7 +1,7 @@
 """One input line: from its edges and levels to what it provably did.
 
 Pure, in the line's own time: a level counts once a later edge, or a look at the line, shows that it lasted
-for `debounce_us`. A timer never does, since an edge that ends it may still be on its way.
+for `debounce_us`. A timer alone never shows that, since an edge that ends the level may still be on its way.
 """
 
 from collections import deque
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 LOOK_AGAIN_US = 10_000
 """A level that no edge explains is accepted when a second read, this much later, gives the same."""
 HIDDEN_US = 5_000
-"""Two edges in one direction hide one in the other. In a shorter time than this it may be mere bouncing."""
+"""Two edges in one direction hide one in the other. Within a shorter time than this it may be mere
+bouncing."""
 ASK_AGAIN_US = 50_000
 CALM_US = 1_000_000
 """Edges are counted over this time, and a line that babbled must be calm for as long to be trusted again."""
@@ -20,7 +21,7 @@ _ALWAYS_US = 2**63
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """The line is active, or no longer, since `t_us`; not `sure` where no edge marks the moment."""
+    """The line has become active or inactive since `t_us`; `sure` is false if no edge marks the moment."""
 
     active: bool
     t_us: int
@@ -45,14 +46,14 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The line may have been different for a moment, too short to be a fault and too long to be nothing."""
+    """The line may have been different for a moment: too short for a fault, too long to be ignored."""
 
     t_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Babbling:
-    """The line changes faster than anything that it is there for."""
+    """The line changes faster than anything that it is meant for."""
 
     edges_per_s: int
     t_us: int
@@ -152,7 +153,7 @@ class InputLine:
         return happened + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Let time pass; only calm comes of it."""
+        """Handle that time has passed; this can only report calm."""
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
@@ -188,7 +189,7 @@ class InputLine:
         return self._loud_us + CALM_US if self.babbling else None
 
     def _same_way(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in one direction: in between the line was different, unseen."""
+        """Handle a second edge in one direction: between the two the line was different, unseen."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_sure = t_us, True

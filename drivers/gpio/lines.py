@@ -144,7 +144,7 @@ class GpioDevice(ABC):
         """Handle a change of the input of this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches keep no unfinished business
-        """Handle that changes of this input are missing, or not to be believed, before what comes next."""
+        """Handle that changes of this input are missing, or can't be trusted, before what comes next."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until the lines are open."""
@@ -171,7 +171,7 @@ class GpioDevice(ABC):
         return self._gone(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that edges were thrown away before they came here."""
+        """Handle that edges were discarded before they came here."""
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
@@ -227,7 +227,7 @@ class GpioDevice(ABC):
         return min((at for at in due if at is not None), default=None)
 
     def order(self, order: ReadLevel | Set | Rest) -> None:
-        """Hand an order to the port, where it is open."""
+        """Pass an order to the port, if it is open."""
         if self._is_open:
             self._output.append(order)
 
@@ -242,7 +242,7 @@ class GpioDevice(ABC):
         return self._reopening.take()
 
     def status(self) -> dict[str, object]:
-        """Return what each line is, and how much it bounced."""
+        """Return each line's state, and how much it bounced."""
         return {
             "open": self._is_open,
             "troubles": [trouble for health in self._health.values() for trouble in health.troubles],
@@ -287,7 +287,7 @@ class GpioDevice(ABC):
         return any(LINK in health for health in self._health.values())
 
     def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """All devices are down, and with them what else stood against them."""
+        """Report all devices down, which includes any other trouble of theirs."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()

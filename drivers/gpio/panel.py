@@ -38,7 +38,7 @@ class PanelDevice(GpioDevice):
         return told
 
     def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
-        """Handle a contact's change. A press counts only where its own edge was seen; a switch always."""
+        """Handle a contact's change. A press counts only if its own edge was seen; a switch always counts."""
         read = self._reads[name]
         if read.kind == "switch":
             is_open = became.active == (read.open_when == "active")

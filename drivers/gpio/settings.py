@@ -1,7 +1,7 @@
 """What a table's file says of its GPIO lines, and every mistake in it.
 
-Lines are the chip's own numbers, which are the GPIO numbers of the 40-pin header. Nothing that decides how a
-line is read has a default: the chip, the pull, the sense and the debounce are stated for each.
+Lines are the chip's own numbers, which are the GPIO numbers of the 40-pin header. Nothing that affects how a
+line is read has a default: chip, pull, sense and debounce are stated for each.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _FIXED_PULL_UP = (2, 3)
 
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half of a quick press of 50 ms: a longer debounce swallows presses (and two of them, 60 ms apart)."""
+"""Half of a quick press of 50 ms: a longer debounce loses presses (and two of them, 60 ms apart)."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
 """Doors and keys stay as they are set; heavy contacts bounce for a long time."""
 MIN_STUCK_US = 5_000_000
@@ -39,7 +39,7 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """What must hold of an input so that it can't swallow what it is there for."""
+    """Limits for an input's settings, so that it can't lose what it is meant to detect."""
 
     hold_off_us: int
     max_hold_off_us: int
@@ -141,7 +141,8 @@ class PanelOutput:
     lamp: str
     """The lamp it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """The values of that lamp for which it is lit; `on_*` stands for all that begin so. Empty: `on`."""
+    """The values of that lamp for which it is lit; `on_*` stands for all that begin with `on_`. Empty:
+    `on`."""
     dark_when: tuple[str, ...] = ()
     """The values for which it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
     for_ms: int = 0

@@ -81,7 +81,7 @@ class LineRequest(Protocol):
         ...
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return the edges; called only when there are some. Raises OSError."""
+        """Return the edges; called only if there are some. Raises OSError."""
         ...
 
     def is_active(self) -> bool:

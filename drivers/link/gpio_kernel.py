@@ -12,7 +12,8 @@ from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""The most edges kept by the kernel for a request. Its default is 16 a line; then the oldest are dropped."""
+"""The most edges kept by the kernel for a request. Its default is 16 per line; beyond that the oldest are
+dropped."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
@@ -43,7 +44,8 @@ def holder_of(chip: Chip, line: int) -> str:
 
 
 class GpiodLine:
-    """One line's request of its own, so that a babbling line can't push another's edges out of the buffer."""
+    """A separate request for one line, so that a babbling line can't push another's edges out of the
+    buffer."""
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
         """Wrap a request of one line."""

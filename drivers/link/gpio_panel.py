@@ -2,8 +2,8 @@
 
 gpiozero's own pin factories poll, or belong to one board, and its choice among them falls back from one to
 the next with a warning. None of them is used: the outputs are lines of the chip that the table's file names,
-requested from the kernel as the inputs are. They are released with the port, so that a chip that went is
-opened anew when it is back.
+requested from the kernel as the inputs are. They are released with the port, so that a chip that disappeared
+is opened anew when it is back.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ RequestOutput = Callable[[Chip, int, bool], OutputLine]
 
 
 class _Number(NamedTuple):
-    """What gpiozero requires of a pin beside its levels."""
+    """What gpiozero requires of a pin apart from its levels."""
 
     name: str
 
@@ -79,7 +79,7 @@ class ChipPin(gpiozero.Pin):  # type: ignore[misc]  # gpiozero has no types
 
 
 class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
-    """gpiozero's way to one chip's lines. It reserves nothing: the kernel gives no line away twice."""
+    """gpiozero's access to one chip's lines. It reserves nothing: the kernel gives no line away twice."""
 
     def __init__(self, chip: Chip, request: RequestOutput) -> None:
         """Make pins of this chip."""

@@ -1,7 +1,7 @@
-"""A link: the thread of one port, that opens it, stamps and posts what comes, and opens it again.
+"""A link: the thread of one port, which opens it, stamps and posts what comes, and reopens it.
 
 All links post into one bounded inlet, from which one thread takes. A full inlet never blocks a link: what
-does not fit is thrown away, counted, and told in its place as an Overflow.
+does not fit is discarded, counted, and reported in its place as an Overflow.
 """
 
 import os
@@ -29,7 +29,7 @@ class LinkUp:
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A link is not open: by which trouble, and what was seen."""
+    """A link is not open: the trouble's code, and what was seen."""
 
     code: str
     seen: str
@@ -134,7 +134,7 @@ _DRAINED = 4096
 
 
 class Waker:
-    """A pipe to make a wait come back; it lives as long as its port, so that waking needs no lock."""
+    """A pipe that ends a wait; it lives as long as its port, so that waking needs no lock."""
 
     def __init__(self, wait_s: float) -> None:
         """Wait at most `wait_s` each time."""
@@ -142,7 +142,7 @@ class Waker:
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def wake(self) -> None:
-        """Make the wait come back, this one or the next."""
+        """End the wait in progress, or the next one."""
         with suppress(OSError):  # a full pipe wakes as well
             os.write(self._writing, b"x")
 

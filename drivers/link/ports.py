@@ -85,11 +85,10 @@ def _lacks_serial(name: str, root: Path) -> bool:
 def check_hardware(address: EdgeLines | PanelLines) -> None:
     """Check at the start that the libraries for such lines are installed.
 
-    A chip or a line that is not there is no reason not to start: the device is down and tried again, as one
-    at a serial port is.
+    A missing chip or line does not prevent a start: the device is down and retried, like one at a serial
+    port.
 
-    Raises:
-        PortError: `no_library`, with what is missing.
+    Raises PortError (`no_library`) with what is missing.
     """
     try:
         import_module("drivers.link.gpio_kernel")

@@ -38,7 +38,7 @@ class SerialPort:
         self._waker = Waker(READ_S)
 
     def open(self) -> str:
-        """Open the port for us alone.
+        """Open the port for this process alone.
 
         TIOCEXCL keeps out everybody but root, flock those who ask. Without HUPCL a later open does not drop
         DTR, which resets many boards. Raises PortError.
@@ -65,8 +65,8 @@ class SerialPort:
     def read(self) -> bytes:
         """Wait for bytes and return all of them, up to a block, at least once a second.
 
-        Raises PortError: it is gone, or another program has changed its settings since; what was read at
-        another speed is thrown away.
+        Raises PortError if the port is gone, or if another program has changed its settings since; what was
+        read at another speed is discarded.
         """
         port = self._serial
         assert port is not None

@@ -1,7 +1,7 @@
 """All devices of a table behind their links: posts come in, readings go out, answers go back.
 
-One thread for all devices of a table, beside one for each link. Whoever hears the readings must take them
-without waiting.
+There is one thread for all devices of a table, and one for each link. Whoever receives the readings must take
+them without waiting.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ class Hub:
         """Arrivals of sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: every device is down until it is heard."""
+        """Begin: every device is down until it has been heard."""
         return [reading for name in self._devices for reading in self._with(name, _start, now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:
@@ -54,7 +54,7 @@ class Hub:
         return self._with(arrival.source, _readings_of, arrival)
 
     def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
-        """Do something with a device, such as send it a command; raises KeyError if there is none."""
+        """Do something with a device, such as sending it a command; raises KeyError if there is none."""
         work(self._devices[name][0], now_us)
         return self._with(name, _nothing, now_us)
 
@@ -133,7 +133,7 @@ class Station:
     ) -> None:
         """Serve each device at its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
         self.turns = 0
-        """Incremented while the thread is alive."""
+        """Increases while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
         pairs = [(device, self._link(device.name, port, chance)) for device, port in devices]
@@ -146,7 +146,7 @@ class Station:
         self._hear: Hear = lambda _reading: None
 
     def start(self, hear: Hear) -> None:
-        """Hand on every reading from now on, in the station's thread."""
+        """Pass on every reading from now on, in the station's thread."""
         self._hear = hear
         self._thread.start()
 
@@ -160,7 +160,7 @@ class Station:
         return all(ended) and not self._thread.is_alive()
 
     def ask(self, name: str, work: Work) -> None:
-        """Run something in the station's thread with a device, such as send it a command.
+        """Run something in the station's thread with a device, such as sending it a command.
 
         Raises KeyError if there is no such device.
         """

@@ -33,7 +33,7 @@ class SocketPort:
         return self.path
 
     def read(self) -> bytes:
-        """Wait for bytes and give them. Raises PortError if the program is gone."""
+        """Wait for bytes and return them. Raises PortError if the program is gone."""
         peer = self._peer
         assert peer is not None
         try:
@@ -58,7 +58,7 @@ class SocketPort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def wake(self) -> None:
-        """Make a wait come back."""
+        """End a wait."""
         self._waker.wake()
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class PipePort:
         return self.path
 
     def read(self) -> bytes:
-        """Wait for bytes and give them. Raises PortError."""
+        """Wait for bytes and return them. Raises PortError."""
         assert self._fd is not None
         try:
             return os.read(self._fd, BLOCK) if self._waker.wait_for(self._fd) else b""
@@ -143,7 +143,7 @@ class PipePort:
         """Write nothing: a pipe has one direction, and no reader at its other end."""
 
     def wake(self) -> None:
-        """Make a wait come back."""
+        """End a wait."""
         self._waker.wake()
 
     def close(self) -> None:

@@ -15,13 +15,14 @@ from drivers.readings import ReadingError, reading_of
 
 ANSWERS_KEPT = 64
 NOBODYS_BYTES = 32
-"""Of a key that is drawn so that no board has it."""
+"""Length of a random key, which no board has."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One sensor of a node: the table's device whose readings it sends, and what is the same in all."""
+    """One sensor of a node: the table's device whose readings it sends, and what is the same in all of
+    them."""
 
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -123,16 +124,17 @@ class NodeDevice:
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command (lamp, buzzer, selftest); return its number, which its answer in `answers` carries.
 
-        Raises ValueError if it can't be said, OverflowError where too many wait already.
+        Raises ValueError if it can't be encoded, OverflowError if too many are waiting already.
         """
         return self._end.command(now_us, verb, fields)
 
     def rekey(self, key: str, flaw: str = "") -> None:
-        """Believe another key (hexadecimal digits) at once; with none, no key at all, and `flaw` says why."""
+        """Trust another key (hexadecimal digits) at once; without one, no key at all, and `flaw` says why."""
         self._end.rekey(bytes.fromhex(key) or self._chance(NOBODYS_BYTES), flaw)
 
     def recent(self) -> list[str]:
-        """Return the last lines heard and said, for a search for faults; other than ASCII is escaped."""
+        """Return the last lines received and sent, for troubleshooting; bytes other than ASCII are
+        escaped."""
         return [line.decode("ascii", "backslashreplace") for line in self._end.recent]
 
     def status(self) -> Mapping[str, object]:

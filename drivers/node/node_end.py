@@ -1,7 +1,7 @@
 """The node's end of the link: what a sensor board does, for simulators and tests.
 
-The same wire as the table's end, turned around. Times are the node's own clock in microseconds and need not
-wrap: what is said is cut to 32 bits.
+The same wire as the table's end, reversed. Times are the node's own clock in microseconds and need not wrap:
+what is sent is cut to 32 bits.
 """
 
 from collections import deque
@@ -37,7 +37,8 @@ class NodeEnd:
     """A node that speaks to its table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
-        """Make the end of this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too.
+        """Make the end of this node; `salt` is 16 digits 0-9 A-F, fresh at each start, and so is
+        `hello.boot`.
 
         Each session adds 1 to the salt, so that no two sessions are sealed alike.
         """
@@ -109,7 +110,7 @@ class NodeEnd:
         return commands
 
     def acknowledge(self, now_us: int, number: int, *, ok: bool = True, says: str = "") -> None:
-        """Report what became of a command."""
+        """Report the result of a command."""
         self._answers[number] = (ok, says)
         fields = {"id": str(number), "ok": "1" if ok else "0"}
         self._send(now_us, "ack", {**fields, "says": says} if says else fields)

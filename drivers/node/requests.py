@@ -59,7 +59,7 @@ class NodeClock:
 
     @property
     def ready(self) -> bool:
-        """Return whether enough answers were heard to trust it."""
+        """Return whether enough answers were received to trust it."""
         return self.answers >= MIN_ANSWERS
 
     @property
@@ -215,8 +215,8 @@ MAX_PADDING = 64
 class ClockQueries:
     """The questions that wait for an answer.
 
-    A sentence takes milliseconds on a slow line. Padding the question to its answer's length makes both ways
-    take the same time, whatever the line's speed.
+    A sentence takes milliseconds on a slow line. Padding the question to its answer's length makes both
+    directions take the same time, whatever the line's speed.
     """
 
     def __init__(self) -> None:

@@ -110,9 +110,9 @@ def crc_of(body: bytes) -> bytes:
 
 
 def encode(sentence: Sentence) -> bytes:
-    """Write a sentence's body: from its first character up to the seal or the `*`.
+    """Return a sentence's body: from its first character up to the seal or the `*`.
 
-    Raises ValueError if the sentence can't be said: a name, number or text outside the format.
+    Raises ValueError if the sentence can't be encoded: a name, number or text outside the format.
     """
     if not NODE_NAME.fullmatch(sentence.node):
         raise ValueError(f"{sentence.node!r} is not a node name: 1 to 16 letters, digits, _ or -")
@@ -230,7 +230,7 @@ class NodeReading:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What became of a command: done, refused by the node, or never answered."""
+    """The result of a command: done, refused by the node, or never answered."""
 
     command: int
     ok: bool
@@ -250,7 +250,7 @@ _ERROR = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 class HelloError(ValueError):
-    """A hello that can't be taken, and why."""
+    """A hello that can't be accepted, and why."""
 
 
 def read_hello(sentence: Sentence) -> Hello:
@@ -275,7 +275,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Write what a node says of itself."""
+    """Return what a node reports of itself."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds

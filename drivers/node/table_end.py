@@ -1,7 +1,7 @@
-"""The table's end of a node link: greets the node, keeps its clock, asks again for what is missing.
+"""The table's end of a node link: greets the node, follows its clock, requests what is missing.
 
-Bytes and the time go in, messages come out; `take_output` gives the bytes for the node. A node is up once it
-has said who it is and enough clock answers were heard; until then nothing it says is a reading.
+Bytes and the time go in, messages come out; `take_output` returns the bytes for the node. A node is up once
+it has said who it is and enough clock answers were received; until then nothing it says is a reading.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from drivers.node.wire import Counters, ReorderBuffer, Wire
 
 
 class Phase(Enum):
-    """Where the link is."""
+    """The state of the link."""
 
     OFF = "the port is not open"
     GREETING = "waiting for the node's hello"
@@ -58,7 +58,8 @@ class TableEnd:
         key: bytes | None = None,
         max_per_s: int = 1000,
     ) -> None:
-        """Expect this node. `nonce` gives 16 fresh digits 0-9 A-F; `max_per_s` bounds what is read of it."""
+        """Expect this node. `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits what is read from
+        it."""
         self.node = node
         self.hello: Hello | None = None
         self.clock = NodeClock()
@@ -96,7 +97,7 @@ class TableEnd:
 
     @property
     def recent(self) -> list[bytes]:
-        """The last lines heard and said."""
+        """The last lines received and sent."""
         return list(self._wire.recent)
 
     def start(self, now_us: int) -> Sequence[Message]:
@@ -112,13 +113,13 @@ class TableEnd:
         return told
 
     def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle that the port is gone: by which trouble, and what was seen."""
+        """Handle that the port is gone: the trouble's code, and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Handle that bytes of this node were thrown away before they came here."""
+        """Handle that bytes of this node were discarded before they came here."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
@@ -126,7 +127,7 @@ class TableEnd:
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command; return its number. A CommandResult with it follows, whatever happens.
 
-        Raises ValueError if it can't be said, OverflowError where too many wait already.
+        Raises ValueError if it can't be encoded, OverflowError if too many are waiting already.
         """
         self._wire.check(verb, {"id": "4294967295", **fields})
         number = self._commands.add(now_us, verb, fields)
@@ -135,9 +136,9 @@ class TableEnd:
         return number
 
     def rekey(self, key: bytes, flaw: str = "") -> None:
-        """Believe this key alone, from now on; at the next `tick` the node is greeted again under it.
+        """Trust this key alone, from now on; at the next `tick` the node is greeted again under it.
 
-        Where the key's file can't be used, `flaw` says why, and `key` is one that nobody has.
+        If the key's file can't be used, `flaw` says why, and `key` is one that nobody has.
         """
         self._sealed = True
         self._key_flaw = flaw
@@ -248,7 +249,8 @@ class TableEnd:
         return told
 
     def _deaf_at_us(self) -> int | None:
-        """Return when it is deaf; None while nothing was heard of it since an answer was due."""
+        """Return when it counts as deaf; None while nothing has been received from it since an answer was
+        due."""
         if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
             return None
         return self._answered_us + DEAF_US
@@ -417,7 +419,7 @@ class TableEnd:
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 
     def _chase(self, now_us: int) -> Sequence[Message]:
-        """Ask again for what is missing; report what comes too late to count, or can't be asked for."""
+        """Request again what is missing; report what comes too late to count, or can't be requested."""
         can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
         loss = self._reorder.losses(now_us, at_once=not can_ask)
         missing = self._reorder.ask(now_us)

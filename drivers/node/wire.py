@@ -76,13 +76,13 @@ RECALL = 64
 """How many missing sentences are remembered; in a longer gap the older ones count as lost at once."""
 
 FAR_BACK = 256
-"""A number this far behind is not a repetition: the other end has restarted its numbers."""
+"""A number this far behind is not a repetition: the other end has restarted its numbering."""
 
 Place = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
-    """Sentences that will not come any more, and since when one may be missing."""
+    """Sentences that will not come any more, and the time since which one may be missing."""
 
     sentences: int
     since_us: int
@@ -119,7 +119,7 @@ class ReorderBuffer:
         return place
 
     def next_deadline(self) -> int | None:
-        """Return when something missing must be asked for again or given up."""
+        """Return when something missing must be requested again or given up."""
         if not self._missing:
             return None
         return min(self._ask_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US)
@@ -203,7 +203,7 @@ class Wire:
         self._output: list[bytes] = []
 
     def rekey(self, key: bytes) -> None:
-        """Seal under another key from now on, and expect it; what is not sent yet is dropped."""
+        """Seal under another key from now on, and expect it; what has not been sent yet is dropped."""
         self._key = key
         self._output.clear()
 
@@ -220,11 +220,11 @@ class Wire:
         self._seq = 0
 
     def agree(self, nonces: bytes) -> None:
-        """Go on under both ends' nonces, from which both now make their seals."""
+        """Continue under both ends' nonces, from which both now make their seals."""
         self._nonces = nonces
 
     def say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
-        """Put the next sentence into the output and give its bytes."""
+        """Put the next sentence into the output and return its bytes."""
         sentence = Sentence(
             self._speaker, self.node, self.session, self._seq, clock_us % CLOCK_US, verb, fields or {}
         )
@@ -236,16 +236,16 @@ class Wire:
         return line
 
     def check(self, verb: str, fields: Mapping[str, str]) -> None:
-        """Raise ValueError where this could not be said, whatever the numbers and the seal."""
+        """Raise ValueError if this could not be encoded, whatever the numbers and the seal."""
         longest = Sentence(self._speaker, self.node, self.session, MAX_SEQ, CLOCK_US - 1, verb, fields)
         finish(encode(longest), b"0" * SEAL_BYTES * 2)
 
     def repeat(self, line: bytes) -> None:
-        """Put a sentence said before into the output again, as it was."""
+        """Put a sentence that was sent before into the output again, unchanged."""
         self._output.append(line)
 
     def take_output(self) -> bytes:
-        """Return what is to be sent; it is handed out once."""
+        """Return what is to be sent; each piece is returned once."""
         if not self._output:
             return b""
         output = b"".join(self._output)
@@ -284,7 +284,7 @@ class Wire:
         return heard
 
     def genuine(self, heard: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal is right under these nonces (the session's where not given)."""
+        """Return whether the seal is right under these nonces (the session's if none are given)."""
         if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
             return True
         self.counters.forged += 1

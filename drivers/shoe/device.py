@@ -1,6 +1,6 @@
-"""A card shoe on a serial line that sends one code a line: its cards and its lid become readings.
+"""A card shoe on a serial line that sends one code per line: its cards and its lid become readings.
 
-What it can be trusted to, and how its code table is written, is on its page in docs/devices.
+How far it can be trusted, and how its code table is written, is on its page in docs/devices.
 """
 
 from collections import Counter
@@ -121,7 +121,7 @@ class Shoe:
         return self._readings(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were thrown away on their way here: cards may be among them."""
+        """Handle that bytes were discarded on their way here: cards may be among them."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
@@ -153,7 +153,7 @@ class Shoe:
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
-        """Return nothing: such a shoe is not spoken to."""
+        """Return nothing: nothing is sent to such a shoe."""
         return b""
 
     def take_reopen(self) -> bool:

@@ -1,10 +1,10 @@
-"""Card shoes that send one code a line: bytes in, what left the shoe out, whatever the bytes are.
+"""Card shoes that send one code per line: bytes in, what left the shoe out, whatever the bytes are.
 
-Such a shoe has no check sum, no numbers and no handshake, so a cable joined in the middle of `12` says `2`.
-What stands before the first line end after an open or a loss is never a card; it is a doubt where it may have
-been the end of a code that matters. Many shoes say each code several times. The same code again within
-`repeats_us` of the last is a repeat; after twice that time it is another card; what lies between could be
-either, and is told as a doubt, never as a card.
+Such a shoe has no checksum, no numbering and no handshake, so a cable joined in the middle of `12` says `2`.
+What stands before the first line end after an open or a loss is never a card; it is a doubt if it may have
+been the end of a code that matters. Many shoes send each code several times. The same code again within
+`repeats_us` of the last is a repeat; after twice that time it is another card; in between it could be either,
+and is reported as a doubt, never as a card.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 class Codes:
     """A shoe's code table.
 
-    `cards` are the faces by code (`Qh`, or `12` of a numbered deck), `positions` whom the following cards go
-    to, `words` the rest.
+    `cards` are the faces by code (`Qh`, or `12` of a numbered deck), `positions` the recipients of the
+    following cards, `words` everything else.
     """
 
     cards: Mapping[str, str]
@@ -37,7 +37,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face, None if the shoe could not read it, and whom it goes to."""
+    """A card left the shoe: its face, None if the shoe could not read it, and its recipient."""
 
     face: str | None
     to: str | None
@@ -52,21 +52,22 @@ class Lid:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What may have been a card and is not known to be one; `seen` says what was heard, but names no card."""
+    """What may have been a card but is not known to be one; `seen` says what was received, but names no
+    card."""
 
     seen: str
 
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The shoe says that it is there."""
+    """The shoe reports that it is connected."""
 
 
 Event = CardOut | Lid | Doubt | Alive
 
 
 class ShoeProtocol:
-    """One shoe's line: what it said last, and when."""
+    """One shoe's line: what it sent last, and when."""
 
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
@@ -82,7 +83,7 @@ class ShoeProtocol:
         """Lines in a row that were no code."""
 
     def connect(self) -> None:
-        """Forget what was said before the connection or a loss: what comes next may begin anywhere."""
+        """Forget what was sent before the connection or a loss: what comes next may begin anywhere."""
         self._lines.join()
         self._last = ""
         self._to = None
@@ -146,7 +147,7 @@ _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False),
 
 
 class ShoeSpeaker:
-    """The other end, for simulations and tests: a shoe that says cards by the same code table."""
+    """The other end, for simulations and tests: a shoe that sends cards by the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
         """Send each code `times` times."""

@@ -1,6 +1,7 @@
 """An SS2 wheel at the table: its frames become `wheel_status` readings, its silence and faults its health.
 
-The device says what the wheel said and when it did not speak. What a number is worth is the judge's matter.
+The device reports what the wheel said and when it said nothing. What a number is worth is the judge's
+decision.
 """
 
 from collections.abc import Iterator, Mapping
@@ -95,13 +96,13 @@ class GameMonitor:
 
 
 STALE_US = 1_500_000
-"""Three periods without a status frame: what was said before and after may have more between."""
+"""Three periods without a status frame: more may have happened between the frames before and after."""
 SILENT_US = 5_000_000
 """The wheel is lost after this long without a status frame."""
 ASK_EVERY_US = 500_000
 """The wheel's own period; it must not be asked more often than every 100 ms."""
 ASK_AGAIN_US = 2_000_000
-"""A wheel whose rotor runs down answers BUSY for a while."""
+"""A wheel whose rotor is running down answers BUSY for a while."""
 _LICENCE_ENDS = 999
 
 
@@ -167,13 +168,13 @@ class Ss2Wheel:
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """The port is open: wait for the first frame and read the settings back."""
+        """Handle that the port is open: wait for the first frame and read the settings back."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """The port is gone, by which trouble, and what was seen."""
+        """Handle that the port is gone: the trouble's code, and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
@@ -181,7 +182,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Bytes were thrown away because the table was busy: frames may be missing."""
+        """Handle that bytes were discarded because the table was busy: frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -202,7 +203,7 @@ class Ss2Wheel:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Let time pass."""
+        """Handle what is due by now."""
         answer = self._requests.tick(now_us)
         if answer is not None:
             self._answered(now_us, answer)
@@ -369,18 +370,18 @@ class Ss2Wheel:
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Note a trouble that keeps the wheel down; it is reported again when what is seen changes."""
+        """Note a trouble that keeps the wheel down; it is reported again if what is seen changes."""
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
-        """Report what is over as soon as it was seen."""
+        """Report a trouble that is over as soon as it was seen."""
         self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
     def _keep_active(self, now_us: int, fault: Fault) -> None:
-        """Report what stands until it is ended, each time that it is seen."""
+        """Report a lasting trouble, each time that it is seen."""
         self._report(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:

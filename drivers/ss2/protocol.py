@@ -1,8 +1,8 @@
 """The SS2 wheel reader's serial lines: bytes in, messages out, and the commands that may be sent.
 
-9600 baud, 8N1, no flow control. Every line begins with `*` but for the bare winning number; the wheel ends
-its lines with CR LF, and either is accepted. A line that a full buffer cut short runs into the next one, so
-the decoder takes up again at the last `*` of a bad line and counts what it left out.
+9600 baud, 8N1, no flow control. Every line begins with `*` except the bare winning number; the wheel ends its
+lines with CR LF, and either is accepted. A line that a full buffer cut short runs into the next one, so the
+decoder starts again at the last `*` of a bad line and counts what it left out.
 """
 
 import re
@@ -15,7 +15,7 @@ from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
 MAX_LINE = 300
-"""A page of the wheel's log is the longest line: 258 characters and what leads it."""
+"""A page of the wheel's log is the longest line: 258 characters and a prefix."""
 LAST_SPIN = 256
 """The spin number runs from 1 to 256 and begins again."""
 
@@ -23,7 +23,7 @@ Direction = Literal["cw", "ccw"]
 
 
 class State(IntEnum):
-    """What the wheel says that it does."""
+    """What the wheel reports to be doing."""
 
     ROTOR_STARTED = 1
     PLACE_BETS = 2
@@ -35,7 +35,7 @@ class State(IntEnum):
 
 
 class Flag(IntFlag):
-    """The wheel's warnings; they add."""
+    """The wheel's warnings, as bits."""
 
     BALL_MISSING = 1
     BALL_WITH_ROTOR = 2
@@ -150,7 +150,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """What was left out, as a technician can read it: the start of a bad line."""
+    """What was left out, in a form for technicians: the start of a bad line."""
 
     text: str
 
@@ -170,9 +170,10 @@ _SHOWN = 40
 
 
 def number_of(text: str) -> str | None:
-    """Read a number's two characters: None if blank, `0` and `00` differ by the pad alone.
+    """Return a number from its two characters: None if blank; `0` and `00` differ only by the pad.
 
-    38 and 39 are triple and quadruple zero. What no wheel has (37) is given as it stands, for the judge.
+    38 and 39 are triple and quadruple zero. A number that no wheel has (37) is returned unchanged, for the
+    judge.
     """
     if text == "  ":
         return None
@@ -197,11 +198,11 @@ class Decoder:
         self.lines = 0
         """Lines received that were not empty."""
         self.discarded = 0
-        """Bad lines, and bad beginnings of lines that were taken up again at their last `*`."""
+        """Bad lines, and bad beginnings of lines that were read again from their last `*`."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Take no message from what stands before the next line end: the line may be joined anywhere in it.
+        """Accept no message from what stands before the next line end: the line may be joined anywhere in it.
 
         The end of a sensor event, `17`, would be a winning number.
         """
@@ -212,7 +213,7 @@ class Decoder:
         return [message for line in self._lines.feed(data) if line.text for message in self._read(line)]
 
     def reset(self) -> None:
-        """Forget a line that was begun: the link was lost."""
+        """Forget an unfinished line: the link was lost."""
         self._lines.clear()
 
     def _read(self, whole: Line) -> Iterator[Message]:

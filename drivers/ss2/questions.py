@@ -1,4 +1,4 @@
-"""Questions to an SS2 wheel, one at a time, and what reading its approved settings back makes of the answers.
+"""Questions to an SS2 wheel, one at a time, and what reading its approved settings back shows.
 
 A wheel's OK proves nothing: it was seen to acknowledge a setting and keep the old value. And a setting that
 has drifted can look like a broken sensor. So every value is read back before the table opens.
@@ -19,7 +19,7 @@ Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
-    """What came of a request: its name, how it ended, and what the wheel said after the letter."""
+    """The result of a request: its name, how it ended, and what the wheel said after the letter."""
 
     name: str
     outcome: Outcome
@@ -49,15 +49,16 @@ class Requests:
         return self._asked is None and not self._waiting
 
     def ask(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
-        """Ask when those before are answered; `letters` are those that a reply may bear, else the command's.
+        """Ask once the requests before are answered; `letters` are those that a reply may bear, else the
+        command's.
 
-        The wheel's replies bear other letters than its guide says now and then.
+        The wheel's replies sometimes bear other letters than its guide says.
         """
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
 
     def send(self, command: bytes) -> None:
-        """Send a command whose answer is no reply: a status frame comes as those sent unasked do."""
+        """Send a command whose answer is not a reply: a status frame comes like those sent unasked."""
         self._output += command
 
     def forget(self) -> None:
