@@ -1,4 +1,4 @@
-"""Background processes of the controller, at the lowest priority, each started again until it has answered.
+"""Background processes of the controller, at the lowest priority, each restarted until it has answered.
 
 A thread of the controller would take many times as long for the same work, and slow down play.
 """
@@ -16,7 +16,7 @@ from controller.app.faults import ActiveFaults, Fault
 AGAIN_S = 10.0
 """The wait after a process ended without an answer: something else on the machine killed it."""
 PATIENCE_S = 600.0
-"""How long a process may work without an answer before a fault says so; it is left to go on."""
+"""How long a process may work without an answer before a fault reports it; it is allowed to continue."""
 
 
 def lower_priority() -> None:
@@ -28,7 +28,7 @@ def lower_priority() -> None:
 
 
 def _end_with_the_controller() -> None:
-    """Wait for the end of standard input: after a controller that was killed nobody reads the answer."""
+    """Wait for the end of standard input: if the controller was killed, nobody reads the answer."""
     while os.read(0, 1):
         pass
     os._exit(1)
@@ -40,7 +40,8 @@ class BackgroundProcess:
     def __init__(
         self, what: str, words: Sequence[str], faults: ActiveFaults, *, answered: Callable[[bytes], bool]
     ) -> None:
-        """`answered` gets the output, and returns whether that is an answer; if not, it is run again."""
+        """`answered` receives the output and returns whether it is an answer; if not, the process is run
+        again."""
         self._what = what
         self._words = (sys.executable, *words)
         self._faults = faults

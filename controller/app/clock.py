@@ -1,6 +1,6 @@
 """The clocks of a live table: the monotonic one that counts, and the wall clock that is a label.
 
-This is the one place of the controller where time is read; everything else receives it.
+This is the only place in the controller where time is read; everything else receives it.
 """
 
 import ctypes
@@ -14,18 +14,18 @@ from controller.journal.chain import WallTime
 _TIME_ERROR = 5
 """The result of adjtimex while the kernel's clock is not synchronized (adjtimex(2))."""
 _TIMEX_BYTES = 256
-"""Larger than the kernel's `struct timex`; all zero, the call only reads."""
+"""Larger than the kernel's `struct timex`; if it is all zero, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
 class Clock(Protocol):
-    """Gives the table's time in microseconds; it never goes back."""
+    """Returns the table's time in microseconds; it never goes back."""
 
     def now_us(self) -> int:
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Note that a reading arrived at this time, where the readings tell the time."""
+        """Note that a reading arrived at this time, if the readings give the time."""
 
 
 class MonotonicClock:

@@ -167,7 +167,7 @@ class Control:
             self._seats.leave(seat)
 
     def _in_time(self, seat: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
-        """Wait until this client has his next line's worth; False if the controller stops meanwhile."""
+        """Wait until this client may send its next line; False if the controller stops meanwhile."""
         now_us = self._daemon.monotonic.now_us()
         wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(seat.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
@@ -304,7 +304,8 @@ def _bound(path: Path, group: int | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed controller left; one that is answered is another controller's."""
+    """Remove the socket that a killed controller left; if it is answered, it belongs to another
+    controller."""
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):

@@ -1,7 +1,7 @@
 """The core: the one thread that owns the engine. It takes readings, advances time, and passes effects on.
 
-It never waits for the disk or for a listener. What the engine decides goes to the journal, and is told from
-there once it is durable; lamps light at once.
+It never waits for the disk or for a listener. What the engine decides goes to the journal, and is announced
+from there once it is durable; lamps light at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,17 +31,17 @@ from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
-"""The coarsest step of time while an attempt is under way or readings arrive."""
+"""The coarsest step of time while an attempt is in progress or readings arrive."""
 SOONEST_S = 0.0001
-"""The step when something is due sooner than that."""
+"""The step if something is due sooner than that."""
 IDLE_TICK_S = 0.05
 """The step at rest, and while the data's own time stands still: nothing falls due until something arrives."""
 BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to look at what may be entered: it changes with time too, as when the dice come to rest."""
+"""How often to check what may be entered: it changes with time too, as when the dice come to rest."""
 ALLOWED_AT_REST_US = 250_000
-"""The same with no attempt under way and no reading lately, when hardly anything changes with time."""
+"""The same with no attempt in progress and no reading lately, when hardly anything changes with time."""
 _QUIET = (Input, Card)
 """What changes the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -275,7 +275,8 @@ class Core:
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End whole between two decisions, or cut off during an attempt, whose result is then unknown."""
+        """End the recording complete between two decisions, or cut off during an attempt, whose result is
+        then unknown."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
@@ -295,7 +296,7 @@ class Core:
 
     @property
     def _busy(self) -> bool:
-        """Whether an attempt is under way, or a reading came so lately that a call may be held for it."""
+        """Whether an attempt is in progress, or a reading came so recently that a call may be held for it."""
         return self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
 
     @property
@@ -341,7 +342,7 @@ class Core:
     def _held_back(self, entered: Input) -> Input:
         """Return a person's `unlock` as one to refuse (NOT_READY) while the self-test has not passed.
 
-        It is recorded so: a replay knows no self-test.
+        It is recorded in that form, because a replay has no self-test.
         """
         by_person = entered.name == "unlock" and entered.dev != CONTROLLER
         if not by_person or self._state.lock == "unlocked" or self._testing:
@@ -420,7 +421,7 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Record an attempt that began without an outcome, so that a restart finds that it was cut off."""
+        """Record an attempt that began without an outcome, so that a restart knows that it was cut off."""
         before, self._first = self._first, first
         for word, number in begun_between(before, first):
             try:
@@ -513,9 +514,9 @@ class Core:
         return free and entered.by not in PLAYERS and self._cut_off.ruled_by(entered)
 
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
-        """Close what was cut off as void, by a person's ruling or because play goes on without one.
+        """Close what was cut off as void, by a person's ruling or because play continues without one.
 
-        At `t_us`, when that was said or seen, or at the last outcome's time if that is later.
+        The time is `t_us`, when that was entered or seen, or that of the last outcome if later.
         """
         self._hand_over(self._segment.end())
         t_us = max(t_us, self._last_told_us)

@@ -1,7 +1,7 @@
 """The daemon: it assembles the parts, supervises them, and stops them in order.
 
-It stays up whatever is wrong with the disk or the devices: locked, with the reason on the lamp and in the
-status.
+Whatever is wrong with the disk or the devices, it keeps running: locked, with the reason on the lamp and in
+the status.
 """
 
 import os
@@ -73,7 +73,7 @@ STEP_US = 60_000_000
 DECIDED_WITHIN_S = 10.0
 """Wait after the end of standard input: longer than dice roll and a call is held."""
 SETTLED_IN_S = 1.0
-"""Before this it is not known whether an attempt has begun: readings still wait for earlier ones."""
+"""Until then it is not known whether an attempt has begun: readings still wait for earlier ones."""
 OVERFLOW_HOLDS_S = 30.0
 ALIVE_S = 2.0
 """How often a long verification at the start reports its progress."""
@@ -103,14 +103,13 @@ class Daemon:
         chance: Chance = lambda: 0.5,
         draw: Draw = lambda _journal, _number: Drawn(),
     ) -> None:
-        """Prepare; nothing is opened yet. `sources` make the sources of readings.
+        """Prepare; nothing is opened yet.
 
-        `clock` is the table's time, else the machine's or (with data time) the readings'. `engine` makes the
-        settlement engine of this process, `chance` (0 to 1) spreads the moments of publishing's new tries,
-        `draw` makes the pictures that screens show.
+        `sources` make the sources of readings. `clock` is the table's time, else the machine's or (with data
+        time) the readings'. `engine` makes the settlement engine of this process, `chance` (0 to 1) spreads
+        the times at which publishing retries, `draw` makes the pictures that screens show.
 
-        Raises:
-            UnfitSettings: the table's `publish:` section can't be obeyed here.
+        Raises UnfitSettings if the table's `publish:` section can't be carried out here.
         """
         self.options = options
         self.draw = draw
@@ -250,7 +249,7 @@ class Daemon:
             self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
 
     def input_ended(self) -> None:
-        """Handle the end of standard input: what is under way is decided, then the daemon ends."""
+        """Handle the end of standard input: what is in progress is decided, then the daemon ends."""
         log(NOTICE, "standard input has ended; what is under way is decided, then the table stops")
         if isinstance(self.clock, DataClock):
             self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
@@ -313,7 +312,7 @@ class Daemon:
         self.faults.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept the journal that is there, on a person's word; it is opened at the next turn."""
+        """Accept the present journal, by a person's decision; it is opened at the next turn."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
@@ -329,7 +328,7 @@ class Daemon:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether nothing waits for the core, and no attempt for its decision."""
+        """Whether nothing waits for the core, and no attempt waits for its decision."""
         return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
     # --- parts ---
@@ -389,7 +388,7 @@ class Daemon:
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:
-        """Hold the program's files against its maker's signed list, where a release key is trusted here."""
+        """Compare the program's files with its maker's signed list, if a release key is trusted here."""
         key = self.options.release_key
         if key is None or not os.path.lexists(key):
             return

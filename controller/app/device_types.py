@@ -1,7 +1,7 @@
 """The kinds of hardware that a table's file may name, as its settings need to know them.
 
-`controller.settings` knows no driver: what it asks of each kind is answered here by the type's own value in
-the registry of `drivers`, and by the kind of port that it hangs on.
+`controller.settings` knows no driver: its questions about each kind are answered here by the type's own value
+in the registry of `drivers`, and by the kind of port that it uses.
 """
 
 import os
@@ -115,7 +115,7 @@ def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wron
 def load_with_hardware(name: str) -> TableSettings:
     """Load a table with its hardware's settings.
 
-    Raises SettingsError with every mistake, also in what this machine lacks.
+    Raises SettingsError with every mistake, including anything this machine lacks.
     """
     settings = load_table(name, kinds=Kinds(here=True))
     folder = config_file("tables", name).parent
@@ -137,9 +137,9 @@ def hardware_of(
 ) -> Hardware:
     """Create a table's devices with their links, not started yet.
 
-    Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
-    `station` is what they stand in, if it is not the usual one; quiet devices show and sound nothing.
-    A device that says what it is not there for is a fault among `faults`.
+    Times are those of `now_us`, which must be the machine's monotonic clock if edges of GPIO lines count.
+    `station` holds the devices, if it is not the usual one; quiet devices show and sound nothing. A device
+    that reports something it is not there for is a fault among `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -168,7 +168,7 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _chance() -> float:
-    """Spread the times at which ports are tried again; it has no part in any outcome."""
+    """Spread the times at which ports are retried; it has no part in any outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 

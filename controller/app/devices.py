@@ -23,7 +23,7 @@ from drivers.health import TROUBLES, Causes
 
 RATE_OVER_US = 5_000_000
 LATE_MANY = 5
-"""One late reading may come from a busy moment; this many, within a minute each, are the device's fault."""
+"""One late reading may come from a busy moment; this many, each within a minute, are the device's fault."""
 LATE_HOLDS_US = 60_000_000
 """A device with no late reading for this long counts as on time again."""
 
@@ -46,7 +46,7 @@ class DeviceActivity(NamedTuple):
     trouble: str = ""
     """The code of its last trouble, which may be over."""
     per_s: float = 0.0
-    """Readings a second over the last seconds in which it sent any."""
+    """Readings per second over the last seconds in which it sent any."""
     counted_us: int = 0
     counted: int = 0
     since_us: int = 0
@@ -74,7 +74,7 @@ class Devices:
         self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
-        """By device how many readings came late one after the other, and when the last came."""
+        """How many readings came late in a row, and when the last came, by device."""
         self._buttons = Buttons(faults)
 
     def saw(self, reading: AnyReading) -> None:
@@ -146,10 +146,10 @@ class Devices:
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
     def unheard(self, switches: Mapping[str, frozenset[str] | None], now_us: int) -> dict[str, str]:
-        """Return the devices that have not reported these switches of theirs yet, each with which.
+        """Return the devices that have not reported these switches of theirs yet, each with its switches.
 
-        None stands for a device whose switches are not known by name: it has to report any, or has none if
-        it has been up for long enough to report them.
+        None stands for a device whose switches are not known by name: it has to report any, or has none if it
+        has been up long enough to report them.
         """
         heard, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
@@ -183,7 +183,7 @@ AMOUNTS_TO = {
     "configuration": "device_configuration",
     "rotor_speed": "device_doubtful",
 }
-"""The faults that are more than a device that is away, by what it reports; `self_test` with any number."""
+"""The faults that are more than a missing device, by what it reports; `self_test` with any number."""
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 
@@ -232,7 +232,7 @@ class Buttons:
     """Monitors the consoles' buttons of one table; for the core's thread only."""
 
     def __init__(self, faults: ActiveFaults) -> None:
-        """Report each button that sticks as a fault."""
+        """Report each button that is stuck as a fault."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
         """Keyed by the whole input without its times: many seats that press at once are not one button."""

@@ -1,7 +1,8 @@
-"""The daemon's faults: the one catalogue, the journal's and publishing's among them, and those that hold now.
+"""The daemon's faults: the one catalogue, which includes the journal's and publishing's, and those active
+now.
 
 Each entry has a stable code, what it is, its likely cause, what to do next, when it clears, and whether play
-is locked while it holds.
+is locked while it is active.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -215,7 +216,7 @@ CATALOGUE: Mapping[str, FaultKind] = {
 
 
 class Fault(NamedTuple):
-    """A fault that holds: where, what was found there, and its own cause and remedy where these are known."""
+    """An active fault: where, what was found there, and its own cause and remedy if these are known."""
 
     code: str
     where: str
@@ -293,9 +294,9 @@ class ActiveFaults:
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; of one already active for this duty and place only the newer text is kept.
+        """Add a fault; if it is already active for this duty and place, only the newer text is kept.
 
-        Whoever looks must see what is so now, and not what the first report took it for.
+        The text must describe the present state, not what the first report took it for.
         """
         with self._lock:
             active = self._holding.get((fault.code, duty))
@@ -320,8 +321,11 @@ class ActiveFaults:
         return True
 
     def _note(self, change: Change, duty: str) -> None:
-        """Keep a change for the core. Of a fault that comes and goes again and again before the core looks
-        the last time is kept: whoever can bring one about must not fill the journal with it."""
+        """Keep a change for the core.
+
+        If a fault comes and goes repeatedly before the core looks, only the last time is kept: whoever can
+        cause one must not be able to fill the journal with it.
+        """
         key = (change.fault.code, duty)
         of_it = self._changes.setdefault(key, [])
         if len(of_it) == MAX_UNSEEN:
@@ -330,7 +334,7 @@ class ActiveFaults:
         of_it.append((self._order, change))
 
     def clear(self, duty: str, *, but: Collection[str] = ()) -> None:
-        """Clear every fault of a duty, `but` those of these codes."""
+        """Clear every fault of a duty except those with these codes."""
         for code, its in tuple(self._holding):
             if its == duty and code not in but:
                 self.over(code, duty)

@@ -92,7 +92,7 @@ class NewKey(NamedTuple):
 
 
 class _FileState(NamedTuple):
-    """What changes where a file does."""
+    """What changes whenever the file does."""
 
     number: int
     size: int
@@ -187,7 +187,7 @@ class Sealed(Protocol):
     """A board whose sentences are sealed with a key that both ends have."""
 
     def rekey(self, key: str, flaw: str) -> None:
-        """Believe this key alone, or (`flaw` says why) none."""
+        """Trust only this key, or (`flaw` says why) none."""
 
 
 @runtime_checkable
@@ -220,7 +220,7 @@ class Station(Protocol):
 
 
 class Hardware:
-    """The devices of one table as a source of readings, and as what shows its lamps."""
+    """The devices of one table, as a source of readings and as what shows its lamps."""
 
     def __init__(
         self,
@@ -234,9 +234,9 @@ class Hardware:
     ) -> None:
         """Wrap a station whose devices have these names and types; if `quiet`, it shows and sounds nothing.
 
-        `reads` are the kinds for which each device of the table's file is there. What another is there for,
-        and a person's word from a device that is there for none, is not believed: a fault among `faults`.
-        `keys` are the devices' key files.
+        `reads` are the kinds that each device of the table's file is there for. A kind that it is not there
+        for, or a person's input from a device that is there for none, is ignored and reported as a fault
+        among `faults`. `keys` are the devices' key files.
         """
         self._quiet = quiet
         self._reads = reads
@@ -309,7 +309,8 @@ class Hardware:
                 self._before[reading.dev, reading.name] = reading
 
     def _may_send(self, reading: AnyReading) -> bool:
-        """Return whether a device may send this: a camera gives no ruling, none speaks for another."""
+        """Return whether a device may send this: a camera gives no ruling, and no device speaks for
+        another."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
             return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
@@ -332,7 +333,7 @@ class Hardware:
             self._run_on(name, self._bring)
 
     def look_at_keys(self) -> None:
-        """Pass on each key that a person has replaced or taken away since the last look."""
+        """Pass on each key that a person has replaced or removed since the last look."""
         for new in () if self._keys is None else self._keys.look():
             log(NOTICE, f"{new.device}: {new.flaw or 'its key file has another key'}")
             self._run_on(new.device, partial(_rekey, new=new))
@@ -388,7 +389,8 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge the void of the game that the wheel plays now; an older one is unknown to it."""
+        """Acknowledge the void of the game that the wheel is playing now; an earlier game is unknown to
+        it."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return

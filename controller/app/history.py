@@ -1,7 +1,7 @@
 """What screens show of the past: the board, the last results as the staff sees them, and counts.
 
-Read from the journal when the first screen asks and followed from then on, each time a screen asks again:
-a table without a screen does nothing for it.
+It is read from the journal when the first screen asks, and followed from then on whenever a screen asks
+again: a table without a screen spends nothing on it.
 """
 
 from collections import Counter, deque
@@ -37,7 +37,7 @@ class Until(NamedTuple):
 WAITING = 1024
 """Rows that may wait for a screen's request; beyond that everything is read from the journal again."""
 CORRECTABLE = 64
-"""The newest results whose count may still change; what is older is settled."""
+"""The newest results whose count may still change; older ones are settled."""
 _ATTEMPTS = ("roll", "spin", "deal")
 
 

@@ -91,7 +91,7 @@ class Hub:
 
 
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
-"""Readings that show how ball and rotor run."""
+"""Readings that show the motion of ball and rotor."""
 HELD_BACK = 512
 """The most such lines that wait for the bets to close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode

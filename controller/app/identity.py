@@ -99,7 +99,7 @@ def _message(approved: Approved) -> bytes:
 
 
 def _program() -> str:
-    """Digest every module by its name and contents, so that a file moved, added or gone shows."""
+    """Digest every module by its name and contents, so that a file that was moved, added or removed shows."""
     digest = sha256()
     for package in (controller, drivers):
         root = Path(package.__path__[0])

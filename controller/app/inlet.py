@@ -1,11 +1,11 @@
-"""The way of readings to the core: their sources, and the one bounded queue between these and the core.
+"""The path of readings to the core: their sources, and the one bounded queue between these and the core.
 
-A reading is stamped with its arrival and takes its place under one lock, and the core asks for the time under
-the same lock: so the order in the queue is that of arrival, and no time that the core lets run is ahead of a
-reading that has yet to come. So a replay of the recording gives what was published.
+A reading is stamped with its arrival and queued under one lock, and the core asks for the time under the same
+lock: so the order in the queue is that of arrival, and the core never advances time past a reading that has
+yet to come. Therefore a replay of the recording gives what was published.
 
-A source starts with a place to post to, and stops when told: a device's link, or JSON lines from a pipe, a
-socket or standard input.
+A source is started with a queue to post to, and stops when told: a device's link, or JSON lines from a pipe,
+a socket or standard input.
 """
 
 import os
@@ -75,13 +75,13 @@ class Inlet:
         placed: Callable[[AnyReading], None] = lambda _: None,
         spare: float = 0.0,
     ) -> bool:
-        """Stamp a reading with its arrival and queue it at once; False if there is no room.
+        """Stamp a reading with its arrival and queue it at once; return False if there is no room.
 
-        What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
-        then counts as down for that moment, so that nothing is judged as not seen. `placed` is called with
-        the reading as it will be taken, before anybody can take it. With `spare` (0 to 1) a reading is
-        refused, and counts as no loss, unless that part of the room is left: for what anybody can send any
-        number of.
+        A reading that is not `stamped` gets its arrival as its own time. A reading without room is lost: its
+        device then counts as down for that moment, so that nothing is judged as not seen. `placed` is called
+        with the reading as it will be taken, before anybody can take it. With `spare` (0 to 1) a reading is
+        refused, and counts as no loss, unless that part of the room is left: for readings that anybody can
+        send in any number.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -176,8 +176,8 @@ _LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 15 / 16
-"""The share of the inlet that people's inputs leave free for sensors: the 512 that may wait come to 1,000
-rows or so if all are refused at once, a quarter of what may wait for the disk."""
+"""The share of the inlet that people's inputs leave free for sensors: the 512 that may wait amount to about
+1,000 rows if all are refused at once, a quarter of what may wait for the disk."""
 
 
 class PendingInput:
@@ -242,7 +242,7 @@ class Answers:
             self._decided.append(asked)
 
     def passed_on(self, entered: Reading, changed: Reading) -> None:
-        """Note that an input is handed on as another one: whose result is the entered one's."""
+        """Note that an input is passed on as another one, whose result is that of the input entered."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             self._waiting[id(changed)] = changed, asked
@@ -308,7 +308,7 @@ class Mapper:
 class JsonLines:
     """Readings as JSON lines: those without `t` are stamped as they arrive, the others mapped.
 
-    With `data_time` every line brings its own `t` and `arrived`, and a full inlet holds up the sender.
+    With `data_time` every line carries its own `t` and `arrived`, and a full inlet delays the sender.
     """
 
     def __init__(

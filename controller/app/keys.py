@@ -1,8 +1,8 @@
 """Keys in files of their own: made, rotated and revoked, with a history that anybody may read.
 
-A table's and an engine's key have their history where their signatures are believed: in the journal's rows,
-and in what the engine shows. For every other key it lies beside the file as `.history.jsonl`: public halves
-alone, each step signed by the key that it ends.
+A table's and an engine's key have their history where their signatures are trusted: in the journal's rows,
+and in what the engine shows. For every other key it lies beside the file as `.history.jsonl`: public keys
+only, each step signed by the key that it ends.
 """
 
 import errno
@@ -39,21 +39,22 @@ from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
 PUBLISHED = frozenset({"console", "release"})
-"""Keys whose public half lies beside them as `.pub`, for whoever believes what they sign."""
+"""Keys whose public key lies beside them as `.pub`, for those who trust what they sign."""
 NODE_BYTES = 16
 """A sensor node's HMAC key: 128 bits, as 32 hexadecimal digits."""
 _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
-    """A key file can't be used so: what was found, what was expected, what to do. It never shows a key."""
+    """A key file can't be used in this way: what was found, what was expected, what to do. It never shows a
+    key."""
 
 
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: it was replaced by `new`, or revoked if there is none.
 
-    Keys are public halves in hex; of a node's, which has none, the first 32 digits of its SHA-256.
-    `signature` is the old key's (of a node's nobody's), `proof` the new one's signature of the old.
+    Keys are public keys in hex; for a node's key, which has none, the first 32 digits of its SHA-256.
+    `signature` is the old key's (for a node's key, none), `proof` the new one's signature of the old.
     """
 
     kind: str
@@ -71,7 +72,7 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 
 
 def make(kind: Kind, path: Path) -> str:
-    """Create a key in a new file that only its owner can read; return its public half or fingerprint."""
+    """Create a key in a new file that only its owner can read; return its public key or fingerprint."""
     with alone_with(path):
         if kind in PUBLISHED and _public_of(path) == path:
             raise KeyFault(f"{path}: found the name of a public key's file, expected another ending")
@@ -81,7 +82,7 @@ def make(kind: Kind, path: Path) -> str:
 
 
 def shown(kind: Kind, path: Path) -> str:
-    """Return a key's public half, or of a node's its fingerprint."""
+    """Return a key's public key, or the fingerprint of a node's key."""
     if kind == "node":
         text = path.read_text(encoding="ascii").strip()
         if not _NODE.fullmatch(text):
@@ -91,10 +92,9 @@ def shown(kind: Kind, path: Path) -> str:
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
-    """Replace a key; if the old one is `lost`, only the person's word joins the two.
+    """Replace a key; if the old one is `lost`, only the person's statement joins the two.
 
-    Raises:
-        KeyFault: there is no such key, or one although it is said to be lost.
+    Raises KeyFault if there is no such key, or if there is one although it is said to be lost.
     """
     with alone_with(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -129,7 +129,7 @@ def _public_of(path: Path) -> Path:
 
 
 def _publish(kind: Kind, path: Path, public: str) -> None:
-    """Write a key's public half beside it, for all to read, in the name of who has its folder."""
+    """Write a key's public key beside it, readable by all, owned by the owner of its folder."""
     if kind not in PUBLISHED:
         return
     draft = _public_of(path).with_name(f"{_public_of(path).name}.new")
@@ -153,7 +153,7 @@ def _begun(kind: Kind, made: Path, before: str, steps: Sequence[KeyStep]) -> Key
 
 
 def _must_be_last(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
-    """Make sure that a history goes on from this key, so that its next step can follow."""
+    """Make sure that a history continues from this key, so that its next step can follow."""
     if not steps or steps[-1].new == key or not key:
         return
     if not steps[-1].new:
@@ -190,7 +190,7 @@ def alone_with(path: Path) -> Iterator[None]:
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
-    """End a key without another: it is gone, and its history says so under its own signature."""
+    """End a key without a successor: it is gone, and its history says so under its own signature."""
     with alone_with(path):
         step = KeyStep(kind=kind, old=shown(kind, path), who=who, reason=reason)
         steps = history(kind, path)
@@ -226,9 +226,10 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
 
 
 def follows(steps: Sequence[KeyStep], believed: str, key: str) -> bool:
-    """Return whether a key is the one that is believed, or took over from it step by step under signatures.
+    """Return whether a key is the trusted one, or took over from it step by step under signatures.
 
-    A step on a person's word alone (`lost`) and a revocation lead nowhere: somebody tells who believes it.
+    A step on a person's statement alone (`lost`) and a revocation lead nowhere: whoever trusts the key must
+    be told.
     """
     if key == believed:
         return True
@@ -248,7 +249,7 @@ def unseal(sealed: Path, name: str) -> Key:
 
 
 def seal_key(pem: bytes, sealed: Path, name: str) -> None:
-    """Seal a key to this machine in a file; nothing is left where that fails."""
+    """Seal a key to this machine in a file; nothing is left behind if that fails."""
     made = sealed.with_name(sealed.name + ".sealing")
     try:
         _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(made)], pem, sealed)
@@ -348,7 +349,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
 
 
 def _whole_lines(path: Path) -> bytes:
-    """Return a history without the end of a line that the power cut off: of that nothing was told."""
+    """Return a history without the end of a line that a power cut truncated, which nobody was told of."""
     file = _history_of(path)
     written = file.read_bytes() if file.exists() else b""
     return written[: written.rfind(b"\n") + 1]
@@ -382,12 +383,11 @@ def replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     """Replace a table's key; return the row that records it, and the new public key in hex.
 
-    Cut off at any moment, done again it goes on where it was: the new key lies in `FILE.new` before the
-    journal tells of it, and takes the old one's place after.
+    If it is cut off at any moment, repeating it continues where it was: the new key lies in `FILE.new` before
+    the journal records it, and takes the old one's place afterwards.
 
-    Raises:
-        JournalFault: a controller runs, the journal can't be continued, or the old key is not its own.
-        KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
+    Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not its
+    own; KeyFault if systemd-creds refuses it, or if a key that is said to be lost is there.
     """
     with alone_with(where.file):
         return _replace_table_key(place, where, word, lost=lost, wall=wall)
@@ -414,7 +414,7 @@ def _replace_table_key(
 
 
 def _readable(made: KeyPlace) -> Key | None:
-    """Return the key that a rotation which was cut off has made; None if there is none, or half of one."""
+    """Return the key made by a rotation that was cut off; None if there is none, or only half of one."""
     try:
         return made.read() if made.file.exists() else None
     except JournalFault as fault:
@@ -424,7 +424,7 @@ def _readable(made: KeyPlace) -> Key | None:
 
 
 def _sign_anew(folder: Path, old: Key, new: Key) -> None:
-    """Keep what was approved and learned under the old key, which a person does not have to do again."""
+    """Keep what was approved and learned under the old key, so that a person need not do it again."""
     approved = read_approved(folder / APPROVED_FILE, old)
     if approved is not None:
         write_approved(folder / APPROVED_FILE, new, approved)

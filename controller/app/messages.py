@@ -53,7 +53,7 @@ class Watch(Request, frozen=True, kw_only=True, tag="watch"):
 
     topics: tuple[Topic, ...] = TOPICS
     token: Token | None = None
-    """With the token of a technician at a screen the readings of ball and rotor come too, when they may."""
+    """With the token of a technician at a screen, the readings of ball and rotor come too, when permitted."""
 
 
 class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
@@ -89,7 +89,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """A person holds a file of a camera's pictures against deletion, or releases it: journaled, no more.
+    """A person protects a file of a camera's pictures from deletion, or releases it: this is only journaled.
 
     The camera's folder is not the controller's: whoever asks has noted the hold there.
     """

@@ -45,7 +45,7 @@ ENGINE_PIN_FILE = "settlement-engine.json"
 def head_beside(journal: Path) -> Path:
     """Return the default head file of a journal's file: beside it, or where the units keep it.
 
-    These keep it in a folder of its own (`table-head` for `table`), and so does a copy of both.
+    The units keep it in a folder of its own (`table-head` for `table`), and so does a copy of both.
     """
     beside = journal.with_suffix(Path(HEAD_FILE).suffix)
     folder = journal.absolute().parent
@@ -64,7 +64,7 @@ class Options:
     """The folder of the journal, its key and the recordings."""
     socket: Path
     head: Path | None = None
-    """The head file; it should lie on another medium than the journal."""
+    """The head file; it should be on another medium than the journal."""
     key: Path | None = None
     """The signing key, where systemd gives no credential; made at the very first start."""
     readings: str | None = None
@@ -249,7 +249,7 @@ def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
 
 
 def _head(options: Options) -> Iterator[Mistake]:
-    """A journal whose head lies elsewhere must be told where, or an older copy of it would pass for new."""
+    """A journal whose head is elsewhere must be told where, or an older copy of it would pass for new."""
     place = options.place
     if options.head is not None or place.head.exists() or not place.journal.exists():
         return

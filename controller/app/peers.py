@@ -1,4 +1,4 @@
-"""Who is at the control socket, what each may do, and how many connections, lines and refusals there may be.
+"""Who is at the control socket, what each may do, and how many connections, lines and refusals are allowed.
 
 Each kind of client has connections of its own, so that none locks another out.
 """
@@ -56,7 +56,8 @@ class Groups(NamedTuple):
     technician: str | None = None
     settlement: str | None = None
     screen: str | None = None
-    """Of the process behind the screens: it enters nothing without a signed token of who is there."""
+    """The group of the process behind the screens, which enters nothing without a signed token of who is
+    there."""
 
 
 class Peer(NamedTuple):
@@ -173,8 +174,8 @@ class ConnectionSlots:
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
         """Assign a place to a connection; if there is none, return the processes that hold its places.
 
-        If all are taken, it takes over the place of the client that has been silent the longest, of its own
-        user or of a user with more places; of the latter even one that is watching, if there is no other.
+        If all are taken, it takes the place of the client that has been silent the longest, of its own user
+        or of a user with more places; of the latter even one that is watching, if there is no other.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -248,7 +249,7 @@ A_USER = Rate(burst=800, per_s=400)
 LINE_BYTES = 512
 """This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB each time."""
 STATUS_COST = 3.0
-"""A status costs this many lines more: it takes that much longer to make."""
+"""The additional cost of a status in lines, since it takes that much longer to make."""
 A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
 """New connections of one unix user: each costs a thread and a lookup of the user's groups."""
 PER_USER_ACTIONS = Rate(burst=60, per_s=10)

@@ -28,7 +28,7 @@ from controller.publish.sink import Chance, Sink
 
 
 class UnfitSettings(ValueError):
-    """The `publish:` section can't be obeyed here: what was found, what was expected, what to do."""
+    """The `publish:` section can't be carried out here: what was found, what was expected, what to do."""
 
 
 def sink_for(
@@ -43,13 +43,11 @@ def sink_for(
 ) -> Sink | None:
     """Make it; `engine` is the settlement engine of this process, if there is one.
 
-    `pin` says whose answers are believed where the engine is behind a broker.
+    `pin` determines whose answers are trusted if the engine is behind a broker. Returns None if settlement
+    asks for outcomes at the control socket. If the section is missing and there is no engine, that is a
+    fault, and only the socket is left.
 
-    None if settlement asks for outcomes at the control socket. Where nothing is said and there is no
-    engine, that is a fault, and the socket is the way that is left.
-
-    Raises:
-        UnfitSettings: the section lacks what it asks for, or the MQTT library is not installed.
+    Raises UnfitSettings if the section lacks something it needs, or if the MQTT library is not installed.
     """
     if settings.to == "socket":
         return None
@@ -254,7 +252,7 @@ class Publishing:
             self._late.note(betting, now_us)
 
     def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
-        """Keep a wager made with the dice out, so that it can be confirmed; False if that is no use."""
+        """Keep a wager made with the dice out, so that it can be confirmed; False if that is impossible."""
         return self._late is not None and self._late.lodge(asked, keep)
 
     @property
@@ -268,7 +266,7 @@ class Publishing:
             self._late.confirmed(wager, row)
 
     def note_play_asked(self, nonce: str, heard_us: int) -> None:
-        """Answer a question for Play as soon as that can be; called in the core's thread."""
+        """Answer a question for Play as soon as possible; called in the core's thread."""
         if self._announcer is not None:
             self._announcer.note_question(nonce, heard_us)
 

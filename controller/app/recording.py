@@ -1,7 +1,7 @@
 """Recordings: the raw readings in rotating files, written by a thread of their own.
 
 Each piece is a log with the header that lets it replay alone. The core hands over readings and never waits;
-what the disk refuses is kept and tried again, up to a limit.
+what the disk refuses is kept and retried, up to a limit.
 """
 
 import os
@@ -134,7 +134,7 @@ class Recorder:
             self._closed(Closed(piece.name, piece.digest.hexdigest(), piece.size, piece.readings))
 
     def _make_room(self) -> None:
-        """Delete the oldest pieces beyond the limit: what was told keeps its evidence in the journal."""
+        """Delete the oldest pieces beyond the limit: outcomes keep their evidence in the journal."""
         found = [(path.stat(), path) for path in self._folder.glob("*" + ENDING)]
         size = sum(stat.st_size for stat, _ in found)
         for stat, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
@@ -227,7 +227,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Segment:
-    """The engine at work on what is recorded."""
+    """The engine, with a recording of everything it receives."""
 
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, heard: Heard | None = None
@@ -264,7 +264,7 @@ class Segment:
         recorder.put(RecordingStart(name, header))
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Record a reading and let the engine have it."""
+        """Record a reading and pass it to the engine."""
         line = _encode(reading) + b"\n"
         self._digest.update(line)
         self.size += len(line)

@@ -53,9 +53,9 @@ class ReleaseFault(Exception):
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release is made of: the SHA-256 of each file by its name, and which key says so.
+    """What a release is made of: the SHA-256 of each file by its name, and the key that signed it.
 
-    `history` is how that key took over from earlier ones, so that who believes one of these believes it.
+    `history` is how that key took over from earlier ones, so that whoever trusts one of these trusts it.
     """
 
     release: str
@@ -91,9 +91,9 @@ class ProgramPlace:
 
 
 def place_of(folder: Path | None = None) -> ProgramPlace:
-    """Return where a checkout's or an installed release's program lies; that of this process where None.
+    """Return where a checkout's or an installed release's program is; that of this process for None.
 
-    Raises ReleaseFault if the folder holds none.
+    Raises ReleaseFault if the folder contains none.
     """
     if folder is None:
         packages = Path(controller.__path__[0]).resolve().parent
@@ -166,7 +166,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Read the keys that this machine believes; raises ReleaseFault if a line is none, OSError."""
+    """Read the keys that this machine trusts; raises ReleaseFault if a line is not one, OSError."""
     lines = file.read_text(encoding="utf-8", errors="replace").split()
     wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
     if wrong or not lines:
@@ -220,7 +220,7 @@ def _version() -> str:
 
 
 NOWHERE = "/proc/none"
-"""A folder that nobody can make: Python finds no compiled copy below it, and leaves none."""
+"""A folder that nobody can create: Python finds no compiled copy below it, and leaves none."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -301,7 +301,7 @@ _SAYS_WHERE = "co_filename"
 
 
 def planted(source: Path) -> Iterator[Path]:
-    """Yield each compiled copy of a module that this Python would run and that is not its source's.
+    """Yield each compiled copy of a module that this Python would run and that does not match its source.
 
     Raises OSError if a file can't be read.
     """

@@ -1,4 +1,5 @@
-"""What clients of the control socket ask for, and who may: each request done and answered in a line."""
+"""What clients of the control socket ask for, and who may: each request is carried out and answered in a
+line."""
 
 import time
 import zlib
@@ -100,7 +101,7 @@ class Requests:
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
-        """Handle the request, where this peer may, and return the answer's line."""
+        """Handle the request, if this peer may make it, and return the answer's line."""
         try:
             return self._answer(request, peer)
         except JournalFault as fault:
@@ -157,7 +158,7 @@ class Requests:
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
 
     def at_screen(self, request: BeginTest | Watch | AskPast, peer: Peer) -> tuple[Peer, str | None] | bytes:
-        """Return as whom a request is made, and which person: as the token says if there is one.
+        """Return the role and the person for whom a request is made: those of the token if there is one.
 
         Return the refusal if the token proves nothing.
         """
@@ -169,7 +170,8 @@ class Requests:
     def admitted(
         self, request: BeginTest | Watch | AskPast, peer: Peer, deed: str
     ) -> tuple[Peer, str | None] | bytes:
-        """Return as whom a request is made, and which person, where they may do this; else the refusal."""
+        """Return the role and the person for whom a request is made, if they may make it; else the
+        refusal."""
         asking = self.at_screen(request, peer)
         if isinstance(asking, bytes) or asking[0].may(deed):
             return asking
@@ -188,7 +190,8 @@ class Requests:
         return answer(floor=floor_of(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
-        """Enter a word from a screen as whom the token names, whatever the screen itself claims."""
+        """Enter an input from a screen for the person whom the token names, whatever the screen itself
+        claims."""
         claims = self._claims(token, peer, f"enter {request.name} with this token")
         if isinstance(claims, bytes):
             return claims
@@ -198,7 +201,7 @@ class Requests:
         return self._if_may(peer.signed_in_as(claims.role), deed, signed, enter)
 
     def _approve_signed(self, request: Approve, peer: Peer, token: str) -> bytes:
-        """Approve from a screen as whom the token names."""
+        """Approve from a screen for the person whom the token names."""
         deed = f"approve {request.what} with this token"
         claims = self._claims(token, peer, deed)
         if isinstance(claims, bytes):
@@ -212,7 +215,7 @@ class Requests:
         return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
 
     def _claims(self, token: str, peer: Peer, deed: str) -> Claims | bytes:
-        """Return whom a token names, or the refusal of this deed."""
+        """Return the person whom a token names, or the refusal of this request."""
         if not peer.may("speak for a screen"):
             return self.forbidden(peer, "speak for a screen")
         try:
@@ -223,7 +226,7 @@ class Requests:
             return refusal(error.code, error.says)
 
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
-        """Draw what waits for a person: no covered card, and nothing of a ball that bets are taken on."""
+        """Draw what waits for a person: no covered card, and nothing of a ball while bets are accepted."""
         view = live.core.view
         awaited = view.awaited
         if awaited is None or awaited.number != request.number:
@@ -364,7 +367,7 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
 
 
 def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
-    """Answer in lines; raises JournalFault if the journal has not what is asked for."""
+    """Answer in lines; raises JournalFault if the journal does not contain what is asked for."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view
@@ -401,7 +404,8 @@ def _is_of_now(name: str, view: View) -> bool:
 
 
 def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
-    """Yield each recording; of this session's no size, which grows with each pass of a ball (R-SPIN-3)."""
+    """Yield each recording; without the size of this session's, which grows with each pass of a ball
+    (R-SPIN-3)."""
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         name = path.name.removesuffix(ENDING)
         kept = None

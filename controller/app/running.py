@@ -44,11 +44,12 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A wheel sends nothing for seconds after power-on, a camera's program starts slowly; later is a fault."""
+"""A wheel sends nothing for seconds after power-on, and a camera's program starts slowly; later is a
+fault."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check: whether it passed, and in words what was found."""
+    """One check: whether it passed, and what was found, in words."""
 
     name: str
     ok: bool
@@ -129,7 +130,7 @@ def _each(missing: Mapping[str, str]) -> str:
 
 
 def _unheard(dev: str, switches: str) -> str:
-    """Say what a device has not reported yet, and what to do if it never does."""
+    """Describe what a device has not reported yet, and what to do if it never does."""
     if switches == "any":
         return f"{dev} has not reported its switches since the start; wait 10 s, or open and close one"
     return f"{dev} has not reported {switches} since the start; open and close it"
@@ -404,7 +405,7 @@ class RunningTable:
     def _ask_late(self, asked: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out, so that it can be confirmed; False if it can't be.
 
-        What it is in words goes to the consoles; its row is handed over before anybody can confirm it.
+        Its description goes to the consoles; its row is handed over before anybody can confirm it.
         """
         words = {"wager": asked.wager, "says": asked.says}
         fields = {"input": "late_wager", **words, "digest": asked.digest, "nonce": asked.nonce}

@@ -41,7 +41,7 @@ def stale(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the schema files, or with `--check` give 1 when one is stale."""
+    """Write the schema files, or with `--check` return 1 if one is stale."""
     parser = argparse.ArgumentParser(prog="python -m controller.app.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only check whether a file is stale")
     check = parser.parse_args(arguments).check
@@ -70,7 +70,7 @@ class _ForEditors(GenerateJsonSchema):
         return made
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the key says it all
-        """Leave out titles that only spell the key again."""
+        """Leave out titles that only repeat the key."""
         return False
 
 

@@ -40,8 +40,8 @@ READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
-"""The start may take this much longer from now on, whatever TimeoutStartSec says (sd_notify(3)); it is sent
-again as long as the start goes on."""
+"""From now on the start may take this much longer, whatever TimeoutStartSec says (sd_notify(3)); it is sent
+repeatedly while the start continues."""
 PATIENCE_S = 0.2
 """An unread, full socket must not block the writer; the next message follows soon."""
 
@@ -58,7 +58,7 @@ class Notifier:
         self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
 
     def notify(self, *words: str) -> None:
-        """Send these messages; a systemd that does not listen is not a fault of the table."""
+        """Send these messages; a systemd that does not listen is no fault of the table."""
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
@@ -94,7 +94,7 @@ class Watchdog:
         self._moved: dict[str, tuple[int, int]] = {}
 
     def watch(self, name: str, turns: Callable[[], int]) -> None:
-        """Monitor this thread as well; `turns` rises while it makes progress."""
+        """Monitor this thread as well; `turns` increases while it makes progress."""
         self._watched[name] = turns
 
     def check(self, now_us: int) -> bool:

@@ -89,7 +89,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
 
 
 def _file_of(daemon: Daemon) -> str:
-    """Return the table's own file, by which it was started; under its former name if it was deleted."""
+    """Return the table's own file, from which it was started; under its former name if it was deleted."""
     with suppress(SettingsError):
         return str(config_file("tables", daemon.options.table).resolve())
     return daemon.options.table
