@@ -26,7 +26,6 @@ VIRTUAL_TIME = "time-travel=inf-cpu"
 
 Whatever polls without a pause stands still then: lgpio does, so the table has no panel.
 """
-REAL_TIME = ("chrt", "--fifo", "20")
 PATIENCE_S = 420
 """What a boot may take on a busy machine before it counts as hung."""
 
@@ -53,8 +52,6 @@ class Machine:
     """The guest's second console is a pipe to the host: `heard` returns its lines."""
     keeps_disk: bool = False
     """What the guest has written stays for its next start."""
-    real_time: bool = False
-    """The host runs it before everything else, where it may: for tests in which time is the host's own."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
@@ -141,7 +138,6 @@ class Machine:
     def _command(self) -> list[str]:
         disks = [f"ubd{n}={path}" for n, path in enumerate(self.disks, start=1)]
         return [
-            *(REAL_TIME if self.real_time and os.geteuid() == 0 else ()),
             str(self.kernel),
             f"mem={MEMORY_MIB}M",
             f"ubd0={self.folder / 'disk.cow'},{self.disk}",

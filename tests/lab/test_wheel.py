@@ -32,9 +32,7 @@ def test_every_spin_on_kernel_lines_gets_its_own_word(
 
 
 def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report) -> None:
-    found = machine(real_time=True).call(
-        spins.play_evening, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True
-    )
+    found = machine().call(spins.play_evening, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True)
 
     report.note("spins in real time", _words(found))
     assert found.exit_code == 0
@@ -44,7 +42,7 @@ def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report)
 
 
 def test_a_button_is_heard_each_time(machine: MakeMachine, report: Report) -> None:
-    found = machine(real_time=True).call(spins.press_often, times=PRESSES)
+    found = machine().call(spins.press_often, times=PRESSES)
 
     report.times("edge to reading", found.to_reading_us)
     report.times("edge to durable outcome", found.to_outcome_us)
