@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from textwrap import wrap
 
-from controller.rules.dice.encounter import Hit
+from controller.rules.dice.hits import Hit
 from controller.technician.drawing import Spot
 from controller.technician.spin_picture import SpinSeen
 from controller.technician.throw_picture import DieShown, ThrowSeen, Touch

@@ -9,12 +9,11 @@ from controller.model.effects import Judged
 from controller.model.geometry import DiceTable, Point
 from controller.model.readings import DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.encounter import Encounter, Hit
-from controller.rules.dice.hits import Met, meet_walls
+from controller.rules.dice.hits import Encounter, Hit, Met, meet_walls
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene, sort_out
 from controller.rules.dice.stories import rings
-from controller.rules.dice.telling import Told, tell_stories
+from controller.rules.dice.wording import Told, tell_stories
 from controller.technician.drawing import (
     DIE_COLOURS,
     HEIGHT,

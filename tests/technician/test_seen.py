@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.rules.dice.encounter import Hit
+from controller.rules.dice.hits import Hit
 from tests.technician.recorded import spin, throw
 
 

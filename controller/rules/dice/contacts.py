@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from math import inf, log, sqrt
 from typing import NamedTuple
 
-from controller.model.readings import Reading, WallImpact
+from controller.model.readings import Reading
 from controller.rules.dice import bands
-from controller.rules.dice.motion import FEW, Turn, line, line_from, line_until
+from controller.rules.dice.motion import FEW, Turn, line, line_until
 from controller.rules.dice.paths import (
     SPEED_POINTS,
     THROWN_M_PER_S,
@@ -27,7 +27,7 @@ from controller.rules.dice.paths import (
     speed_unknown,
 )
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import out_of_band, turn_after
+from controller.rules.dice.turns import out_of_band, place_errors, place_price, turn_after
 
 AT_REST_M_PER_S = 0.2
 """A track that ends slower than this ended because the die stopped."""
@@ -209,28 +209,6 @@ def _is_told_twice(way: Approach, k: int, earlier: Contact, later: Contact) -> b
     """Return whether a way in reaches back before an earlier turn, and what it shows of one is no other's."""
     first = way.path.times[max(k - FEW + 1, 0)]
     return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
-
-
-def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return how far an impact is off a die at point k along the wall, in squared errors; None: elsewhere."""
-    times, along = way.path.times, way.along
-    step = times[k + 1] - times[k]
-    place, unsure = along[k], way.noise(k, k + 1)
-    if step <= way.scene.hidden_ms:
-        place += (along[k + 1] - along[k]) * min(max((t - times[k]) / step, 0.0), 1.0)
-    else:
-        before, after = line_until(times, along, k, unsure), line_from(times, along, k + 1, unsure)
-        place, unsure = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
-    error = way.scene.errors.impact_position_mm
-    away = abs(place - impact.pos_mm) / sqrt(error * error + unsure * unsure)
-    if away > bands.PLACE_ERRORS:
-        return None
-    return away * away
-
-
-def place_price(errors: float) -> float:
-    """Return the price of an impact's place, off a die by so many squared errors, for that die's touch."""
-    return max(errors - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
 
 
 def _broken(way: Approach, k: int, latest: float) -> float:

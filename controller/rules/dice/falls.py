@@ -4,18 +4,22 @@ A die gets fast downwards only as it falls, and while it falls nothing turns or 
 straight and even. One that slides, rolls or tumbles keeps touching the felt, which turns and slows it.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from math import hypot, sqrt
+from math import hypot, log, sqrt
 
 from controller.rules.dice import bands
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path
+from controller.rules.dice.contacts import Contact
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
+from controller.rules.dice.turns import heard_there
 
 FALL_MS = 620.0
 """How long a die falls to be heard as one that a wall turns by a metre a second: felt passes a twelfth of the
 blow, places a third more, and a die leaves felt at half the speed that it strikes at; so it strikes at 6 m/s.
 One that bounced up from the felt falls for half of the time since then, so it strikes at half of that."""
+LANDING_HEARD_MM = 150.0
+"""A landing further from a wall is not heard there: felt passes it on for 40 mm, and a hundredth this far."""
 HAND_POINTS = 2
 """The first points of a track may be in the hand."""
 MET_MS = 12.0
@@ -26,7 +30,43 @@ STRAIGHT_ERRORS = 4.5
 """A straight way misses its points by no more deviations than this: once in ten thousand."""
 
 
-def can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: float) -> bool:
+def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m_per_s: float) -> bool:
+    """Return whether a die near an impact's place may have fallen so hard that its landing was this loud."""
+    t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
+    for path, other in (paths, paths[::-1]):
+        if len(path.times) < 2:
+            return True
+        near = _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM
+        there = near and heard_there(scene, path, impact, t) is not None
+        if there and _can_have_fallen(scene, path, other, t, FALL_MS * as_of_m_per_s):
+            return True
+    return False
+
+
+def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
+    """Return how near a die was to an impact's wall at the points beside a moment, in mm."""
+    gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
+    k = bisect_right(path.times, t)
+    return min(gaps[max(k - 1, 0) : k + 1])
+
+
+def thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
+    """Return the price of a landing's having turned a die and sounded as loud as a hit at this speed."""
+    far = _far(scene, turned)
+    share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
+    softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
+    louder = log(as_of_m_per_s / softer) / bands.SOFT_SPREAD if as_of_m_per_s > softer else 0.0
+    return bands.THUMPS + louder * louder
+
+
+def _far(scene: Scene, turned: Contact) -> float:
+    """Return how surely a die turned further off than the mean reach of a cube, from 0 to 1."""
+    table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
+    past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
+    return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
+
+
+def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: float) -> bool:
     """Return whether a die may have fallen for so long up to a moment, or from the hand.
 
     It has not where its way was bent or slowed meanwhile, other than by the other die.

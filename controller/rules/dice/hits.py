@@ -6,17 +6,18 @@ warnings), H-LEGAL-1 (any wall).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
+from controller.model.readings import Reading
 from controller.model.rulesets import ThrowRules
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
-from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.loudness import SureHit
+from controller.rules.dice.meetings import untangled
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.stories import Account, End, account_of, rings
-from controller.rules.dice.untangling import untangled
 from controller.rules.dice.wording import wall_words
 
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
@@ -29,6 +30,33 @@ MIDDLE_SHARE = 0.1
 _EVERY_END: frozenset[End] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
 """After this many points a die's way shows whatever the noise."""
+
+
+class Hit(IntEnum):
+    """Whether a die hit a wall, in order of what it is worth."""
+
+    NO = 0
+    UNCLEAR = 1
+    YES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encounter:
+    """What happened to a die near a wall, or that nothing did.
+
+    `t` is in milliseconds from the throw's start, `gap_mm` how far the die's face was from the wall's tips
+    when it turned or stopped. `code` is the cause of a review where the hit is unclear, `impact` the number
+    of the impact that is its sound.
+    """
+
+    wall: str
+    hit: Hit
+    t: float
+    seen: str
+    gap_mm: float = 0.0
+    code: str = ""
+    impact: int | None = None
+    points: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

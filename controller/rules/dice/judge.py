@@ -8,11 +8,10 @@ from controller.model.geometry import DiceTable
 from controller.model.readings import Reading
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason, Ruling, ThrowVerdict
-from controller.rules.dice.contact import judge_contacts
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WallWord, judge_hits
 from controller.rules.dice.release import judge_release
-from controller.rules.dice.resting import judge_rests
+from controller.rules.dice.resting import judge_contacts, judge_rests
 from controller.rules.dice.scene import NOTHING, Scene, sort_out
 from controller.rules.dice.solid import judge_solid
 from controller.rules.dice.unwatched import judge_unwatched

@@ -3,6 +3,9 @@
 Dice never share a place: a camera that takes one for the other jumps from die to die, by an edge or more.
 Neither die flies so, unless it was struck between two frames; so at each meeting both are asked, how far each
 die would have had to jump if the names stayed, and if they were exchanged.
+
+Where both tracks leap, each into the other die's way, they were exchanged for certain: a die that passes the
+other at five metres a second is 55 mm further in the next frame, and neither can leap so.
 """
 
 from bisect import bisect_left
@@ -12,7 +15,7 @@ from math import hypot, inf
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
@@ -35,6 +38,11 @@ KNOCKED_M_PER_S = 0.75
 """A die whose speed changed by less may not have been knocked: three errors of a speed by three steps."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a step a knock is tried."""
+
+MOST_LEAPS = 6
+"""More than this many leaps are no exchanges: then the camera followed something else."""
+FRAMES = 2.5
+"""A leap within so many frames of another is the same one, told by the speeds around it."""
 
 
 class Meeting(NamedTuple):
@@ -343,3 +351,37 @@ def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
     )
     path.fastest, path.longest_ms = max(head.fastest, tail.fastest), max(head.longest_ms, tail.longest_ms)
     return path
+
+
+# --- names that were exchanged for certain ---
+
+
+def untangled(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
+    """Return the paths with the tails exchanged where the dice met and that leaves no leap."""
+    near_ms = FRAMES * scene.errors.frame_ms
+    leaps = sorted({jump.t for path in paths for jump in path.jumps})
+    for t in leaps if len(leaps) <= MOST_LEAPS else ():
+        if not _leaps_near(paths, t, near_ms):
+            continue
+        exchanged = exchanged_after(paths, t)
+        for path in exchanged:
+            measure(scene, path)
+        if not _leaps_near(exchanged, t, near_ms) and _passed(exchanged, t) <= reach_mm(scene):
+            paths = exchanged
+    return paths
+
+
+def _leaps_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
+    return any(abs(jump.t - t) <= near_ms for path in paths for jump in path.jumps)
+
+
+def _passed(paths: tuple[Path, Path], t: float) -> float:
+    """Return how near each other the dice came in the step across a moment, in mm."""
+    (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
+    if not (0 < i < len(one.times) and 0 < j < len(two.times)):
+        return float("inf")
+    x, y = one.xs[i - 1] - two.xs[j - 1], one.ys[i - 1] - two.ys[j - 1]
+    dx, dy = one.xs[i] - two.xs[j] - x, one.ys[i] - two.ys[j] - y
+    way = dx * dx + dy * dy
+    share = min(max(-(x * dx + y * dy) / way, 0.0), 1.0) if way > 0.0 else 0.0
+    return hypot(x + share * dx, y + share * dy)

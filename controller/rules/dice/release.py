@@ -1,10 +1,15 @@
 """Did both dice leave the hand, and together? (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)"""
 
+from collections.abc import Iterable
+
+from controller.model.readings import WallImpact
 from controller.model.rulesets import ThrowRules
+from controller.rules.dice.contacts import contacts_with
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WALLS
+from controller.rules.dice.paths import path_of
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.unexplained import unexplained_impacts
+from controller.rules.dice.stories import rings
 
 SAME_RELEASE_MS = 30.0
 """A release reported twice within this time is one release."""
@@ -38,7 +43,7 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
     elif unwell:
         did = "was down" if scene.went_down(unwell[0]) else "was not well"
         found.ask("missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0])
-    elif foreign := unexplained_impacts(scene, thrown, WALLS[rules.wall]):
+    elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
         heard = foreign[0]
         not_its = f"an impact on the {heard.wall} wall is not die {3 - missing[0]}'s"
         seen = f"die {missing[0]} was not seen, yet {not_its}"
@@ -118,7 +123,21 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     """Doubt releases where an impact was heard that neither die in sight made: one flew unseen before."""
-    foreign = unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
+    foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not foreign:
         return None
     return f"an impact on the {foreign[0].wall} wall is neither die's as far as they were seen"
+
+
+def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:
+    """Return the impacts on these walls that these dice did not make, and that are no ringing either."""
+    wanted = frozenset(walls)
+    heard = {impact.wall for impact in scene.impacts} & wanted
+    explained: set[int] = set()
+    for die in dice if heard else ():
+        path = path_of(scene, die)
+        for wall in sorted(heard):
+            for contact in contacts_with(scene, path, wall):
+                explained |= {i for i, price in contact.heard.items() if price < contact.miss + contact.knock}
+    explained |= {i for hit in explained for i in range(len(scene.impacts)) if rings(scene, hit, i)}
+    return [impact for i, impact in enumerate(scene.impacts) if impact.wall in wanted and i not in explained]

@@ -5,24 +5,17 @@ whether the names were exchanged there, and of each turn at a wall whether it wa
 end alike, the cheapest speaks for all.
 """
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from math import inf, log, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import (
-    SAME_TURN_MS,
-    Contact,
-    contacts_with,
-    place_errors,
-    place_price,
-)
-from controller.rules.dice.falls import FALL_MS, can_have_fallen
+from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
+from controller.rules.dice.falls import may_have_fallen, thump_price
 from controller.rules.dice.meetings import exchanged_after, meetings
-from controller.rules.dice.paths import Path, approach_to
+from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import (
     Pair,
     back_price,
@@ -32,6 +25,7 @@ from controller.rules.dice.pushes import (
     seen_before,
 )
 from controller.rules.dice.scene import Scene
+from controller.rules.dice.turns import heard_there
 
 End = tuple[bool, bool]
 """Whether die 1 and die 2, by the names that they have at rest, touched a wall that counts."""
@@ -39,8 +33,6 @@ Contacts = tuple[list[Contact], list[Contact]]
 
 MOST_IMPACTS = 6
 """Impacts that are weighed for whose they are; of more the first that are no ringing: a die rattles on."""
-LANDING_HEARD_MM = 150.0
-"""A landing further from a wall is not heard there: felt passes it on for 40 mm, and a hundredth this far."""
 NEXT_CORNER_MS = 40.0
 """A cube that landed on a corner strikes with the next within a quarter turn: so long at 40 rad/s."""
 SURE = 2.0 * bands.STANDS
@@ -312,53 +304,16 @@ def _soft(
         peak = scene.impacts[i].peak
         if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or _may_ring(scene, i):
             continue
-        price = min(_thump_price(scene, turned, peak / hits), bands.STEEP)
+        price = min(thump_price(scene, turned, peak / hits), bands.STEEP)
         may = price <= bands.THUMPS or any(_may_have_landed(contacts, match) for match in matches)
-        if may and _fell(scene, paths, i, peak / hits):
+        if may and may_have_fallen(scene, paths, i, peak / hits):
             soft[i] = price
     return soft
-
-
-def _fell(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m_per_s: float) -> bool:
-    """Return whether a die near an impact's place may have fallen so hard that its landing was this loud."""
-    t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
-    for path, other in (paths, paths[::-1]):
-        if len(path.times) < 2:
-            return True
-        there = (
-            _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM and _there(scene, path, impact, t) is not None
-        )
-        if there and can_have_fallen(scene, path, other, t, FALL_MS * as_of_m_per_s):
-            return True
-    return False
-
-
-def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
-    """Return how near a die was to an impact's wall at the points beside a moment, in mm."""
-    gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
-    k = bisect_right(path.times, t)
-    return min(gaps[max(k - 1, 0) : k + 1])
 
 
 def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
     """Return whether a landing may have turned a die so much."""
     return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
-
-
-def _thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
-    """Return the price of a landing's having turned a die and sounded as loud as a hit at this speed."""
-    far = _far(scene, turned)
-    share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
-    softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
-    louder = log(as_of_m_per_s / softer) / bands.SOFT_SPREAD if as_of_m_per_s > softer else 0.0
-    return bands.THUMPS + louder * louder
-
-
-def _far(scene: Scene, turned: Contact) -> float:
-    """Return how surely a die turned further off than the mean reach of a cube, from 0 to 1."""
-    table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
-    past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
-    return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
@@ -386,7 +341,7 @@ def _shoved(
                 if contact.wall == wall and -bands.CLOCKS_MS < t - contact.t < bands.SHOVED_MS
                 if any(j < i for j in contact.heard)
             ]
-            price = _there(scene, paths[die], i, t) if before else None
+            price = heard_there(scene, paths[die], i, t) if before else None
             if price is None:
                 continue
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
@@ -409,14 +364,6 @@ def _shoved(
                 matches.append(forced)
             else:
                 matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
-
-
-def _there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
-    """Return the price of an impact's place for a die that made it; None where it was elsewhere."""
-    heard = scene.impacts[impact]
-    k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
-    errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)
-    return None if errors is None else place_price(errors)
 
 
 def _again(

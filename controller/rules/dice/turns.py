@@ -1,12 +1,17 @@
-"""The turn that a die made at a wall between two points of its track.
+"""The turn that a die made at a wall between two points of its track, and whether a sound came from there.
 
 Its way in and its way out each run over a few points. Where the dice met among these, a knock between two
 frames may have bent them: then only the points on this side of the knock tell of the turn.
 """
 
+from bisect import bisect_right
+from math import sqrt
+
+from controller.model.readings import WallImpact
 from controller.rules.dice import bands
 from controller.rules.dice.motion import FEW, Line, Turn, line, line_from, line_until, turn_between
-from controller.rules.dice.paths import Approach
+from controller.rules.dice.paths import Approach, Path, approach_to
+from controller.rules.dice.scene import Scene
 
 
 def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
@@ -65,3 +70,33 @@ def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
         return one._replace(speed=step)
     half = 0.5 * (step - (gaps[far] - gaps[beyond]) / (times[far] - times[beyond]))
     return one._replace(speed=step + half, speed_var=half * half + 2.0 * one.place_var / (wait * wait))
+
+
+def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
+    """Return how far an impact is off a die at point k along the wall, in squared errors; None: elsewhere."""
+    times, along = way.path.times, way.along
+    step = times[k + 1] - times[k]
+    place, unsure = along[k], way.noise(k, k + 1)
+    if step <= way.scene.hidden_ms:
+        place += (along[k + 1] - along[k]) * min(max((t - times[k]) / step, 0.0), 1.0)
+    else:
+        before, after = line_until(times, along, k, unsure), line_from(times, along, k + 1, unsure)
+        place, unsure = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
+    error = way.scene.errors.impact_position_mm
+    away = abs(place - impact.pos_mm) / sqrt(error * error + unsure * unsure)
+    if away > bands.PLACE_ERRORS:
+        return None
+    return away * away
+
+
+def place_price(errors: float) -> float:
+    """Return the price of an impact's place, off a die by so many squared errors, for that die's touch."""
+    return max(errors - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
+
+
+def heard_there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
+    """Return the price of an impact's place for a die that made it; None where it was elsewhere."""
+    heard = scene.impacts[impact]
+    k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
+    errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)
+    return None if errors is None else place_price(errors)

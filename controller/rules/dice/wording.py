@@ -1,9 +1,12 @@
-"""The judge's words: one plain line for people who stand at the table."""
+"""The judge's words: one line for people who stand at the table, and a throw's stories for `explain`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason
+from controller.rules.dice.scene import Scene
+from controller.rules.dice.stories import Account, End, Story, rings
 
 
 def wall_words(rules: ThrowRules) -> str:
@@ -40,3 +43,52 @@ def _walls(walls: Sequence[str]) -> str:
         one, two = walls
         return f"both dice hit the {one} wall" if one == two else f"the dice hit the {one} and the {two} wall"
     return f"one die hit the {walls[0]} wall" if walls else "no die is known to have hit the wall"
+
+
+class Told(NamedTuple):
+    """A story in words, and by how many squared standard deviations it fits worse than the best."""
+
+    words: str
+    worse: float
+    stands: bool
+    """Whether the story is not ruled out."""
+
+
+def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
+    """Tell the best story of each end that stands, and the next that does not, the best first."""
+    ranked = sorted(account.stories.items(), key=lambda item: item[1])
+    least = ranked[0][1].price
+    told = [
+        Told(_in_words(scene, end, story), story.price - least, end in account.ends)
+        for end, story in ranked
+        if story.price < float("inf")
+    ]
+    last = max(i for i, story in enumerate(told) if story.stands)
+    return tuple(told[: last + 2])
+
+
+def _in_words(scene: Scene, end: End, story: Story) -> str:
+    parts = [_of_die(scene, label, story, touched=end[label]) for label in (0, 1)]
+    if story.exchanges:
+        when = ", ".join(f"{t / 1000.0:.3f} s" for t in story.exchanges)
+        parts.append(f"the camera exchanged their names at {when}")
+    parts += _of_others(scene, story)
+    return "; ".join(parts)
+
+
+def _of_die(scene: Scene, label: int, story: Story, *, touched: bool) -> str:
+    made = sorted(story.made[label])
+    if made:
+        own = [i for i in made if not any(rings(scene, first, i) for first in made if first < i)]
+        walls = " and ".join(
+            f"the {scene.impacts[i].wall} wall at {scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in own
+        )
+        return f"die {label + 1} hit {walls}"
+    return f"die {label + 1} {'touched a wall unheard' if touched else 'hit no wall that counts'}"
+
+
+def _of_others(scene: Scene, story: Story) -> Iterator[str]:
+    others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
+    if others:
+        when = ", ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
+        yield f"what was heard at {when} was a knock or a ringing"
