@@ -1,11 +1,10 @@
 """Readings put into the order of their own time, a watermark behind the last arrival.
 
-Readings of different devices arrive late and out of order. One is handed on once nothing earlier can still
-arrive, so that the order of arrival changes nothing; one that comes later than that is late and not used.
-
-A time that does not fit those before it is believed once a second reading confirms it: one far ahead would
-make all that follow late, and one far behind may follow on a clock that was set back. Where arrivals are
-recorded they tell the time, and no reading's own claim moves it ahead.
+Readings of different devices arrive late and out of order. One is passed on once nothing earlier can still
+arrive, so that the order of arrival changes nothing; one that comes later than that is late and not used. A
+time that does not fit those before it is accepted once a second reading confirms it: one far ahead would make
+everything after it late, and one far behind may be the first after a clock was set back. If arrivals are
+recorded, they give the time, and no reading's own claim moves it ahead.
 """
 
 from bisect import bisect_left, insort
@@ -44,7 +43,7 @@ AHEAD_US = 1_000_000
 """A reading whose time is this long after its arrival comes from a wrong clock."""
 
 STEP_US = 1_000_000
-"""A reading this far behind is either a straggler or from a clock set back; the next one decides."""
+"""A reading this far behind is either a straggler or from a clock that was set back; the next one decides."""
 
 LEAP_US = 1_000_000
 """A reading this far ahead is either stray or the first after an idle spell; the next one decides."""
@@ -78,10 +77,10 @@ _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
-"""More than the kinds of reading there are: time and rank of a kind sort as one number."""
+"""More than the kinds of readings: time and rank of a kind are sorted as one number."""
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
-"""A reading with its place: its time and rank in one number, and which arrival it was."""
+"""A reading with its position: its time and rank in one number, and the number of its arrival."""
 _key = itemgetter(0)
 _reading = itemgetter(2)
 
@@ -113,16 +112,16 @@ class ReorderBuffer:
         """The only reading so far that contradicts a doubtful one far ahead: a third shows which is wrong."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """Readings whose time the next one contradicted, and how far it was off."""
+        """Readings contradicted by the next one, and how far their time was off."""
         self.steps: list[Step] = []
         """The moments at which a clock was set back and time continued from before."""
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
-        """Handle readings as they arrive; yield each that leaves something to tell, with what `put` returns.
+        """Handle readings as they arrive; yield each that has a result to report, with what `put` returns.
 
-        Stops before a person's input too, with None: whether that waits at all is the session's to say.
+        Stops before a person's input too, with None: the session decides whether that waits at all.
         """
         for reading in readings:
             t = reading.t
@@ -143,7 +142,7 @@ class ReorderBuffer:
                 yield reading, behind_us
 
     def _after_a_pause(self, first: _Doubted, reading: AnyReading, t: int) -> None:
-        """Handle a reading that confirms that the table stood idle before the first one: as `put` does."""
+        """Handle a reading that confirms that the table was idle before the first one, as `put` does."""
         self._doubted = None
         self._put(first.reading, first.now)
         if t - first.now <= LEAP_US:
@@ -152,10 +151,10 @@ class ReorderBuffer:
             self._doubted = _Doubted(reading, t, told=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Handle a reading as it arrives; return how far its time is off the mark (0: it counts).
+        """Handle a reading as it arrives; return how far its time is off (0: it counts).
 
-        That is how many microseconds too late it is, or how far ahead of its own arrival. Of one that waits
-        to be confirmed `set_aside` tells, where it is not.
+        That is how many microseconds it is too late, or ahead of its own arrival. For one that waits to be
+        confirmed, `set_aside` reports it if it is not.
         """
         if self._shift_us:
             reading = _shifted(reading, self._shift_us)
@@ -173,7 +172,7 @@ class ReorderBuffer:
         return self._weigh(reading, now, told=True)
 
     def _weigh(self, reading: AnyReading, now: int, *, told: bool) -> int:
-        """Handle one that is doubtful or follows on such a one; `told`: its arrival is known."""
+        """Handle a doubtful reading, or one after it; `told` means that its arrival is known."""
         doubted = self._doubted
         if doubted is not None:
             if doubted.now > self._now and now < doubted.now - self._lateness_us and self._against is None:
@@ -189,7 +188,8 @@ class ReorderBuffer:
         return self._weigh(reading, now, told=told) if self._doubted is not None else self._put(reading, now)
 
     def _settle_doubt(self, now: int) -> int:
-        """Believe the doubted reading or set it aside, by what came after it; give a step that it proves."""
+        """Accept the doubtful reading or set it aside, by what came after it; return a clock step that it
+        proves."""
         assert self._doubted is not None
         doubted, self._doubted = self._doubted, None
         against, self._against = self._against, None
@@ -209,7 +209,8 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubted) -> int:
-        """Advance time a second from where it was, though the clock was set back; return the shift."""
+        """Advance time to one second after the last reading, although the clock was set back; return the
+        shift."""
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -240,7 +241,7 @@ class ReorderBuffer:
         return 0
 
     def run_on_to(self, entered: Input) -> bool:
-        """Advance time to an input's arrival; False, with nothing changed, where its time is doubtful."""
+        """Advance time to an input's arrival; return False, with nothing changed, if its time is doubtful."""
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
         near = now - self._now >= -STEP_US
@@ -252,9 +253,9 @@ class ReorderBuffer:
         return True
 
     def need_not_wait(self, entered: Input) -> bool:
-        """Return whether an input to which time has run on may be decided ahead of late readings.
+        """Return whether an input whose time has been reached may be decided ahead of late readings.
 
-        Not where it came too late itself, or something waits that it must not overtake.
+        Not if it came too late itself, or if something waits that it must not overtake.
         """
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
@@ -277,7 +278,7 @@ class ReorderBuffer:
         return self._pop(bisect_left(waiting, limit, key=_key))
 
     def flush(self) -> Sequence[AnyReading]:
-        """Return every reading that still waits, in order; the watermark then stands behind the last."""
+        """Return every reading that still waits, in order; the watermark is then behind the last."""
         while self._doubted is not None:
             self._settle_doubt(max(self._now, self._doubted.now))
         self.watermark = max(self.watermark, self._now)
@@ -290,7 +291,7 @@ class ReorderBuffer:
 
     @property
     def certain_us(self) -> int:
-        """Return up to when nothing more can arrive, in the time given to `advance`."""
+        """Return the time up to which nothing more can arrive, in the time given to `advance`."""
         return self.watermark - self._shift_us
 
     @property

@@ -1,7 +1,7 @@
-"""What becomes of an attempt that was cut off, and what a table publishes before it goes on after a stop.
+"""What becomes of an attempt that was cut off, and what a table publishes before it continues after a stop.
 
 All of it is pure: state, open attempts and the last rows in; outcomes and state out. The journal stores and
-reads, the daemon hands over.
+reads, the daemon passes them on.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,9 +34,9 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon itself locks and unlocks."""
 NOBODY = "nobody"
-"""Who is named if play goes on without a ruling."""
+"""Who is named if play continues without a ruling."""
 TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The rows that hold what a session's state does not."""
+"""The rows that contain what a session's state does not."""
 
 POWER_LOST = "power_lost"
 CUT_OFF = "power was lost before the call"
@@ -44,11 +44,11 @@ _RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 
 
 class _Kind(NamedTuple):
-    """One kind of attempt: what begins it, and the one ruling on it once it was cut off."""
+    """One kind of attempt: what begins it, and the one ruling on it after it was cut off."""
 
     begins: tuple[type[Reading], ...]
     ruling: str
-    """The only rulings possible: it is not known whether all readings of the attempt are there."""
+    """The only rulings possible: it is not known whether all readings of the attempt are present."""
     void: str
 
 
@@ -76,10 +76,10 @@ class LastWord(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """What the last session left: `pending` were cut off and wait for a ruling.
+    """What the last session left: `pending` attempts were cut off and wait for a ruling.
 
-    `held` is a lock that a person or a switch asked for and only a person may undo. `bets_closed` tells that
-    the bets of the present round were closed when all ended, and open again when play goes on.
+    `held` is a lock that a person or a switch asked for, and only a person may undo. `bets_closed` means that
+    the bets of the present round were closed at the end; they open again when play continues.
     """
 
     state: State
@@ -98,7 +98,8 @@ def resume(
     in_flight: tuple[InFlight, ...],
     last_words: Iterable[LastWord],
 ) -> Resumed:
-    """Add what the last rows tell to the state, the numbers and the open attempts that the journal holds."""
+    """Add what the last rows contain to the state, the numbers and the open attempts that the journal
+    holds."""
     held: bool | None = None
     bets_closed = False
     lock: Happening | None = None
@@ -126,7 +127,8 @@ def resume(
 
 
 def holds(kind: str, data: Happening, *, held: bool | None) -> bool | None:
-    """Return whether the lock is a person's or a switch's after this outcome; `held`: what it was before."""
+    """Return whether the lock is a person's or a switch's after this outcome; `held` is what it was
+    before."""
     if kind == "table.unlocked":
         return False
     ours = data.by == CONTROLLER
@@ -154,20 +156,21 @@ def causes_of(rules: RuleSet) -> Mapping[str, str]:
 
 
 def power_lost(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
-    """Return the reason of what is published of an attempt that was cut off."""
+    """Return the reason that is published for an attempt that was cut off."""
     return Reason(code=POWER_LOST, rule=causes.get(POWER_LOST, ""), seen=seen)
 
 
 def is_of_the_past(reasons: Iterable[Reason], by: str) -> bool:
-    """Return whether a void is of an attempt that is over anyway: it was cut off, or nobody ruled on it."""
+    """Return whether a void is that of an attempt that is over anyway: it was cut off, or nobody ruled on
+    it."""
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
 
 def opening_words(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
-    """Return what a session that starts at `t` publishes before all else, and the numbers that come next.
+    """Return what a session that starts at `t` publishes first, and the numbers that come next.
 
-    That is the review of each attempt that was cut off, unless it was told already; that bets open again
-    where no such attempt keeps them closed; and that the table is locked until its self-test has passed.
+    That is the review of each attempt that was cut off, unless it was published already; that bets open again
+    if no such attempt keeps them closed; and that the table is locked until its self-test has passed.
     """
     causes = causes_of(setup.ruleset)
     first = setup.first
@@ -182,7 +185,7 @@ def opening_words(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome]
 
 
 class CutOff:
-    """The attempts that the last session left in flight: a person rules on them, or they lapse."""
+    """The attempts that the last session left in progress: a person rules on them, or they lapse."""
 
     def __init__(self, pending: tuple[InFlight, ...], setup: Setup) -> None:
         """Wait with these."""
@@ -191,7 +194,7 @@ class CutOff:
         self.pending = pending
 
     def lapses_at(self, reading: AnyReading) -> bool:
-        """Return whether play goes on with this reading, and so without a ruling."""
+        """Return whether play continues with this reading, and so without a ruling."""
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
@@ -201,7 +204,7 @@ class CutOff:
 
     @property
     def awaited(self) -> Awaited | None:
-        """What was cut off as what waits for a person; None if nothing was."""
+        """What was cut off, in the form of what waits for a person; None if nothing was."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -211,7 +214,7 @@ class CutOff:
 
     @property
     def answer(self) -> str:
-        """What a ruling on them comes to, in words."""
+        """The result of a ruling on them, in words."""
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]
@@ -220,7 +223,7 @@ class CutOff:
     def close(
         self, entered: Input | None, first: First, t: int, *, bets_closed: bool
     ) -> tuple[list[Outcome], First]:
-        """Close them as void, by a person's ruling or (None) because play goes on without one.
+        """Close them as void, by a person's ruling or (None) because play continues without one.
 
         Returns what is published at `t`, after these next numbers, and the numbers that come then. Bets that
         are closed open again.
@@ -276,10 +279,10 @@ def _numbered(
 
 
 class OpenAttempts:
-    """Knows of each kind of attempt the last that ended or went to review."""
+    """Knows the last attempt of each kind that ended or went to review."""
 
     def __init__(self, first: First) -> None:
-        """Start with everything before these numbers ended."""
+        """Start with the assumption that everything before these numbers has ended."""
         self._ended: dict[Word, int] = {word: getattr(first, word) - 1 for word in WORDS}
         self._reviewed = dict(self._ended)
 
@@ -296,7 +299,7 @@ class OpenAttempts:
         return any(getattr(first, word) - 1 > self._ended[word] for word in WORDS)
 
     def undecided_before(self, first: First) -> bool:
-        """Return whether an attempt before these numbers is not decided, or its call not made."""
+        """Return whether an attempt before these numbers is undecided, or decided but not called yet."""
         decided = {word: max(self._ended[word], self._reviewed[word]) for word in WORDS}
         return any(getattr(first, word) - 1 > decided[word] for word in WORDS)
 

@@ -27,11 +27,11 @@ from controller.model.readings import (
 )
 
 FOR_THE_LATEST = RULINGS | {"decline"}
-"""Inputs for the attempt under way or the last one, unless they name theirs."""
+"""Inputs for the attempt in progress or the last one, unless they name theirs."""
 IN_THEIR_TIME = frozenset({"test_mode"})
 """Inputs that decide whether earlier or later readings count at all."""
 TURNED_AWAY_US = 8_000_000
-"""One refusal in this time, however many readings a throw at a locked table sends."""
+"""At most one refusal in this time, however many readings a throw at a locked table sends."""
 
 CLOCK_OFF = "the times of its readings can't be right, so they don't count; check its clock"
 
@@ -45,11 +45,11 @@ _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 
 
 SETTLEMENT = "settlement"
-"""Who enters `line_bet`, `pair_plus`, `late_wager`, `play_asked`, `played`: the settlement engine alone."""
+"""Only the settlement engine enters `line_bet`, `pair_plus`, `late_wager`, `play_asked` and `played`."""
 
 
 class Session:
-    """Feed it readings in order of arrival; it hands out effects in the order they happen.
+    """Receives readings in order of arrival and returns effects in the order they happen.
 
     One thread, no clock, no I/O: the same readings give the same effects, live and in replay.
     """
@@ -57,8 +57,7 @@ class Session:
     def __init__(self, setup: Setup, heard: Heard | None = None) -> None:
         """Start from the setup; `heard` is called with the result of each input.
 
-        Raises:
-            SetupError: the setup lacks what its game needs.
+        Raises SetupError if the setup lacks what its game needs.
         """
         state = setup.state
         self._setup = setup
@@ -80,7 +79,7 @@ class Session:
         self._plays_from_us = carried.plays_from_us
         """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why the table did not play before, as a refusal's code; empty if that was test mode."""
+        """Why the table was not in play before, as a refusal's code; empty if that was test mode."""
         self._turned_away_until = 0
         self.late = 0
         """The number of readings that came too late to count."""
@@ -105,11 +104,11 @@ class Session:
         return self._handed_out()
 
     def _hear(self, entered: Input) -> None:
-        """Decide on a person's input: at once, unless an attempt is under way.
+        """Decide on a person's input: at once, unless an attempt is in progress.
 
-        A ruling that names no attempt is for the one under way at its own time, and the first reading of
-        that may still be on its way. So one that would be refused now waits for it; one that is obeyed now
-        and is overtaken by such a reading leaves the attempt that this begins to a person.
+        A ruling that names no attempt is for the one in progress at its own time, and the first reading of
+        that may still be on its way. So a ruling that would be refused now waits for it; if one is accepted
+        now and then overtaken by such a reading, the attempt that this begins is left to a person.
         """
         if entered.name not in IN_THEIR_TIME and self._order.run_on_to(entered):
             self._run()  # A replay knows arrivals alone: no tick of a live table may decide what follows.
@@ -135,7 +134,7 @@ class Session:
         return True
 
     def _go_on(self, reading: AnyReading, behind_us: int) -> None:
-        """Hand on what is ready, then tell of what does not count."""
+        """Pass on what is ready, then report what does not count."""
         self._run()
         if behind_us:
             self._set_aside(reading, behind_us)
@@ -155,17 +154,17 @@ class Session:
 
     @property
     def certain_us(self) -> int:
-        """Return up to when all is judged: what comes later can't change what was before."""
+        """Return the time up to which everything is judged: later readings can't change what came before."""
         return self._order.certain_us
 
     @property
     def hold_ends_us(self) -> int | None:
-        """Return until when a call that is held can still be stopped; None if none is held."""
+        """Return until when a held call can still be stopped; None if none is held."""
         return self._agenda.due_us("hold")
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
+        """Whether Play wagers are accepted although bets are closed: a position has yet to play or fold."""
         return self._game.awaits_play
 
     @property
@@ -179,10 +178,10 @@ class Session:
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
-        """End the recording: run on until no timer is pending, or (cut) stop at its last reading.
+        """End the recording: continue until no timer is pending, or (cut) stop at its last reading.
 
-        What is in flight when a recording was cut off goes to review with `power_lost`, since what came after
-        its last reading is not known.
+        What is in progress when a recording was cut off goes to review with `power_lost`, since what came
+        after its last reading is not known.
         """
         if cut:
             self._game.stop_judging()
@@ -216,7 +215,8 @@ class Session:
         return msgspec.structs.replace(table, **self._game.remembers())
 
     def standing(self) -> CarriedReadings:
-        """Return what devices said that still holds, beside the state: what a recording continues from."""
+        """Return what devices reported that still holds, apart from the state: what a recording continues
+        from."""
         return CarriedReadings(
             devices=tuple(self._health.wrong),
             wheel=self._game.heard,
@@ -226,7 +226,7 @@ class Session:
         )
 
     def allowed(self) -> tuple[str, ...]:
-        """Name the inputs that make sense now."""
+        """Return the inputs that make sense now."""
         of_table = tuple(self._mode.allowed())
         if self._mode.testing or self._mode.door == "closed":
             return of_table
@@ -241,7 +241,7 @@ class Session:
         )
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now, and what may be said."""
+        """Return what a person must rule on or confirm now, and the inputs for it."""
         awaited = self._game.awaited()
         if awaited is None:
             return None
@@ -253,7 +253,7 @@ class Session:
         return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
-        """Report the times that the order found wrong."""
+        """Report the times that the reorder buffer found wrong."""
         order = self._order
         while order.set_aside:
             self._set_aside(*order.set_aside.pop(0))
@@ -280,7 +280,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Refuse an attempt made while the table did not play and reported now that it does."""
+        """Refuse an attempt that was made while the table was not in play and is reported now that it is."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
@@ -289,7 +289,8 @@ class Session:
         return self._turn_away_late(reading, self._did_not_play)
 
     def _turn_away_late(self, reading: AnyReading, why_not: str = "") -> bool:
-        """Note a late reading from while the table did not play; return whether it began an attempt."""
+        """Note a late reading from a time when the table was not in play; return whether it began an
+        attempt."""
         begun = self._game.turned_away_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
@@ -297,9 +298,9 @@ class Session:
         return begun
 
     def _maybe_called(self) -> str:
-        """Return what a person does where the attempt that is told of now has been called meanwhile.
+        """Return what a person should do if the attempt that is reported now has been called meanwhile.
 
-        What was told stays as it is: only a person changes it, until it is settled.
+        What was published stays as it is: only a person changes it, until it is settled.
         """
         call = self.state().call
         if call is None or call.value is None:
@@ -309,7 +310,8 @@ class Session:
         return f"; if {word} {call.number} is this one, declare it void before it is settled"
 
     def _step_back(self, step: Step) -> None:
-        """Go on after a clock that was set back: what is under way has times that don't fit together."""
+        """Continue after a clock that was set back: the times of the attempt in progress don't fit
+        together."""
         if self._mode.testing:
             return
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
@@ -402,7 +404,7 @@ class Session:
             self._heard(entered, refused, "")
 
     def _refusal_of(self, entered: Input) -> InputRefused | None:
-        """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
+        """Carry out an input, or return why not; test mode leaves no trace of what it does not accept."""
         if self._mode.testing and entered.name != "test_mode":
             return InputRefused("testing")
         self._agenda.answer = ""

@@ -1,6 +1,6 @@
-"""What the rest of the controller needs to know of a game: one `Game` value each, in its own room.
+"""What the rest of the controller needs to know of a game: one `Game` value each, in its own package.
 
-A new game is a room with such a value, a line in the registry, and its configuration.
+A new game is a package with such a value, a line in the registry, and its configuration.
 """
 
 from collections.abc import Callable
@@ -30,12 +30,12 @@ def _never(state: State) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """A game, as everything outside its room knows it."""
+    """A game, as everything outside its package knows it."""
 
     name: str
-    """The word in rule sets' `game`."""
+    """The word for it in a rule set's `game`."""
     sections: tuple[Section, ...]
-    """The sections that its rule sets have, and no other."""
+    """The sections that its rule sets have, and no others."""
     geometry: Geometry | None
     """What a table's file and a log's header must describe: the table's measures, its wheel, or neither."""
     attempt: AttemptTerms
@@ -43,13 +43,13 @@ class Game:
     table: MachineTable
     """Its machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Make its machine from the setup. Raises SetupError if that lacks what the game needs."""
+    """Makes its machine from the setup. Raises SetupError if that lacks what the game needs."""
     wagers: Callable[[], Wagers]
-    """Return what settlement needs to know of it; imported only where wagers are settled."""
+    """Returns what settlement needs to know of it; imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged
-    """Return the state to continue from after the controller was away."""
+    """Returns the state to continue from after the controller was away."""
     bets_stay_closed: Callable[[State], bool] = _never
-    """Return whether no bet is accepted from this state before the next game, whatever closed the bets."""
+    """Returns whether no bet is accepted from this state before the next game, whatever closed the bets."""
     dealt_face_down: bool = False
     """Whether cards leave the shoe face down, so that nobody may know them before they are shown."""
     hides_results: bool = False

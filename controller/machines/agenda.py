@@ -1,6 +1,7 @@
 """The agenda in which machines record what they want done: effects to publish and timers to set.
 
-What must be inspected before play goes on (a ball that flew out, dice that a person doubts) waits there too.
+It also contains what must be inspected before play continues (a ball that flew out, dice that a person
+doubts).
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,8 @@ class Inspections:
         self._waiting = list(waiting)
 
     def ask_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
-        """Add what these causes of a void leave to inspect: after cheating, the game's own equipment."""
+        """Add what must be inspected after a void for these causes: after cheating, the game's own
+        equipment."""
         for reason in reasons:
             what = plays_with if reason.code == "cheating" else CAUSES.get(reason.code)
             if what is not None and what not in self._waiting:
@@ -53,7 +55,7 @@ class Inspections:
         )
 
     def done(self, entered: Input) -> None:
-        """Handle a person's input that it was inspected. Raises InputRefused if it does not wait."""
+        """Handle a person's input that it was inspected. Raises InputRefused if that is not awaited."""
         if entered.what not in self._waiting:
             waits = ", ".join(self._waiting) or "nothing"
             raise InputRefused(
@@ -76,7 +78,8 @@ class Agenda:
         self.inspections = Inspections()
         self.effects: list[Effect] = []
         self.answer = ""
-        """The result of the input under way, for the person who entered it: `Roll 24: No Roll, was 3-4`."""
+        """The result of the input being handled, for the person who entered it: `Roll 24: No Roll, was
+        3-4`."""
         self.next_due_us = NEVER_US
         """When the next timer is due."""
         self._timers: dict[str, int] = {}

@@ -90,7 +90,7 @@ class Attempts(Generic[Value, V]):
 
     @property
     def under_way(self) -> bool:
-        """Whether an attempt is under way and not decided."""
+        """Whether an attempt is in progress and not decided."""
         return self.machine.state == self.words.under_way
 
     @property
@@ -124,7 +124,7 @@ class Attempts(Generic[Value, V]):
     def judged(self, t: int, verdict: V, doubt: str = "") -> None:
         """Handle the judge's verdict, decided by a reading or timer at t.
 
-        `doubt` is what is seen against it, if anything: a person then rules.
+        `doubt` is what was seen against it, if anything: then a person rules.
         """
         if self.ending:
             return
@@ -154,12 +154,12 @@ class Attempts(Generic[Value, V]):
         self._verdict = verdict
 
     def doubt(self, seen: str) -> None:
-        """Send what is under way to review: its times can't be trusted."""
+        """Send the attempt in progress to review: its times can't be trusted."""
         if self.under_way:
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
-        """Send the attempt under way to review if it would count."""
+        """Send the attempt in progress to review if it would count."""
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
@@ -185,8 +185,7 @@ class Attempts(Generic[Value, V]):
     def enter(self, entered: Input) -> bool:
         """Handle a person's input if it concerns an attempt; False if it does not.
 
-        Raises:
-            InputRefused: it makes no sense now, or names another attempt than the one it would act on.
+        Raises InputRefused if it makes no sense now, or names another attempt than the one it would act on.
         """
         words = self.words
         if entered.name in (words.void, "void", words.says_void):
@@ -220,7 +219,8 @@ class Attempts(Generic[Value, V]):
         raise InputRefused("other_attempt", says)
 
     def settle(self) -> None:
-        """Settle the attempt: all it decided is paid, nothing changes it any more. Raises InputRefused."""
+        """Settle the attempt: everything it decided is paid, and nothing can change it any more. Raises
+        InputRefused."""
         self.machine.fire(self.words.settle)
         self._answer("settled")
 
@@ -278,7 +278,7 @@ class Attempts(Generic[Value, V]):
         self._since = list(call.since)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Return the inputs that the present attempt takes at t."""
+        """Return the inputs that the present attempt accepts at t."""
         words, allows = self.words, self.machine.allows
         voidable = allows(words.void) and not self._standing_is_void()
         if voidable:
@@ -295,7 +295,7 @@ class Attempts(Generic[Value, V]):
             yield "void"
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Put what is in flight under review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason: the recording ends at t."""
         if not self.machine.allows("power_lost"):
             return
         self.machine.fire("power_lost")
@@ -375,7 +375,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
 
     def _turned_away_lies(self, clear: str) -> bool:
-        """Return whether everything that can be taken away now was thrown while the table did not play."""
+        """Return whether everything that can be taken away now was thrown while the table was not in play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
@@ -520,5 +520,5 @@ class Attempts(Generic[Value, V]):
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
-    """Return what a verdict rests on: the table's own sensors, or a smart wheel's word."""
+    """Return what a verdict rests on: the table's own sensors, or a smart wheel's report."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -1,8 +1,9 @@
-"""`transitions`, wrapped once: tables of data whose every cell of (state, trigger) is an arrow or a refusal.
+"""`transitions`, wrapped once: tables of data in which every cell of (state, trigger) is an arrow or a
+refusal.
 
-The library drives: its events are fired, its model holds the state, and its callback tells of each move. Its
-traps are closed: no automatic transitions, no queue (a queued refusal reports success), no guards (a refused
-guard is silent).
+The library drives: its events are fired, its model holds the state, and its callback reports each move. Its
+pitfalls are excluded: no automatic transitions, no queue (a queued refusal reports success), no guards (a
+refused guard is silent).
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +69,7 @@ class InputRefused(Exception):
 
 
 def would(do: Callable[[], object]) -> bool:
-    """Return whether this pure call is not refused."""
+    """Return whether this pure call succeeds without a refusal."""
     try:
         do()
     except InputRefused:
@@ -145,7 +146,7 @@ class _PlainMachine(Machine):
 
 @cache
 def _library_machine(table: MachineTable, *, tells: bool) -> Machine:
-    """Return the library's machine of a table, made once for all models that tell of their moves, or do not.
+    """Return the library's machine of a table, made once for all models that report their moves, or do not.
 
     It lists none of its models, and so keeps none of them alive.
     """

@@ -19,7 +19,8 @@ class GameMachine(Protocol):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether an attempt is under way and not called, or something else's next reading is awaited."""
+        """Whether an attempt is in progress and not called, or the next reading of something else is
+        awaited."""
 
     @property
     def heard(self) -> WheelHeard | None:
@@ -31,11 +32,11 @@ class GameMachine(Protocol):
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are taken now, though bets are closed (T-DEAL-4)."""
+        """Whether Play wagers are accepted now, although bets are closed (T-DEAL-4)."""
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """What wagers made with the dice out depend on; None if none is taken now (C34-MK-1b)."""
+        """What wagers made with the dice out depend on; None if none is accepted now (C34-MK-1b)."""
 
     def see(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""
@@ -44,10 +45,10 @@ class GameMachine(Protocol):
         """Return whether this reading would begin an attempt."""
 
     def turned_away(self, reading: AnyReading) -> None:
-        """Record that this reading began an attempt while the table did not play: none of it counts."""
+        """Record that this reading began an attempt while the table was not in play: none of it counts."""
 
     def turned_away_late(self, reading: AnyReading) -> bool:
-        """Record a late reading from while the table did not play.
+        """Record a late reading from a time when the table was not in play.
 
         Return whether it may have begun an attempt, if it takes more than one reading to know.
         """
@@ -65,7 +66,7 @@ class GameMachine(Protocol):
         """Handle a reading that came too late to count."""
 
     def doubt(self, seen: str) -> None:
-        """Leave what is under way to a person, with the reason that its times can't be trusted."""
+        """Leave the attempt in progress to a person, for the reason that its times can't be trusted."""
 
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
@@ -86,7 +87,7 @@ class GameMachine(Protocol):
         """Stop judging: the recording is cut off here."""
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Put what is in flight under review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason: the recording ends at t."""
 
 
 class AttemptsOfGame(Protocol):
@@ -126,7 +127,7 @@ class PlaysAttempts(ABC):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether an attempt is under way and not called."""
+        """Whether an attempt is in progress and not called."""
         return self.attempts.under_way or self.attempts.state == "held"
 
     @property
@@ -146,12 +147,12 @@ class PlaysAttempts(ABC):
 
     @property
     def awaits_play(self) -> bool:
-        """Whether bets are taken while they are closed: not in this game."""
+        """Whether bets are accepted while they are closed: not in this game."""
         return False
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """None: this game takes no wager made with the dice out."""
+        """None: this game accepts no wager made with the dice out."""
         return None
 
     def awaited(self) -> Awaited | None:
@@ -163,7 +164,7 @@ class PlaysAttempts(ABC):
         return {}
 
     def doubt(self, seen: str) -> None:
-        """Leave the attempt under way to a person: its times can't be trusted."""
+        """Leave the attempt in progress to a person: its times can't be trusted."""
         self.attempts.doubt(seen)
 
     def stop_judging(self) -> None:
@@ -171,5 +172,5 @@ class PlaysAttempts(ABC):
         self.attempts.ending = True
 
     def cut_short(self, t: int, reason: Reason) -> None:
-        """Put the attempt in flight under review for this reason: the recording ends at t."""
+        """Send the attempt in progress to review for this reason: the recording ends at t."""
         self.attempts.cut_short(t, reason)

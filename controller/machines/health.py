@@ -15,7 +15,7 @@ BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
 
 
 class Health:
-    """The devices as their own readings tell it; publishes each change once."""
+    """The devices as their own readings describe them; publishes each change once."""
 
     def __init__(self, agenda: Agenda, sources: Mapping[str, Iterable[str]] | None = None) -> None:
         """Start with what the configuration says that each device sends (`wall_impact:left` for a wall's)."""
@@ -46,7 +46,8 @@ class Health:
         self.sources[reading.dev] = _in_order((*kinds, kind_of(reading) + wall))
 
     def see(self, reading: DeviceReading, *, tell: bool) -> None:
-        """Handle a device's word; with `tell` off (test mode) it is published later, if it still holds."""
+        """Handle a device's report of itself; with `tell` off (test mode) it is published later, if it still
+        holds."""
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
             self._gone.setdefault(reading.dev, reading)
@@ -74,7 +75,8 @@ class Health:
 
     @property
     def wrong(self) -> Iterator[DeviceDown | DeviceFault]:
-        """Yield what is wrong with devices now: those that are away, and those that do not see everything."""
+        """Yield what is wrong with devices now: those that are down, and those that do not detect
+        everything."""
         yield from self.down.values()
         yield from self._blind.values()
 
@@ -84,12 +86,12 @@ class Health:
         yield from self.wrong
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
-        """Yield from when to when devices were away, as far back as is kept; until now where one still is."""
+        """Yield from when to when devices were down, as far back as is kept; until now if one still is."""
         yield from ((gone.t, back.t, gone.dev) for gone, back in self._returns)
         yield from ((self._gone.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
     def publish_pending(self, t: int) -> None:
-        """Publish what changed while nothing was published and is still valid, as of t."""
+        """Publish what changed while nothing was published and still holds, as of t."""
         for reading in self._untold.values():
             self._publish(reading, t)
         self._untold.clear()

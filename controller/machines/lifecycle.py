@@ -1,7 +1,7 @@
-"""The life-cycle of one attempt, the same for a throw, a spin and a deal, and what it came to.
+"""The life-cycle of one attempt, the same for a throw, a spin and a deal, and its result.
 
-Under way until it is decided; then its call is held for a moment (automatic), proposed to a person (confirm)
-or under review; called or void; open to a person's ruling until it is settled.
+It is in progress until it is decided; then its call is held for a moment (automatic), proposed to a person
+(confirm) or under review; called or void; open to a person's ruling until it is settled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,17 +28,17 @@ class AttemptTerms:
     under_way: str
     """It is under way: `in_flight`."""
     void: str
-    """It does not count, as state and as what a person calls: `no_roll`."""
+    """It does not count: the name of the state and of a person's input."""
     set_result: str
     """A person enters the result: `set_dice`."""
     clear: str | None = None
-    """What was thrown is taken away, where that ends it: `dice_collected`."""
+    """What was thrown is taken away, if that ends it: `dice_collected`."""
     cleared: str = "collected"
     """It has been taken away."""
     settle: str = "settled"
     """The last wager it decided is paid."""
     says_void: str | None = None
-    """What a person calls who declares it void, if that is neither `void` nor the state."""
+    """A person's input that declares it void, if that is neither `void` nor the state."""
     replaces: bool = False
     """Whether the `what` of a result also names the part of it that is replaced: `Kd`, `3`, or `3 Kd`."""
 
@@ -211,11 +211,11 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
     played: tuple[str, ...] = ()
-    """Of a deal: the positions where Play lies, as the settlement engine reports; nobody folds them."""
+    """In a deal: the positions with a Play wager, as the settlement engine reports; nobody folds them."""
 
 
 def as_spoken(value: object) -> str:
-    """Return how a value is said: `3-4`, `17`, `called`; empty for none."""
+    """Return a value in words: `3-4`, `17`, `called`; empty for none."""
     match value:
         case None:
             return ""
@@ -245,7 +245,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return what the judge's last verdict rests on beside them."""
+        """Return what the judge's last verdict rests on in addition to them."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
         """Return what the judge saw."""
@@ -258,7 +258,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
 
     @property
     def last_entry(self) -> Input | None:
-        """A person's last word that the value seen rests on; None if sensors saw all of it."""
+        """A person's last input that the value seen rests on; None if sensors saw all of it."""
 
     def decided(self, decided: Decided) -> None:
         """Stop waiting for what would decide the attempt."""

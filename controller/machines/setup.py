@@ -66,7 +66,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     line_bet: tuple[Seat, bool] | None = None
-    """The settlement engine's last answer on a shooter's line bet: his seat, and whether he has one."""
+    """The settlement engine's last answer on a shooter's line bet: the seat, and whether the bet is there."""
     down: tuple[str, ...] = ()
     standing: CarriedReadings | None = None
     """Only in a recording's header: when a session starts, devices report again."""

@@ -1,7 +1,7 @@
 """Throws of two dice: when one begins, when it is decided, and its way through the life-cycle.
 
-Shared by every game that throws dice. What a throw is worth is the judge's matter (`controller.rules.dice`);
-when to ask it is decided here.
+Shared by every game that throws dice. The judge (`controller.rules.dice`) decides what a throw is worth; when
+to ask it is decided here.
 """
 
 from collections.abc import Mapping
@@ -95,7 +95,7 @@ class Throws:
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
-        """Go on from a roll that can still be corrected, with the game's state before it."""
+        """Continue from a roll that can still be corrected, with the game's state before it."""
         value = call.value
         self.attempts.resume(call, value if isinstance(value, tuple) else None, before)
 
@@ -119,7 +119,7 @@ class Throws:
             self._detect_throw(reading)
 
     def turned_away(self, release: Reading) -> None:
-        """Handle a release while the table does not play: neither die of that throw begins another."""
+        """Handle a release while the table is not in play: neither die of that throw begins another."""
         self._turned_away_us = release.t
         self.attempts.cleared = False
 
@@ -299,7 +299,7 @@ class PlaysThrows(PlaysAttempts):
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
-        """Note that this release was made while the table did not play."""
+        """Note that this release was made while the table was not in play."""
         self.throws.turned_away(reading)
 
 

@@ -1,7 +1,7 @@
 """The craps machine: come-out, point and run-out, the shooter and the puck, wagers made with the dice out.
 
 A wager made with the dice out is recorded with who has confirmed it aloud (C34-MK-1b) and changes no throw:
-whether it stands is for the settlement engine, on the table's word.
+whether it stands is decided by the settlement engine, on the table's statement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,19 +42,19 @@ class LateWagers:
 
     def __init__(self) -> None:
         self._confirmed: dict[str, dict[str, str]] = {}
-        """By wager who confirmed it, by role."""
+        """Who confirmed each wager, by role."""
 
     def clear(self) -> None:
         """Forget them: another throw begins."""
         self._confirmed.clear()
 
     def lodge(self, entered: Input) -> None:
-        """Record that this wager waits to be confirmed, on the settlement engine's word."""
+        """Record that this wager waits to be confirmed, as the settlement engine reports it."""
         if entered.what is not None:
             self._confirmed.setdefault(entered.what, {})
 
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Record that a person confirms a wager; return the answer to tell. Raises InputRefused."""
+        """Record that a person confirms a wager; return the answer to it. Raises InputRefused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             waiting = ", ".join(self._confirmed) or "none"
@@ -79,7 +79,7 @@ class LateWagers:
 
     @property
     def waiting(self) -> bool:
-        """Whether one was lodged that not both have confirmed."""
+        """Whether one was lodged that has not been confirmed by both."""
         return any(len(by) < len(CONFIRM_BY) for by in self._confirmed.values())
 
 
@@ -137,7 +137,7 @@ CRAPS_TABLE = MachineTable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsState:
-    """The phase, the point that is on, the shooter, and what is counted of this shooter."""
+    """The phase, the point that is on, the shooter, and what is counted for this shooter."""
 
     phase: str = "come_out"
     point: int | None = None
@@ -205,7 +205,7 @@ class Craps(PlaysThrows):
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def remembers(self) -> Mapping[str, object]:
-        """Return what the game remembers between throws, in the words of a recording's state."""
+        """Return what the game remembers between throws, in the form of a recording's state."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -308,9 +308,9 @@ class Craps(PlaysThrows):
 
     @property
     def _lacks_line_bet(self) -> bool:
-        """Whether a come-out roll is due of a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
+        """Whether a come-out roll is due from a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
 
-        Only the settlement engine knows; where it said nothing of this shooter, none is missed.
+        Only the settlement engine knows; if it has reported nothing of this shooter, none is missed.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"
@@ -366,7 +366,7 @@ class Craps(PlaysThrows):
         )
 
     def review(self, result: Result[Dice]) -> Data:
-        """Return what is published of an attempt that a person must rule on."""
+        """Return what is published for an attempt that a person must rule on."""
         return RollReview(
             roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
         )

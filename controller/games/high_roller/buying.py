@@ -1,6 +1,7 @@
-"""The button and the cards: who draws, who buys and when, and whose each pitched card is. All of it pure.
+"""The button and the cards: who draws, who buys and when, and whose each pitched card is.
 
-Each function gives the state as it is afterwards, or raises InputRefused and changes nothing.
+All of it is pure. Each function returns the state as it is afterwards, or raises InputRefused and changes
+nothing.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
@@ -32,7 +33,7 @@ def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRo
 
 
 def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
-    """Deal a player his card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
+    """Deal a player a card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
@@ -126,7 +127,7 @@ def pitch(
 ) -> tuple[HighRollerState, str]:
     """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1).
 
-    Gives the state, and the player's name.
+    Returns the state, and the player's name.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
@@ -140,7 +141,7 @@ def pitch(
 
 
 def in_order(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused unless none was missed, or one player alone waits for his."""
+    """Raise InputRefused unless no card was missed, or only one player waits for one."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "a card before it was missed: enter both with set_card and their seats"

@@ -66,7 +66,7 @@ class Lowered:
 
 
 class Bets:
-    """Bets by id. An id is never taken twice, so that a repeated request can't bet twice."""
+    """Bets by id. An id is never accepted twice, so that a repeated request can't bet twice."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}
@@ -86,11 +86,11 @@ class Bets:
         self._made_this_roll.add((bet.player, bet.wager))
 
     def take_down(self, bet: Bet) -> None:
-        """Strike out a bet that is decided or handed back."""
+        """Remove a bet that is decided or returned."""
         del self.bets[bet.id]
 
     def note_handed_back(self, bet: Bet) -> None:
-        """Remember until the next roll that a player had this kind of bet handed back."""
+        """Remember until the next roll that a player had this kind of bet returned."""
         self._taken_down_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
@@ -98,7 +98,7 @@ class Bets:
         return (player, wager) in self._made_this_roll
 
     def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player had such a bet handed back since the last roll."""
+        """Return whether a player had such a bet returned since the last roll."""
         return (player, wager) in self._taken_down_this_roll
 
     def lower(self, bet: Bet) -> None:
@@ -106,12 +106,12 @@ class Bets:
         self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
 
     def has_lowered(self, player: str, wager: str) -> bool:
-        """Return whether a player has lowered such a bet whose decision is still to come."""
+        """Return whether a player has lowered such a bet that is not decided yet."""
         return any(one.player == player and one.wager == wager for one in self._lowered)
 
     @property
     def remembers(self) -> bool:
-        """Whether the book holds more than its bets: a new one would not do instead."""
+        """Whether the book contains more than its bets, so that a fresh one would not be equivalent."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
@@ -122,7 +122,7 @@ class Bets:
             self._lowered = [one for one in self._lowered if not one.decided_by(total)]
 
     def on_spot(self, bet: Bet) -> int:
-        """Return the cents that a bet's player has on its spot beside it."""
+        """Return the cents that a bet's player has on its spot in addition to it."""
         spot, wager = bet.spot, bet.wager
         return sum(
             other.stake_cents

@@ -69,7 +69,7 @@ class CrapsBook(Book):
     def line_bet_missing(self) -> bool:
         """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
-        A roll that comes all the same is a fact, and settles like any other; in a run-out none is asked for.
+        A roll that comes nevertheless is a fact, and settles like any other; in a run-out none is required.
         """
         shooter = self._dice.shooter
         asked = shooter is not None and self._dice.point is None and not self._dice.run_out
@@ -79,11 +79,11 @@ class CrapsBook(Book):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
+        """Why no bet is accepted with the dice out, even if it is confirmed; None if it is."""
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Obey one request and return its answer, bets in the order they were made."""
+        """Carry out one request and return its answer, bets in the order they were made."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -164,7 +164,7 @@ class CrapsBook(Book):
             self._book.lower(bet)
 
     def _uncovered_odds(self, flat: Bet) -> list[AnswerLine]:
-        """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
+        """Return the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
@@ -283,12 +283,12 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _run_out(told: object) -> list[Asked]:
-    """The table says of each roll whether it was thrown in a run-out, which sets no point (!34-16)."""
+    """For each roll, the table says whether it was thrown in a run-out, which sets no point (!34-16)."""
     return [{"do": "run_out", "on": told, "by_table": True}] if isinstance(told, bool) else []
 
 
 class DiceCourse:
-    """What the dice stand at: the point, who has them, and how far his hand has come."""
+    """The position of the dice: the point, who has them, and how far the hand has come."""
 
     def __init__(self, dice: Dice | None = None) -> None:
         """Begin with these dice, or at a come-out roll of nobody."""
@@ -317,7 +317,8 @@ class DiceCourse:
                 pass
 
     def is_no_news(self, request: Request) -> bool:
-        """Return whether the table only repeats who has the dice (which ends no hand), or no run-out."""
+        """Return whether the table only repeats who has the dice (which ends no hand), or that there is no
+        run-out."""
         match request:
             case NewShooter(player=None):
                 return not self.dice.rolls and self.dice.shooter is None
@@ -349,7 +350,7 @@ class DiceCourse:
 
 
 def _settled_at(ended: Ended) -> Sequence[Asked] | None:
-    """Each roll that leaves neither a bet nor a Sharp Shooter's points behind, but in a run-out."""
+    """Each roll that leaves neither a bet nor a Sharp Shooter's points behind, except in a run-out."""
     rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in ended.asked)
     in_run_out = isinstance(ended.course, DiceCourse) and ended.course.dice.run_out
     return ended.course.prelude() if rolled and not (in_run_out or ended.remembers) else None

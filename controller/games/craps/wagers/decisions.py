@@ -1,7 +1,7 @@
 """What each of the 36 rolls does to each bet, worked out once from the pay table.
 
-A bet is a row of 36 endings, one a roll, with None if the roll leaves it up; a fresh line bet changes to
-its number's row when it gets one. Whoever wants the edge of a bet reads the same rows.
+A bet is a row of 36 endings, one per roll, with None if the roll leaves it up; a fresh line bet changes to
+its number's row when it gets one. The edges of a bet are computed from the same rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from controller.settlement.paytable import Pays, Ratio
 
 
 class Ending(NamedTuple):
-    """How a roll ends a bet: what it pays where it wins, and why."""
+    """How a roll ends a bet: what it pays if it wins, and why."""
 
     status: Literal["win", "lose", "push"]
     reason: str
@@ -63,7 +63,8 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet but a Hop, on its number if it has one; None if there is no such bet.
+        """Return the row of a bet other than a Hop, on its number if it has one; None if there is no such
+        bet.
 
         A line bet without a number is on its first roll.
         """

@@ -30,7 +30,7 @@ class Gates:
         self._gates = (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
-        """Return a bet as it will stand in the book, or why it is not taken."""
+        """Return a bet as it will stand in the book, or why it is not accepted."""
         for gate in self._gates:
             if refusal := gate(request):
                 return refusal
@@ -60,7 +60,7 @@ class Gates:
         return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why it is refused to raise a bet to `cents`; None if it is not."""
+        """Return why raising a bet to `cents` is refused; None if it is not."""
         if cents <= bet.stake_cents:
             return Refusal(
                 BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
@@ -77,7 +77,7 @@ class Gates:
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why it is refused to reduce a bet to `cents`; None if it is not."""
+        """Return why reducing a bet to `cents` is refused; None if it is not."""
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
@@ -87,7 +87,7 @@ class Gates:
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
-        """Return why it is refused to take a bet down; None if it is not."""
+        """Return why taking a bet down is refused; None if it is not."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
             return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
@@ -99,7 +99,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Return why it is refused to call a bet on or off; None if it is not."""
+        """Return why calling a bet on or off is refused; None if it is not."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -117,18 +117,18 @@ class Gates:
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the most that odds may come to behind this amount; None if nothing limits them."""
+        """Return the most that odds behind this amount may be; None if nothing limits them."""
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
-        """Return why it is refused to hand a bet back by No Action; None if it is not."""
+        """Return why returning a bet by No Action is refused; None if it is not."""
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Return why it is refused to begin throws without a line bet; None if it is not."""
+        """Return why beginning throws without a line bet is refused; None if it is not."""
         policy = self._settings.run_out
         if not on:
             return None
@@ -160,7 +160,7 @@ class Gates:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is taken with the dice out, though it is confirmed; None if it is."""
+        """Why no bet is accepted with the dice out, even if it is confirmed; None if it is."""
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
@@ -212,7 +212,7 @@ class Gates:
         return None
 
     def _bet_this_roll(self, request: BetRequest) -> bool:
-        """Return whether the player has used up the one such bet that a roll may have."""
+        """Return whether the player has used up the one such bet allowed per roll."""
         book, player, wager = self._book, request.player, request.wager
         return book.made_this_roll(player, wager) or book.handed_back_this_roll(player, wager)
 
@@ -293,7 +293,8 @@ class Limits:
         return None
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse what brings a player's bets on one spot above the maximum: they are one bet (CV1-LIM-1)."""
+        """Refuse a bet that brings a player's bets on one spot above the maximum: they are one bet
+        (CV1-LIM-1)."""
         most = self._settings.maximum_cents
         if most.value is None:
             return None
@@ -307,7 +308,7 @@ class Limits:
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the most that such odds may come to behind this amount; None if nothing limits them."""
+        """Return the most that such odds behind this amount may be; None if nothing limits them."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
@@ -318,7 +319,7 @@ class Limits:
         return most
 
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse odds that, with all others behind the same flat bet, would come to more than they may.
+        """Refuse odds that, with all others behind the same flat bet, would be more than allowed.
 
         Lay odds are measured by what was originally wagered, unless they follow a reduction (!34-27).
         """

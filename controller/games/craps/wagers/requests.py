@@ -30,7 +30,7 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class NoAction(Request, frozen=True, kw_only=True, tag="no_action"):
-    """Hand a Don't Come back instead of moving it to its number (CV1-DC-7)."""
+    """Return a Don't Come bet instead of moving it to its number (CV1-DC-7)."""
 
     id: str
 
@@ -46,7 +46,7 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice; without one they are passed to somebody who is not named yet."""
+    """A player takes the dice; without a player, they pass to somebody who is not named yet."""
 
     player: str | None = None
 
@@ -54,8 +54,8 @@ class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b).
 
-    `by_table` says that a table throws so, which knows of no bets and goes on until its boxperson ends it:
-    that no bet waits any more (!34-17) is then no reason to refuse.
+    `by_table` means that a table reports it, which knows of no bets and continues until its boxperson ends
+    it: then it is no reason to refuse that no bet is waiting any more (!34-17).
     """
 
     on: bool
