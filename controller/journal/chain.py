@@ -1,7 +1,7 @@
 """Rows and the chain that holds them together.
 
-A row's digest covers what it tells, its evidence has a digest of its own, and the link covers both, the row's
-place and the link before. So evidence and old bodies can be dropped while the chain still verifies, and a
+A row's digest covers its contents, its evidence has a digest of its own, and the link covers both, the row's
+number and the link before. So evidence and old bodies can be dropped while the chain still verifies, and a
 signature of one link vouches for every row up to it.
 """
 
@@ -24,10 +24,10 @@ class WallTime(NamedTuple):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row will tell, before it has its place in the chain.
+    """What a row will contain, before it has its place in the chain.
 
     `name` is an outcome's type or an event's name, `seq` an outcome's number, `body` the canonical bytes,
-    `after` what the session stood at afterwards, `evidence` the packed readings behind it.
+    `after` the session's state afterwards, `evidence` the packed readings behind it.
     """
 
     name: str
@@ -61,7 +61,7 @@ def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
 
 
 def digest_of(body: bytes | None, after: bytes | None) -> bytes:
-    """Return the digest of what a row tells."""
+    """Return the digest of a row's contents."""
     return sha256(_pack((body, after))).digest()
 
 
@@ -75,7 +75,7 @@ def link_of(before: bytes, row: Row) -> bytes:
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
     """Return the rows of one commit, after row `last_n`: each signed that must be, and always the last one.
 
-    So no row is ever on the disk that no signature vouches for.
+    So no row is ever on the disk without a signature that vouches for it.
     """
     rows: list[Row] = []
     link = last_link

@@ -1,4 +1,4 @@
-"""What rows hold, and how they are drafted: outcomes, events, and the state after each."""
+"""What rows contain, and how they are drafted: outcomes, events, and the state after each."""
 
 import zlib
 from collections.abc import Sequence
@@ -38,16 +38,16 @@ EVENTS = (
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
     "late.confirmed",
 )
-"""The name of every row that is no outcome."""
+"""The name of every row that is not an outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
-"""Events that are signed as outcomes are, wherever in a commit they stand."""
+"""Events that are signed like outcomes, wherever they are in a commit."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who plays from here on: written as the first row of every session.
 
     `setup` is all that a replay needs; `config` the SHA-256 of the table's configuration, `boot` the
-    machine's boot id. `setup.session` is the session's number as outcomes' ids carry it.
+    machine's boot id. `setup.session` is the session's number, as in outcomes' ids.
     """
 
     session: int
@@ -67,7 +67,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What stood once a row was told: the session's state and next numbers."""
+    """What held after a row was written: the session's state and next numbers."""
 
     state: State
     first: First
@@ -83,9 +83,10 @@ class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """The state changed without a word: a card for the button, who sits or has left, the end of the hours.
+    """The state changed without an outcome: a card for the button, a player who sat down or left, the end of
+    the hours.
 
-    `changed` names the parts of the state; the row's `after` holds them.
+    `changed` names the parts of the state; the row's `after` contains them.
     """
 
     changed: tuple[str, ...]
@@ -101,7 +102,7 @@ class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault that began and is not over: its code, where it is, and what was found there."""
+    """A fault that began and is not over: its code, its place, and what was found there."""
 
     code: str
     where: str = ""
@@ -116,9 +117,9 @@ class AckProof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settlement engine's word that it has an outcome: its id and its row's link in hex.
+    """The settlement engine's acknowledgement of an outcome: its id and its row's link in hex.
 
-    `proof` is kept of one that was signed; an engine in the table's own process signs nothing.
+    `proof` is kept if it was signed; an engine in the table's own process signs nothing.
     """
 
     id: str
@@ -130,7 +131,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that fits no outcome of this journal.
 
-    `count` are those since the row before: where many come, only the first of each ten seconds get a row.
+    `count` are those since the row before: if many come, only the first in each ten seconds get a row.
     """
 
     id: str
@@ -153,8 +154,8 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
     """From the next row on another key signs: both public keys in hex, and who replaced it and why.
 
     The row is signed with the old key; `proof` is the new key's signature (hex) of the old key, which shows
-    that whoever replaced it has the new one. Where the old key was `lost` the new one signs the row, and
-    nothing but the named person's word joins the two.
+    that whoever replaced it has the new one. If the old key was `lost`, the new one signs the row, and only
+    the named person's statement joins the two.
     """
 
     old: str
@@ -167,9 +168,9 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """A named person let the table go on with a journal that is not what the head file remembers.
+    """A named person let the table continue with a journal that differs from what the head file remembers.
 
-    `seq` and `session` are the last ones that may have been used; later ones can't meet them again.
+    `seq` and `session` are the last ones that may have been used; later ones can't collide with them.
     """
 
     code: str
@@ -219,13 +220,13 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 LEVEL = 3
-"""Of zlib: on a throw's readings half of level 6's time, for an eighth more bytes."""
+"""Level of zlib: on a throw's readings it takes half the time of level 6, for an eighth more bytes."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the judge had before it and what it said.
+    """What the judge had in addition to the readings, and its verdict.
 
-    The keys up to `objection` and `sources` are those of the verdict's `Basis`. `rests_on` are the places
+    The keys up to `objection` and `sources` are those of the verdict's `Basis`. `rests_on` are the positions
     among `readings` of those that the verdict rests on.
     """
 
@@ -253,7 +254,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def basis(self) -> Basis:
-        """Return what the judge had beside the readings, as it was."""
+        """Return what the judge had in addition to the readings, as it was."""
         return Basis(
             decided_at_us=self.decided_at_us,
             called=self.called,
@@ -315,7 +316,7 @@ class Drafter:
     """Drafts rows in order, and remembers which attempts are noted to have begun."""
 
     def __init__(self, first: First) -> None:
-        """Go on from these numbers."""
+        """Continue from these numbers."""
         self._first = first
         self._state = State()
 
@@ -324,9 +325,9 @@ class Drafter:
         self._first, self._state = setup.first, setup.state
 
     def effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
-        """Draft the rows of one reading's effects; the last one holds what stood afterwards.
+        """Draft the rows of one reading's effects; the last one contains the state afterwards.
 
-        Without any effect the state has changed all the same: a row of its own says so.
+        Without any effect the state has changed nevertheless: a row of its own records it.
         """
         begun = self._begun(after.first)
         drafts: list[Draft] = []
@@ -363,7 +364,7 @@ class Drafter:
         return [_begin(word, number, t, wall) for word, number in begun]
 
     def _begun(self, first: First) -> list[tuple[Word, int]]:
-        """Name the attempts that the session's numbers show to have begun since the last ones."""
+        """Return the attempts that the session's numbers show to have begun since the last ones."""
         return [
             (word, getattr(first, word) - 1)
             for word in WORDS
@@ -372,7 +373,7 @@ class Drafter:
 
 
 def differing(before: State, after: State) -> tuple[str, ...]:
-    """Name the parts in which two states differ."""
+    """Return the names of the parts in which two states differ."""
     return tuple(name for name in State.__struct_fields__ if getattr(before, name) != getattr(after, name))
 
 
@@ -389,7 +390,7 @@ def outcome_draft(outcome: Outcome, wall: WallTime, proof: Evidence | None = Non
 
 
 def event_draft(name: str, data: object, wall: WallTime) -> Draft:
-    """Draft the row of an event that is no outcome."""
+    """Draft the row of an event that is not an outcome."""
     return Draft(name=name, wall=wall, body=encode(data), signed=name in LANDMARKS)
 
 

@@ -326,7 +326,8 @@ Alarm = Callable[[JournalFault | None], None]
 
 
 FROM_OUTSIDE = "ack"
-"""The duty whose faults come from what settlement, or somebody in its name, sent: the journal is sound."""
+"""The duty whose faults are caused by what settlement, or somebody in its name, sent: the journal is
+sound."""
 WAL = "wal"
 """The duty of keeping the WAL small: a reader that prevents it is a fault, and rows are still written."""
 
@@ -342,7 +343,7 @@ class Alarms:
 
     @property
     def present(self) -> JournalFault | None:
-        """A fault of writing that holds now, the first that began; whatever others send is none."""
+        """The active fault of writing, the first that began; what others send never counts as one."""
         with self._lock:
             return next(
                 (fault for duty, fault in self._holding.items() if duty not in (FROM_OUTSIDE, WAL)), None

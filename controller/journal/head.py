@@ -1,9 +1,10 @@
-"""The head file: how far the journal had come, kept elsewhere, so that an older copy put back is noticed.
+"""The head file: how far the journal had come, kept elsewhere, so that an older copy put in its place is
+noticed.
 
 Two copies of one small record are written in turn, each within a sector of its own, so that a torn write
-can't mix two. It is written after the commit: it may lag behind the journal but never run ahead of it.
-Each record is signed with the table's key, so that nobody can write one for a journal that he cut short; what
-can still be done is to put back an old record together with the journal of its time.
+can't damage both. It is written after the commit: it may lag behind the journal but never run ahead of it.
+Each record is signed with the table's key, so that nobody can write one for a journal that was truncated;
+what can still be done is to restore an old record together with the journal of its time.
 """
 
 import os
@@ -68,7 +69,7 @@ class HeadFile:
         self._dirty = False
 
     def write(self, head: Head) -> None:
-        """Sign and write the record; it reaches the disk with the next sync, or when the system pleases."""
+        """Sign and write the record; it reaches the disk with the next sync, or when the system decides."""
         signature = self._key.sign_head(_unsigned(head)).hex()
         text = msgspec.json.encode(msgspec.structs.replace(head, signature=signature))
         record = sha256(text).hexdigest().encode() + text
@@ -133,7 +134,7 @@ def read_head(path: Path) -> Head | None:
 
 
 def signed_by(head: Head, key: PublicKey) -> bool:
-    """Return whether this key signed the record; a signature that is none is nobody's."""
+    """Return whether this key signed the record; a malformed signature belongs to no key."""
     try:
         signature = bytes.fromhex(head.signature)
     except ValueError:
@@ -162,10 +163,9 @@ def _record(data: bytes, slot: int) -> Head | None:
 
 
 def check_begun(place: JournalLocation, head: Head | None) -> None:
-    """Look, making nothing, whether there is a journal at all where its head remembers rows.
+    """Check, creating nothing, that there is a journal if its head remembers rows.
 
-    Raises:
-        JournalFault: there is none, it is empty, or it can't be read.
+    Raises JournalFault if there is none, it is empty, or it can't be read.
     """
     if head is None or not head.n:
         return
@@ -187,11 +187,10 @@ def check_head(
 ) -> None:
     """Compare a journal that ends at this row with its head, which was read before that row was looked for.
 
-    A head is signed by the key that signs the row after it, of those that signed the journal.
+    A head is signed by the key that signs the row after it, among those that signed the journal.
 
-    Raises:
-        JournalFault: there is no head, it is another table's, another signed it, nobody did, or rows that it
-            remembers are not there.
+    Raises JournalFault if there is no head, it is another table's, another key or none signed it, or rows
+    that it remembers are missing.
     """
     if head is None:
         if last_n:

@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: queue entries, be called when they are durable, close."""
+"""The journal as the daemon uses it: queue entries, be notified when they are durable, close."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -119,23 +119,24 @@ class Journal:
         return ticket
 
     def begun(self, attempt: Word, number: int, t: int) -> Ticket:
-        """Record that an attempt began without an effect, so that a restart finds that it was cut off."""
+        """Record that an attempt began without an effect, so that a restart knows that it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
         """Queue an event that is not an outcome: a clock's note, who used the console and for what.
 
-        One that anybody `outside` can bring about gets no more room than play leaves it (`journal_crowded`).
+        An event that anybody `outside` can cause gets no more room than play leaves it (`journal_crowded`).
         """
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
-        """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash).
+        """Close an outcome's place in the outbox on the settlement engine's own acknowledgement (id and chain
+        hash).
 
-        `proof` is that word as the engine signed it; it is kept in the row.
-        What finds no room beside play (`journal_crowded`) is acknowledged again when it is published again.
+        `proof` is that acknowledgement as the engine signed it; it is kept in the row. If there is no room
+        for it beside play (`journal_crowded`), the outcome is published and acknowledged again.
         """
         return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by, proof=proof), outside=True))
 
@@ -144,9 +145,9 @@ class Journal:
     ) -> Ticket:
         """Drop evidence and outcomes' bodies older than these wall times; the chain stays whole.
 
-        What is not acknowledged yet, and what came since the last checkpoint, stays. The rows go little by
-        little, when nothing else waits; the ticket is durable once they are gone. What is left at a close
-        goes with the next pruning.
+        What is not acknowledged yet, and what came since the last checkpoint, stays. The rows are dropped
+        little by little, when nothing else waits; the ticket is durable once they are gone. What is left at a
+        close is dropped with the next pruning.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
@@ -163,7 +164,7 @@ class Journal:
 
     @property
     def fault(self) -> JournalFault | None:
-        """The fault that holds now; the table stays locked while there is one."""
+        """The active fault; the table stays locked while there is one."""
         return self._writer.fault
 
     @property

@@ -38,7 +38,7 @@ _HISTORY = b"table-key history\0"
 
 
 class PublicKey:
-    """What checks a journal's signatures; it can be handed to anybody."""
+    """Checks a journal's signatures; it can be given to anybody."""
 
     def __init__(self, raw: bytes) -> None:
         """Make a key of the 32 bytes of an Ed25519 public key."""
@@ -94,7 +94,7 @@ class Key:
 
 
 def new_pem(kind: KeyKind = "table") -> bytes:
-    """Make a key, as a key file holds it."""
+    """Make a key, in the form of a key file."""
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return f"{kind} key of the table controller\n".encode() + pem
@@ -121,9 +121,9 @@ def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
 def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> None:
     """Write a key whole into a new file that only its owner can read; FileExistsError if there is one.
 
-    What a full disk did not take whole is removed: part of a key would be taken for a key that was damaged.
-    Where root writes it, it belongs to the owner of its folder: the service whose key it is. One that takes
-    the place of another is `like` that: it belongs to the same service, and the same group can read it.
+    If a full disk did not take all of it, it is removed: part of a key would be taken for a damaged key. If
+    root writes it, it belongs to the owner of its folder: the service whose key it is. A key that takes the
+    place of another is `like` that one: it belongs to the same service, and the same group can read it.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -153,7 +153,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file, and tell whether it has its name yet: without one nothing is left of half a key."""
+    """Open a new file, and return whether it has its name yet: without one, nothing is left of half a key."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:

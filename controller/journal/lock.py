@@ -1,4 +1,4 @@
-"""Who has a journal open: the one controller that may write it, and every process that reads it now."""
+"""Who has a journal open: the one controller that may write it, and every process that is reading it."""
 
 import errno
 import fcntl
@@ -11,10 +11,10 @@ from controller.journal.faults import JournalFault
 
 
 class Lock:
-    """Held from construction until it is released, or until the process ends in whatever way."""
+    """Held from construction until it is released, or until the process ends for any reason."""
 
     def __init__(self, journal: Path) -> None:
-        """Acquire the lock; raises JournalFault with the holder's process id where another has it."""
+        """Acquire the lock; raises JournalFault with the holder's process id if another has it."""
         self.path = lock_of(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -62,7 +62,7 @@ def _written_in(descriptor: int) -> str:
 
 
 def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
-    """Name what the system refused."""
+    """Describe what the system refused."""
     code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
 
@@ -91,7 +91,8 @@ LOCKS = Path("/proc/locks")
 
 
 def readers_of(journal: Path) -> list[str]:
-    """Name each process that reads this journal, as `PROGRAM (process N)`; none where the system is silent.
+    """Return the name of each process that reads this journal, as `PROGRAM (process N)`; none if the system
+    does not say.
 
     The controller's own process is named too: a reader that it forgot would be its defect.
     """

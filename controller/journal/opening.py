@@ -1,7 +1,7 @@
 """Open a journal for writing: locked, verified from its last checkpoint, and not older than its head says.
 
-It then reads from the rows where the table continues after a stop of any kind. A key is replaced in the same
-way: the journal's own rows say from where on the new one signs.
+The rows then show where the table continues after a stop of any kind. A key is replaced in the same way: the
+journal's own rows say from where on the new one signs.
 """
 
 from collections.abc import Iterator
@@ -49,10 +49,9 @@ class Recovered(NamedTuple):
     """What a session that starts now continues from.
 
     `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
-    opens locked is the caller's matter. `in_flight` is what was cut off: where it was noted before anything
-    told of it, `first` does not count it yet.
-    `faults` began in some session and were not told to be over.
-    `verified_from` is the first row that was verified; what stands before it is known by its digest alone.
+    opens locked is up to the caller. `in_flight` is what was cut off: if it was noted before any outcome of
+    it, `first` does not count it yet. `faults` began in some session and are not reported to be over.
+    `verified_from` is the first row that was verified; rows before it are known only by its digest.
     """
 
     session: int
@@ -66,7 +65,7 @@ class Recovered(NamedTuple):
 
 
 LOOK_BACK = 5000
-"""The least rows before the end that a start verifies: some hours of play, a fraction of a second's work."""
+"""The fewest rows before the end that a start verifies: some hours of play, a fraction of a second's work."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -240,7 +239,7 @@ def _bring_forward(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Excused:
-    """The first fault that an acceptance covers; any other is raised."""
+    """Return the first fault, if an acceptance covers it; any other is raised."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept

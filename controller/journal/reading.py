@@ -1,4 +1,4 @@
-"""Read a journal: anybody may, at any time, without being in the writer's way."""
+"""Read a journal: anybody may, at any time, without getting in the writer's way."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -31,7 +31,7 @@ _decode_identity = msgspec.json.Decoder(Identity).decode
 
 
 class Rows(Protocol):
-    """A journal's rows, in its file or as a running controller tells them."""
+    """A journal's rows, from its file or from a running controller."""
 
     path: Path
     origin: Origin
@@ -161,7 +161,8 @@ class Reader:
         return holds_below(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
-        """Return the row from which on all is needed: the last checkpoint, or the first unacknowledged."""
+        """Return the row from which on everything is needed: the last checkpoint, or the first
+        unacknowledged."""
         clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:

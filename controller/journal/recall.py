@@ -1,4 +1,4 @@
-"""Recall one attempt: what was told, what it rested on, who ruled, and whether the judge still agrees.
+"""Recall one attempt: what was published, what it rested on, who ruled, and whether the judge still agrees.
 
 The judge is asked again with nothing but the evidence that was kept.
 """
@@ -88,7 +88,7 @@ def _none(reader: Rows, found: str) -> JournalFault:
 
 
 class Judgement(NamedTuple):
-    """The judge asked again: what it says, and how that differs from what it said then."""
+    """The judge asked again: its verdict, and how that differs from the earlier one."""
 
     verdict: Verdict
     differences: tuple[str, ...]
@@ -156,7 +156,7 @@ CORRECTIONS_WITHIN = 2000
 
 
 class Recalled(NamedTuple):
-    """One outcome and all that stands behind it."""
+    """One outcome and everything behind it."""
 
     row: Row
     outcome: Outcome
@@ -164,15 +164,15 @@ class Recalled(NamedTuple):
     evidence: Evidence | None
     """None if the outcome needs none, or it was pruned (`row.evidence_digest` then is still there)."""
     judged_again: Judgement | None
-    """None without evidence, or where this version has no judge for it."""
+    """None without evidence, or if this version has no judge for it."""
     ruled_by: str | None
-    """The role, and the person where known, that ruled; None if the sensors did."""
+    """The role, and the person if known, that ruled; None if the sensors did."""
     corrections: tuple[Outcome, ...]
     signed: bool
 
     @property
     def judged(self) -> Judged | None:
-        """Return the verdict with all that it rests on, as the engine told it; None without evidence."""
+        """Return the verdict with all that it rests on, as the engine reported it; None without evidence."""
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 

@@ -1,7 +1,7 @@
 """Shifts, from the row that opened the table to the one that closed it, and a shadow's comparison.
 
-Counts are of what the journal holds; a corrected result counts as what it was corrected to. A shadow is a
-controller that calls by itself beside the dealers; its calls are compared with what they entered.
+Counts are of what the journal contains; a corrected result counts as what it was corrected to. A shadow is a
+controller that makes its own calls next to the dealers; its calls are compared with what they entered.
 """
 
 from collections import Counter
@@ -32,13 +32,13 @@ DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
 """The entry for who ruled, if the next attempt closed a review or it is still open."""
 NO_PERSON = frozenset({NOBODY, "sensors"})
-"""What `by` names of a void beside a person's role."""
+"""What `by` contains in a void other than a person's role."""
 
 Kind = Literal["result", "void", "open"]
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's word that made, voided or changed a result: their role and name, and what became of it."""
+    """A person's input that made, voided or changed a result: role and name, and what became of it."""
 
     attempt: int
     wall_us: int
@@ -107,7 +107,7 @@ class Shift(msgspec.Struct, kw_only=True):
 
 
 class Start(NamedTuple):
-    """Where a shift starts and ends (None: it goes on), and the faults that stood when it started."""
+    """Where a shift starts and ends (None: it continues), and the faults that were active when it started."""
 
     first_n: int
     last_n: int | None
@@ -115,7 +115,7 @@ class Start(NamedTuple):
 
 
 def starts_of(journal: Rows) -> list[Start]:
-    """Return where each shift of a journal starts and ends, oldest first; no more than that is read of it."""
+    """Return where each shift of a journal starts and ends, oldest first; nothing else of it is read."""
     starts: list[Start] = []
     standing: dict[str, Span] = {}
     is_open = False
@@ -161,7 +161,7 @@ def _opened(table: str, row: Row) -> Shift:
 
 
 def _follow_fault(standing: dict[str, Span], row: Row) -> Span | None:
-    """Begin or end a fault among those that stand; return one that began."""
+    """Begin or end a fault among the active ones; return one that began."""
     if row.body is None:
         return None
     fault = _decode_fault(row.body)
@@ -183,7 +183,7 @@ class _Clerk:
         shift.faults.extend(standing)
         self._standing = {f"{span.cause} {span.what}": span for span in shift.faults}
         self._before: dict[str, Span] = {}
-        """The faults that stood when the controller stopped last."""
+        """The faults that were active when the controller last stopped."""
         self._open_reviews: dict[int, Review] = {}
         self._lock: dict[str, Span] = {}
         self._away: dict[str, Span] = {}
@@ -191,7 +191,7 @@ class _Clerk:
         self._outcomes: dict[str, Outcome] = {}
 
     def enter(self, row: Row) -> None:
-        """Enter a row, whatever it tells."""
+        """Enter a row, whatever it contains."""
         if row.name == SESSION_STARTED:
             self._restart(self.shift.last_us or row.wall.us)
         self.shift.last_n, self.shift.last_us = row.n, row.wall.us
@@ -211,7 +211,7 @@ class _Clerk:
         self._standing.clear()
 
     def _is_open(self, began: Span) -> bool:
-        """Go on with a fault that stood when the controller stopped, where the next one finds it again."""
+        """Continue a fault that was active when the controller stopped, if the next one finds it again."""
         key = f"{began.cause} {began.what}"
         before = self._before.pop(key, None)
         if before is None:
@@ -283,7 +283,7 @@ class _Clerk:
     def _last(
         self, spans: list[Span], lasting: dict[str, Span], data: Happening, wall_us: int, *, begins: bool
     ) -> None:
-        """Begin or end what lasts; a second lock while one holds goes on with it."""
+        """Begin or end something that lasts; a second lock while one is active continues it."""
         what = "table" if lasting is self._lock else data.what or ""
         if begins and what not in lasting:
             lasting[what] = Span(what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who))
@@ -323,7 +323,7 @@ _RULINGS = frozenset(
 
 
 class Compared(msgspec.Struct, kw_only=True):
-    """One attempt: the controller's own word, the last that a person entered, and the row's wall time."""
+    """One attempt: the controller's own result, the last that a person entered, and the row's wall time."""
 
     attempt: int
     wall_us: int
@@ -336,7 +336,7 @@ class Compared(msgspec.Struct, kw_only=True):
 
     @property
     def agreement(self) -> Agreement:
-        """Return how the two words stand to each other."""
+        """Return how the two results compare."""
         if self.called is None:
             return "review" if self.why else "entered_first"
         if self.entered is None:
@@ -387,12 +387,13 @@ def _enter(attempt: Compared, result: str | None, data: Data) -> None:
 
 
 def _confirms(data: Data) -> bool:
-    """Return whether a person entered what stands already: it is refused, since it changes nothing."""
+    """Return whether a person entered what holds already: it is refused, since it changes nothing."""
     return isinstance(data, Happening) and data.cause in _STANDS and data.what in _RULINGS
 
 
 def _result(data: Data) -> str:
-    """Return a result as it is compared: the dice whichever is which, the number, or every hand."""
+    """Return a result in the form in which it is compared: the dice in any order, the number, or every
+    hand."""
     dice = getattr(data, "dice", None)
     if dice:
         return "-".join(map(str, sorted(dice)))

@@ -225,7 +225,8 @@ def _is_full(folder: Path) -> bool:
 
 
 def _closed_to_user(path: Path) -> Path | None:
-    """Name what of a journal is another user's, where that and not the disk is why SQLite can't have it."""
+    """Return which files of a journal belong to another user, if that and not the disk is why SQLite can't
+    use it."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None
@@ -400,7 +401,7 @@ def holds_below(connection: apsw.Connection, path: Path, evidence_below: int, bo
 
 
 def drop_some(connection: apsw.Connection, path: Path) -> bool:
-    """Drop some of what the signed decisions allow; False when nothing is left to drop."""
+    """Drop some of what the signed decisions allow; return False when nothing is left to drop."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

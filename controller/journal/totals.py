@@ -40,14 +40,14 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def with_number(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges with a number more, which is greater than all there."""
+    """Return the ranges with one more number, which is greater than all in them."""
     if ranges and ranges[-1][1] == number - 1:
         return (*ranges[:-1], (ranges[-1][0], number))
     return (*ranges, (number, number))
 
 
 def without(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges less a number; the same where it is in none."""
+    """Return the ranges without a number; unchanged if it is in none."""
     place = bisect_right(ranges, number, key=lambda run: run[0]) - 1
     if place < 0 or ranges[place][1] < number:
         return ranges
@@ -62,7 +62,7 @@ def numbers(ranges: Ranges) -> set[int]:
 
 
 class Answer(NamedTuple):
-    """What an acknowledgement comes to: a row to write, and the outbox place to close or the fault."""
+    """The result of an acknowledgement: a row to write, and the outbox place to close or the fault."""
 
     drafts: list[Draft]
     closes: int | None = None
@@ -87,7 +87,8 @@ class Acks:
         """The last one without a row, with the count of all."""
 
     def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> Answer:
-        """Find the outcome: an acknowledgement that comes again is no news, one that fits none is a fault."""
+        """Find the outcome: an acknowledgement that is repeated changes nothing, one that fits none is a
+        fault."""
         row = self._outcome(ack.id)
         if row is None:
             return self._refused(ack, wall, "journal_ack_unknown", "no outcome of this id", "a told outcome")
@@ -111,7 +112,7 @@ class Acks:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
     def left(self, wall: WallTime) -> list[Draft]:
-        """Return a row for those that got none yet, at the end."""
+        """Return a row for those that have none yet, at the end."""
         untold, self._untold = self._untold, None
         return [] if untold is None else [event_draft(ACK_REFUSED, untold, wall)]
 

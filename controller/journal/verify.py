@@ -56,10 +56,9 @@ class Keyring(NamedTuple):
 
 
 def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> Keyring:
-    """Read and check every handover, which proves itself given the key before it.
+    """Read and check every handover, each of which proves itself by the key before it.
 
-    Raises:
-        JournalFault: a handover is not what its own signatures say.
+    Raises JournalFault if a handover is not what its own signatures say.
     """
     keys, handovers, lost = [first], [], []
     for row in list(rows_where(connection, path, f"{LANDMARK} ORDER BY n", (KEY_REPLACED,))):
@@ -74,7 +73,7 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
 def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
     """Check that a row is what its digest says and follows from the one before, without a walk to it.
 
-    Its signature then vouches for it, wherever it stands. Raises JournalFault.
+    Its signature then vouches for it, wherever it is. Raises JournalFault.
     """
     where = f"{path}, row {row.n}"
     before = next(rows_where(connection, path, "WHERE n = ?", (row.n - 1,)), None)
@@ -85,7 +84,7 @@ def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
 
 
 def _checked(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
-    """Return what a handover tells, whose place in the chain its signature proves."""
+    """Return the contents of a handover, whose place in the chain its signature proves."""
     where = f"{path}, row {row.n}"
     check_in_place(connection, path, row)
     assert row.body is not None
@@ -125,7 +124,7 @@ class Verified(NamedTuple):
     last_n: int
     last_link: bytes
     unvouched: tuple[str, ...] = ()
-    """What appears to be in order but no key vouches for."""
+    """What appears to be in order, although no key vouches for it."""
 
 
 class Walk:
@@ -165,8 +164,9 @@ class Walk:
     def skip_to_last_checkpoint(self, back: int) -> None:
         """Begin with the last checkpoint, or this many rows before the end if that is further back.
 
-        What a signature at the end vouches for are the rows that were walked: each link holds the one before.
-        One of a layout before `ALL_SIGNED` does not hold all that memory must, so it is no beginning.
+        A signature at the end vouches for the rows that were walked, since each link contains the one before.
+        A checkpoint of a layout before `ALL_SIGNED` does not contain all that is needed, so the walk does not
+        begin there.
         """
         clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self._path, clause, (CHECKPOINT,)), None)
@@ -188,8 +188,8 @@ class Walk:
     def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
         """Walk on to the end; raises JournalFault at the first row that is not in order.
 
-        Without `every_signature` only those of checkpoints and the like and the last one are checked, not
-        each outcome's own, and the outbox is compared by the index of outcomes.
+        Without `every_signature`, only the signatures of checkpoints and the like and the last one are
+        checked, not each outcome's own, and the outbox is compared by the index of outcomes.
         """
         first = self.n
         while True:
@@ -283,7 +283,7 @@ class Walk:
         self.memory.layout = kept.layout
 
     def _end_unvouched(self) -> tuple[str, ...]:
-        """Name the rows that no signature follows: before `ALL_SIGNED` there may be some, later none."""
+        """Return the rows that no signature follows: before `ALL_SIGNED` there may be some, later none."""
         if self.vouched_n == self.n:
             return ()
         rows = f"rows {self.vouched_n + 1} to {self.n}, which no signature follows"
@@ -353,12 +353,12 @@ class Walk:
 
 
 def check_strays(connection: apsw.Connection, path: Path, last_n: int = 2**63 - 1) -> None:
-    """Check that nothing stands before a journal's first row or after its last, where a walk does not look.
+    """Check that there is nothing before a journal's first row or after its last, where a walk does not look.
 
-    `last_n` is for who has the journal to himself: else a row that is written meanwhile is one after it.
+    `last_n` is for a caller who has the journal alone: otherwise a row that is being written counts as one
+    after it.
 
-    Raises:
-        JournalFault: something does; it would stop the writer or be found by a search.
+    Raises JournalFault if there is something; it would stop the writer or be found by a search.
     """
     for table in ("rows", "evidence", "outbox"):
         statement = f"SELECT n FROM {table} WHERE n < 1 OR n > ? LIMIT 1"  # noqa: S608 - names of our own

@@ -83,9 +83,9 @@ class Entry:
 
 
 Told = Callable[[Ticket], None]
-"""Called, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
+"""Called, in the writer's thread and in order, when a ticket's rows are durable. It must return at once."""
 WallClock = Callable[[], WallTime]
-"""Gives the wall time and its quality: a label for people, never used for durations."""
+"""Returns the wall time and its quality: a label for people, never used for durations."""
 
 
 PAGE_BYTES = 4096
@@ -175,7 +175,7 @@ class Writer:
 
     @property
     def fault(self) -> JournalFault | None:
-        """The fault that holds now, if any."""
+        """The active fault, if any."""
         return self._stopped or self._alarms.present
 
     def check(self) -> None:
@@ -361,7 +361,7 @@ class Writer:
             self._alarms.over("write")
 
     def _wait_for_files(self) -> None:
-        """Continue once the files have their own names again: what is written to a deleted one is lost."""
+        """Continue once the files have their own names again: anything written to a deleted one is lost."""
         while self._check_files() is not None:
             if self._stopped is not None or self._abandon.wait(self._limits.retry_s):
                 raise _AbandonedError
