@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller.app.core import Core
 from controller.app.recording import Pieces, Rotation
 from controller.app.running import RunningTable
 from controller.app.upkeep import PRUNED_BY
@@ -126,13 +127,23 @@ def _in_a_pruning(moment: Moment) -> None:
 
 
 def _in_a_rotation(moment: Moment) -> None:
+    """Rotate between two attempts: a feed without pauses has no rest in which a table would."""
     original = Pieces.__init__
 
     def init(self: Pieces, *args: Any) -> None:
         setup, epoch, recorder, _, *rest = args
         original(self, setup, epoch, recorder, SHORT, *rest)
 
+    def is_idle(self: Core, _now_us: int) -> bool:
+        return not (self._attempt_open or self._bets_closed or self._testing or self._lock_asked)
+
+    def rotate(args: tuple[Any, ...], _returned: object) -> None:
+        core, _, now_us = args
+        core._rotate(now_us)
+
     _put(Pieces, "__init__", init)
+    _put(Core, "_is_idle", is_idle)
+    _after(Core, "_handle", rotate)
     _after(RunningTable, "_piece_closed", lambda _args, _returned: moment.comes(stands=False))
 
 
