@@ -50,8 +50,6 @@ class Machine:
     patience_s: float = PATIENCE_S
     tells: bool = False
     """The guest's second console is a pipe to the host: `heard` returns its lines."""
-    keeps_disk: bool = False
-    """What the guest has written stays for its next start."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
@@ -158,8 +156,7 @@ class Machine:
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:
-        if not self.keeps_disk:
-            (self.folder / "disk.cow").unlink(missing_ok=True)
+        (self.folder / "disk.cow").unlink(missing_ok=True)
         shutil.rmtree(self.folder / ".uml", ignore_errors=True)
 
 
