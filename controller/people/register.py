@@ -1,12 +1,11 @@
 """The register: who may sign in, the scrypt hashes of PINs and cards, and locks after failed attempts.
 
-One JSON file that only the sign-in process's own user can read. A PIN is never kept: six digits fall to
-whoever can try them all, so the file is closed, and each try costs what scrypt costs.
-
-Failed attempts are kept in files too, so that no restart forgives them. Each screen at which a person has
-signed in well has tries of its own, whatever strangers try elsewhere: a screen is a browser with a secret
-that it got at a good sign-in. It counts for the people who signed in there and for nobody else, so that no
-member of staff gets more tries at another's PIN by it.
+It is one JSON file that only the sign-in process's own user can read. A PIN is never stored; but anybody who
+can try all six-digit PINs finds it, so the file is closed, and each try costs what scrypt costs. Failed
+attempts are kept in files too, so that no restart forgives them. Each screen at which a person has signed in
+successfully has its own count of tries, whatever strangers try elsewhere: a screen is a browser with a secret
+that it received at a successful sign-in. It counts only for the people who signed in there, so that it gives
+no member of staff more tries at another's PIN.
 """
 
 import hashlib
@@ -58,7 +57,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return next((one for one in self.people if one.name == name), None)
 
     def with_card(self, typed: str) -> Person | None:
-        """Return whose card this is."""
+        """Return the owner of this card."""
         if not any(one.card for one in self.people):
             return None
         digest = _hash(typed, self.salt)
@@ -183,7 +182,7 @@ class TriesFile:
     def read(self, now_us: int) -> dict[str, Tries]:
         """Return what was kept; nothing if the file can't be used, so that staff can still sign in.
 
-        After a new boot a lock may lie days ahead: from now on it lasts no longer than a new one would.
+        After a reboot a lock may end days ahead: from now on it lasts no longer than a new one would.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
@@ -200,7 +199,7 @@ class TriesFile:
         return kept
 
     def write(self, tries: Mapping[str, Tries]) -> None:
-        """Keep these; a disk that is full is logged and keeps nobody out."""
+        """Keep these; a full disk is logged and keeps nobody out."""
         try:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
@@ -210,9 +209,8 @@ class TriesFile:
 
 
 def of_person(name: str, screen: str = "") -> str:
-    """Return under what a person's wrong PINs are counted: at a screen that knows the person, by its digest,
-    or at all unknown ones together.
-    """
+    """Return the key under which a person's wrong PINs are counted: the digest of a screen that knows the
+    person, or one key for all unknown screens."""
     return f"person {name}, screen {screen}" if screen else f"person {name}"
 
 
@@ -222,9 +220,8 @@ def is_of_person(of: str, name: str) -> bool:
 
 
 def of_cards(console: str, after: str | None = None) -> str:
-    """Return under what unknown cards are counted: at a screen where `after` signed in last, or at strange
-    ones of a console.
-    """
+    """Return the key under which unknown cards are counted: a screen at which `after` signed in last, or a
+    console's unknown screens."""
     return f"cards at {console}" if after is None else f"cards at {console}, after {after}"
 
 
@@ -236,7 +233,7 @@ def lock_of(of: str) -> int:
 SCREENS = 64
 """Screens remembered; one more replaces the one with the oldest sign-in."""
 ALONE = 8
-"""Of these, those of one person only: nobody replaces the others' screens by signing in again and again."""
+"""The most screens of one person: nobody displaces the others' screens by signing in again and again."""
 PEOPLE = 64
 """People remembered at a screen, as many as sign in at once."""
 
@@ -306,7 +303,7 @@ class ScreensFile:
             return {}
 
     def write(self, known: Known) -> None:
-        """Keep these; a disk that is full is logged and keeps nobody out."""
+        """Keep these; a full disk is logged and keeps nobody out."""
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:

@@ -1,7 +1,7 @@
 """The sign-in process: a PIN or card against the register, five tries, sessions that end when idle, tokens.
 
-It listens on a unix socket, one JSON object a line in, one out. It runs as a user of its own, which alone can
-read the register and the key; the socket's group lets in the process that serves the screens.
+It listens on a unix socket, one JSON object per line in, one out. It runs as a user of its own, the only one
+that can read the register and the key; the socket's group admits the process that serves the screens.
 """
 
 import asyncio
@@ -75,10 +75,10 @@ class SignInSessions:
         keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Ask this register, sign with the key of now; `tells` is called with a log line at each.
+        """Use this register, and sign with the present key; `tells` is called with each log line.
 
-        `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
-        At `screens` that know a person, his or her tries are counted apart from those at strange ones.
+        `tries` are the wrong ones from before a restart; `keeps` is called with them after each change. At
+        `screens` that know a person, that person's tries are counted apart from those at unknown ones.
         """
         self._screens = screens or Screens()
         self._register = register
@@ -99,10 +99,9 @@ class SignInSessions:
     ) -> tuple[str, Person, str]:
         """Return the new session's secret, who it is, and the screen's secret for the next sign-in.
 
-        `person` is None if a card was read, `screen` where the screen has no secret yet.
+        `person` is None if a card was read, `screen` if the screen has no secret yet.
 
-        Raises:
-            SignInRefused: `wrong`, or `locked_out` after five in a row.
+        Raises SignInRefused: `wrong`, or `locked_out` after five in a row.
         """
         if person is None:
             of = of_cards(console, self._screens.last_at(screen))
@@ -119,10 +118,9 @@ class SignInSessions:
         return self._begun(one, console), one, self._screens.note(screen, one.name)
 
     def token(self, secret: str, role: str) -> str:
-        """Return a token for one word in this role; the session is used by it.
+        """Return a token for one input in this role; this counts as use of the session.
 
-        Raises:
-            SignInRefused: `signed_out`, `not_your_role`, or `no_key`.
+        Raises SignInRefused: `signed_out`, `not_your_role`, or `no_key`.
         """
         session, person = self._session(secret)
         if role not in person.roles:
@@ -228,7 +226,7 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
-    """A token for one word in this role."""
+    """A token for one input in this role."""
 
     session: Short
     role: Short
@@ -261,7 +259,7 @@ class Service:
     """Serves one sign-in process."""
 
     def __init__(self, sessions: SignInSessions, may_unlock: Callable[[int], bool]) -> None:
-        """Serve these sessions; `may_unlock` says of a client's uid whether it may forget wrong tries."""
+        """Serve these sessions; `may_unlock` returns whether a client's uid may clear wrong tries."""
         self._sessions = sessions
         self._may_unlock = may_unlock
         self._clients = 0

@@ -1,7 +1,7 @@
 """The sign-in process's key, the table's `console` key: it signs who is at a screen.
 
 The process makes it at its first start. `tablectl keys ... console` rotates, revokes and replaces it; what
-these leave in the folder is looked at whenever a token is signed, so that the key of now counts at once.
+these leave in the folder is checked whenever a token is signed, so that a new key counts at once.
 """
 
 import os
@@ -45,11 +45,10 @@ class SigningKey:
     """The key in a folder, read again when its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, made where there never was one; the public one lies beside it for all.
+        """Read the key, which is made if there never was one; the public key lies beside it, readable by all.
 
-        Raises:
-            OSError: the folder can't be written.
-            ValueError: the key's file holds none, others can read it, or it was revoked.
+        Raises OSError if the folder can't be written, and ValueError if the key's file contains none, others
+        can read it, or it was revoked.
         """
         self._file = folder / KEY_FILE
         if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
@@ -59,7 +58,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """The present key; raises OSError or ValueError if there is none any more."""
+        """Return the present key; raises OSError or ValueError if there is none any more."""
         seen = _marks(self._file)
         if seen != self._seen:
             self._key, self._seen = _load(self._file.parent), seen

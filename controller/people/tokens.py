@@ -1,4 +1,5 @@
-"""Short-lived signed tokens: the sign-in process says in one who is at a screen, and the daemon checks it.
+"""Short-lived signed tokens, in which the sign-in process states who is at a screen, and which the daemon
+checks.
 
 A token is `claims.signature`, both base64url: the claims as JSON, the signature Ed25519 over a purpose and
 the claims. Its end is in the machine's time since boot, which no change of the wall clock moves.

@@ -38,8 +38,8 @@ class Piece(NamedTuple):
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     """Return what arrived from `from_us` until before `to_us`, with the state and numbers it continues from.
 
-    Raises LogError at a bad line, UncuttableError where the cut goes through an attempt: a piece that would
-    give other outcomes than the whole is worth nothing as a case.
+    Raises LogError at a bad line, and UncuttableError if the cut goes through an attempt: a piece that would
+    give other outcomes than the whole is useless as a case.
     """
     setup = setup_of(log.header, ruleset, log.name)
     session = Session(setup)
@@ -131,11 +131,11 @@ class _Replayed:
 def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
     """Cut one attempt out of a log: from the call of the one before it to the launch of the next.
 
-    `number` is the attempt's, None the last one's; `rules` chooses the rule set by the log. Where attempts
-    can't be told apart, such as a review that the next launch closes, both are in the piece.
+    `number` is the attempt's, None for the last one; `rules` chooses the rule set for the log. If attempts
+    can't be separated, such as a review that the next launch closes, both are in the piece.
 
-    Raises:
-        LogError: the log is bad, has no such attempt, or the attempt does not replay alone as in the whole.
+    Raises LogError if the log is bad, has no such attempt, or the attempt does not replay alone as in the
+    whole.
     """
     with open_log(path) as log:
         replayed = _replayed(log, rules(log))

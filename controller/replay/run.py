@@ -28,8 +28,8 @@ DEFAULT_SESSION = "replay"
 def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Make a session's start from a log's header.
 
-    `name` is the log's, for messages; `calls` replaces the header's word on who calls. Raises LogError if
-    the header lacks the geometry that the rule set's game needs, or gives two.
+    `name` is the log's, for messages; `calls` replaces what the header says on who makes the calls. Raises
+    LogError if the header lacks the geometry that the rule set's game needs, or gives two.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
@@ -82,7 +82,7 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
 
 
 def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: Sequence[int]) -> str | None:
-    """Name the first reading that does not count, and its line unless it waited for a later block's word."""
+    """Describe the first reading that does not count, with its line unless that is in a later block."""
     late = next((effect for effect in effects if isinstance(effect, Late)), None)
     if late is None:
         return None

@@ -117,7 +117,7 @@ class Source:
         self.cut = self._held_nuls > 0 or not member.eof
 
     def _with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
-        """End a stream whose own last bytes are NUL, told from a tail of lost blocks by trying."""
+        """End a stream whose own last bytes are NUL; trying distinguishes it from a tail of lost blocks."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
         try:
@@ -259,7 +259,7 @@ def error_of(
 
 
 def _followed(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Return the JSON at a path as far as it can be followed: a decoder names no key of a mapping."""
+    """Return the JSON at a path as far as it can be followed: a decoder does not name a mapping's key."""
     value = msgspec.json.encode(fields)
     for at, step in enumerate(path):
         inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)

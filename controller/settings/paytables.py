@@ -1,7 +1,7 @@
 """Pay tables: `config/paytables/*.yaml`, the games opened with them, and their exact edges.
 
-Findings that a named person accepted are kept with what belongs to the table's owner, never in the shipped
-configuration: that is the release's, and goes with it.
+Findings that a named person accepted are kept with the table owner's files, never in the shipped
+configuration, which each release replaces.
 """
 
 import os
@@ -114,7 +114,7 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return what was accepted; nothing if there is no file. Raises SettingsError for one that is none."""
+    """Return what was accepted; nothing if there is no file. Raises SettingsError for an invalid one."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Store them, the whole file or nothing. Raises SettingsError if the disk does not take it."""
+    """Store them, the whole file or nothing. Raises SettingsError if it can't be written."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -274,7 +274,8 @@ def _plain(text: str) -> Value:
 
 
 class EditError(ValueError):
-    """A file that can't be changed so; the message names the key, what was found and what was expected."""
+    """A file that can't be changed in this way; the message names the key, what was found and what was
+    expected."""
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
@@ -367,13 +368,11 @@ class ReplacedFile:
 def replace_file(
     path: Path, before: bytes, after: bytes, stamp: str, check: Callable[[Path], None]
 ) -> ReplacedFile:
-    """Replace a file at once and for good, the old one kept beside it as `NAME.STAMP`.
+    """Replace a file at once and durably, with the old one kept beside it as `NAME.STAMP`.
 
     `check` reads the new file before it takes its place; what it raises leaves the old one untouched.
 
-    Raises:
-        EditError: the file is not what it was when it was read.
-        OSError: the folder does not take it.
+    Raises EditError if the file is no longer as it was when it was read, and OSError if it can't be written.
     """
     new = path.with_name(f".{path.name}.new.yaml")
     kept = path.with_name(f"{path.name}.{stamp}")
