@@ -34,7 +34,7 @@ MOMENTS = {
     "behind a checkpoint": 6,
     "in a write-back": 6,
     "in a pruning": 3,
-    "in a rotation": 3,
+    "in a rotation": 1,
 }
 """The worst moments of the journal, and at whose coming of so many at most the power goes."""
 ENOUGH = 30
