@@ -35,7 +35,9 @@ class Display:
         self.seen: list[Json] = []
         self._subscribed = False
         self._topic = f"tables/{table}/players"
-        self._link = MqttLink(MqttSettings(host="localhost", port=broker.port), "display", None)
+        # It turns only when it is asked: a broker that expects a sign of life meanwhile would hang up.
+        settings = MqttSettings(host="localhost", port=broker.port, keepalive_s=3600)
+        self._link = MqttLink(settings, "display", None)
         self._link.open()
         until(lambda: self._look() and self._subscribed, "the display to be subscribed")
 

@@ -19,12 +19,14 @@
     if (pin) { pin.value = ""; pin.focus(); }
   }
 
-  document.addEventListener("change", (event) => {
-    if (event.target.name !== "person") return;
+  function ask() {
     pad.hidden = false;
     pin.value = "";
     pin.focus();
-  });
+  }
+
+  document.addEventListener("change", (event) => { if (event.target.name === "person") ask(); });
+  if (document.querySelector('[name="person"]:checked')) ask(); // touched before this script was there
   document.addEventListener("click", (event) => {
     const digit = event.target.closest("[data-digit]")?.dataset.digit;
     if (digit === undefined) return;
