@@ -200,7 +200,7 @@ def test_the_public_half_lies_beside_a_key_that_others_believe(
     assert public.read_text(encoding="ascii") == third
     code, _, err = told(capsys, "make", kind, str(tmp_path / "b.pub"))
     assert (code, (tmp_path / "b.pub").exists()) == (1, False)
-    assert "expected one that ends otherwise" in err
+    assert "expected another ending" in err
 
 
 PEM_KINDS = ("table", "engine", "console", "release")

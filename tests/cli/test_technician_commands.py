@@ -358,7 +358,7 @@ def test_lamps_are_lit_only_for_who_typed_the_word_and_says_what_is_seen(craps_f
         ("no_roll", "y", "pass"),
         ("buzzer", "y", "pass"),
     ):
-        somebody.see(f"{lamp} is on: is it so?")
+        somebody.see(f"{lamp} should be on now: is it?")
         somebody.type(typed)
         somebody.see(f"{found}    {lamp}")
     code, out = somebody.over()
