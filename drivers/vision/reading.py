@@ -15,6 +15,7 @@ from drivers.vision.arrays import Array
 from drivers.vision.bodies import Body, evenness, find_body
 from drivers.vision.faces import Face, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
+from drivers.vision.surfaces import larger_edge, of_a_grid
 
 MIN_PX = (
     45.0  # of a die's edge: pips of a smaller one are five pixels wide, and one lost in noise is not missed
@@ -93,7 +94,7 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
     scale = EDGE_PX / die_px
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
-    weighed = weigh(work)
+    weighed = _weigh(work, scale)
     told = [
         DieSeen(
             round(float(one.face.centre[0]) / scale, 1),
@@ -119,8 +120,8 @@ def _refusal(told: list[DieSeen], dice: int | None) -> str | None:
     return None
 
 
-def weigh(image: Array) -> list[_Weighed]:
-    """Return the dice that are, or may be, in a picture whose dice have an edge of `EDGE_PX`."""
+def _weigh(image: Array, scale: float) -> list[_Weighed]:
+    """Return the dice that are, or may be, in a picture scaled so that dice have an edge of `EDGE_PX`."""
     pips = find_pips(image)
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     chosen: list[_Weighed] = []
@@ -134,7 +135,8 @@ def weigh(image: Array) -> list[_Weighed]:
         ]
         chosen = _chosen(chosen, [one for face in free if (one := _weighed(soft, pips, face)) is not None])
     taken = {row for one in chosen for row in one.face.rows}
-    return [_with_spots_left(one, pips, taken) for one in chosen]
+    left = [_with_spots_left(one, pips, taken) for one in chosen]
+    return [_in_whole(soft, one, pips, taken, scale) for one in left]
 
 
 def _covered(face: Face, chosen: list[_Weighed]) -> bool:
@@ -352,6 +354,19 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
         nearest = np.hypot(*(pips.centre[list(taken)] - pips.centre[row]).T).min()
         if nearest > 1.2 * pips.radius[row]:
             return replace(one, doubts=(*one.doubts, f"a spot beside its {one.face.up} fits no face"))
+    return one
+
+
+def _in_whole(image: Array, one: _Weighed, pips: Pips, taken: set[int], scale: float) -> _Weighed:
+    """Return a die with a doubt where its face is part of a larger one, or of a grid."""
+    edge_px = larger_edge(image, pips, one.face)
+    if edge_px is not None:
+        measured = f"about {edge_px / scale:.0f} pixels, {EDGE_PX / scale:.0f} were given"
+        return replace(
+            one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
+        )
+    if of_a_grid(pips, one.face, taken):
+        return replace(one, doubts=(*one.doubts, f"its {one.face.up} goes on as a grid"))
     return one
 
 

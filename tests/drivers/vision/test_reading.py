@@ -1,5 +1,7 @@
 """What our camera reads in a picture of dice at rest, and what it refuses to say."""
 
+import re
+
 import cv2
 import numpy as np
 import pytest
@@ -105,6 +107,38 @@ def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> lis
     middle = picture.shape[0] / 2
     dice = read_picture(picture, ASLANT_EDGE_PX).dice
     return [die.up for die in dice if np.hypot(die.x - middle, die.y - middle) < 0.35 * ASLANT_EDGE_PX]
+
+
+@pytest.mark.parametrize(
+    ("look", "faces", "seed"),
+    [(IVORY, (3, 5), 556), (CASINO_RED, (5, 5), 525), (BLACK, (1, 5), 532), (IVORY, (2, 2), 2)],
+)
+@pytest.mark.parametrize("share", [0.7, 0.8, 1.25])
+def test_a_wrong_size_makes_no_other_face(
+    look: Look, faces: tuple[int, int], seed: int, share: float
+) -> None:
+    reading = read_picture(still(*pair(*faces, seed=seed, look=look)), share * EDGE_PX, 2)
+    assert reading.refused is not None or sorted(die.up or 0 for die in reading.dice) == sorted(faces)
+
+
+def test_a_face_of_which_a_part_looks_like_another_says_how_long_a_die_s_edge_is() -> None:
+    picture = still(standing(5, 20.0, (0.0, 0.0), look=CASINO_RED))
+    reading = read_picture(picture, 0.7 * EDGE_PX, 1)
+    assert reading.refused is not None
+    told = re.search(r"a die's edge is about (\d+) pixels, 47 were given", reading.refused)
+    assert told is not None
+    assert int(told[1]) == pytest.approx(EDGE_PX, rel=0.15)
+
+
+def test_the_holes_of_a_grid_are_no_pips() -> None:
+    picture = still(standing(3, 20.0, (-30.0, 0.0), look=CASINO_RED))
+    pitch = round(0.39 * EDGE_PX)
+    picture[:, 380:] = (210, 245, 250)
+    for left in range(400, 620, pitch):
+        for top in range(60, 420, pitch):
+            cv2.circle(picture, (left, top), round(0.14 * EDGE_PX), (10, 20, 15), -1, cv2.LINE_AA)
+    assert read_picture(picture, EDGE_PX, 2).refused is not None
+    assert {die.up for die in read_picture(picture, EDGE_PX).dice} <= {3, None}
 
 
 @pytest.mark.parametrize("expected", [1, 3])

@@ -1,0 +1,126 @@
+"""Is a face whole, and the only one? If not, a die's edge has another length than was told.
+
+Part of a large die's face may look like a whole smaller face: two of its 4 pips like a 2. Between two pips of
+one face nothing but that face is seen, and they lie as a face's pips lie; between pips of two dice, or of a
+face and a flank, there is an edge. And the holes of a grid are no pips, for they go on.
+"""
+
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from drivers.vision.arrays import Array
+from drivers.vision.faces import Face
+from drivers.vision.pips import EDGE_PX, Pips, sample
+
+REACH = 1.6  # edges: from corner to corner of a face that is twice as large as it was told
+LIKE = 0.45  # fit times aspect of a spot that may be a pip, half hidden or at an angle
+ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # pixels: the breadth of the way between two spots
+APART_PX = 5  # an edge between two tops is a line thinner than this
+LINE_STEP = 0.07  # of the pips' contrast: how far such a line, averaged across the way, stands out at least
+LEAST_STEP = 6.0  # grey levels
+OFF_PITCH = 0.16  # of two pips' distance along a side: foreshortening, and what perspective moves
+
+DIAGONAL = 0.72  # from corner pip to corner pip, over the edge: 0.57 to 0.77 on the dice that were measured
+SITE_REACH = 0.085 * EDGE_PX  # how far from its place in a grid a hole may be
+
+_FIVE = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, 0j])
+_SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
+"""Every face's pips are at some of these sites, a side's pitch being 2."""
+
+
+def larger_edge(image: Array, pips: Pips, face: Face) -> float | None:
+    """Return a die's edge, in pixels, by a face of which `face` is only a part; None: it is whole."""
+    rows = list(face.rows)
+    if face.up == 6:
+        return None
+    nearest = np.hypot(*(pips.centre[:, None] - pips.centre[rows][None]).transpose(2, 0, 1)).min(axis=1)
+    contrast = float(np.median(np.abs(pips.contrast[rows])))
+    around = np.abs(pips.around - np.median(pips.around[rows], axis=0)).max(axis=1)
+    near = (nearest < REACH * EDGE_PX) & (nearest > 1.5 * pips.radius[rows].max())
+    like = _like(pips, rows) & near & (around < max(25.0, 0.4 * contrast))
+    spots = [
+        int(row)
+        for row in np.flatnonzero(like)
+        if _in_a_lattice(pips.centre[np.array([*rows, int(row)])]) and _open(image, pips, rows, int(row))
+    ]
+    if not spots:
+        return None
+    places = pips.centre[np.array([*rows, *spots])]
+    return float(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)).max()) / DIAGONAL
+
+
+def of_a_grid(pips: Pips, face: Face, taken: set[int]) -> bool:
+    """Return whether spots that belong to no face go on as a 4's, 5's or 6's pips lie, beyond them."""
+    if face.up < 4:
+        return False
+    one, two = face.diagonals
+    side, other = (one + two) / 2, (one - two) / 2
+    beyond = [(along, across) for along in (-3, 3) for across in (-1, 1)]
+    places = face.centre + np.array(
+        [a * side + b * other for a, b in [*beyond, *((across, along) for along, across in beyond)]]
+    )
+    free = _like(pips, list(face.rows))
+    free[list(taken)] = False
+    apart = np.hypot(*(places[:, None] - pips.centre[free][None]).transpose(2, 0, 1))
+    return int((apart < SITE_REACH).any(axis=1).sum()) >= 2
+
+
+def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
+    """Return which other spots are like a face's pips, if less clear."""
+    like: npt.NDArray[np.bool_] = (
+        (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]]))
+        & (np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min())
+        & (pips.radius > 0.65 * pips.radius[rows].min())
+        & (pips.radius < 1.5 * pips.radius[rows].max())
+        & (pips.fit * pips.aspect > LIKE)
+    )
+    like[rows] = False
+    return like
+
+
+def _in_a_lattice(places: Array) -> bool:
+    """Return whether places (n, 2) lie as some pips of a 5 or a 6 lie, whatever its size and turn."""
+    z = places[:, 0] + 1j * places[:, 1]
+    z = z - z.mean()
+    sites = _arranged(len(z))
+    sites = sites - sites.mean(axis=1, keepdims=True)
+    # The turn and size that fit best: of either hand, as the sites are symmetric.
+    size = (sites.conj() @ z) / (np.abs(sites) ** 2).sum(axis=1)
+    off = np.abs(z[None, :] - size[:, None] * sites).max(axis=1)
+    return bool((off < 2 * OFF_PITCH * np.abs(size)).any())
+
+
+def _arranged(count: int) -> npt.NDArray[np.complex128]:
+    if count not in _ARRANGED:
+        rows = [order for sites in (_FIVE, _SIX) for order in permutations(sites, count)]
+        _ARRANGED[count] = np.array(rows)
+    return _ARRANGED[count]
+
+
+_ARRANGED: dict[int, npt.NDArray[np.complex128]] = {}
+
+
+def _open(image: Array, pips: Pips, rows: list[int], spot: int) -> bool:
+    """Return whether nothing but the face, and pips, is seen between a spot and the nearest of its pips."""
+    own = rows[int(np.hypot(*(pips.centre[rows] - pips.centre[spot]).T).argmin())]
+    begin, way = pips.centre[own], pips.centre[spot] - pips.centre[own]
+    long = float(np.hypot(*way))
+    along, across = way / long, np.array([-way[1], way[0]]) / long
+    steps = np.arange(pips.radius[own] + 3.0, long - pips.radius[spot] - 3.0, 1.0, dtype=np.float32)
+    if len(steps) < 2 * APART_PX + 1:
+        return True
+    places = begin + steps[:, None, None] * along + ACROSS[None, :, None] * across
+    near = np.hypot(*(places[:, :, None] - pips.centre).transpose(3, 0, 1, 2))
+    bare = (near > pips.radius + 3.0)[:, :, pips.fit * pips.aspect > LIKE].all(axis=(1, 2))
+    line = sample(image, places.astype(np.float32)).astype(np.float32).mean(axis=1)
+    contrast = float(np.median(np.abs(pips.contrast[rows])))
+    colour = np.median(pips.around[rows], axis=0)
+    if (np.abs(line - colour).max(axis=1) > max(25.0, 0.4 * contrast))[bare].any():
+        return False
+    middle = line[APART_PX:-APART_PX]
+    before, after = line[: -2 * APART_PX], line[2 * APART_PX :]
+    stands_out = np.minimum(np.abs(middle - before), np.abs(middle - after)).max(axis=1)
+    seen = bare[APART_PX:-APART_PX] & bare[: -2 * APART_PX] & bare[2 * APART_PX :]
+    return not (stands_out[seen] > max(LEAST_STEP, LINE_STEP * contrast)).any()
