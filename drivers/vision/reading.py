@@ -5,6 +5,7 @@ where a die of this size has them, no spot left over. What is not certain is a d
 a doubt refuses the picture: a silent error is the worst fault a camera can have.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import cv2
@@ -42,6 +43,7 @@ SIDE_STEP = 9.0  # grey levels, averaged along the side
 LOPSIDED = 0.17  # difference of two opposite sides' distances
 OWN_SIDE = (0.45, 0.62)  # half of an edge, as a 1 seen from above has three sides of its own, over the edge
 OWN_ALIKE = 0.07  # and so far they differ
+CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; what is taken for sides on a larger face has 25
 FAR_SIDE = 0.7  # a 2's pip has sides as far off as this, or farther
 BEYOND = np.linspace(
     0.6, 0.9, 9, dtype=np.float32
@@ -136,7 +138,7 @@ def _weigh(image: Array, scale: float) -> list[_Weighed]:
         chosen = _chosen(chosen, [one for face in free if (one := _weighed(soft, pips, face)) is not None])
     taken = {row for one in chosen for row in one.face.rows}
     left = [_with_spots_left(one, pips, taken) for one in chosen]
-    return [_in_whole(soft, one, pips, taken, scale) for one in left]
+    return [_in_whole(soft, one, pips, [each.face for each in chosen], scale) for one in left]
 
 
 def _covered(face: Face, chosen: list[_Weighed]) -> bool:
@@ -357,17 +359,32 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
     return one
 
 
-def _in_whole(image: Array, one: _Weighed, pips: Pips, taken: set[int], scale: float) -> _Weighed:
+def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], scale: float) -> _Weighed:
     """Return a die with a doubt where its face is part of a larger one, or of a grid."""
-    edge_px = larger_edge(image, pips, one.face)
+    others = [face for face in faces if face is not one.face]
+    whole = {row for face in faces if _whole_one(image, pips, face) for row in face.rows}
+    edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
     if edge_px is not None:
         measured = f"about {edge_px / scale:.0f} pixels, {EDGE_PX / scale:.0f} were given"
         return replace(
             one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
         )
-    if of_a_grid(pips, one.face, taken):
+    if of_a_grid(pips, one.face, {row for face in faces for row in face.rows}):
         return replace(one, doubts=(*one.doubts, f"its {one.face.up} goes on as a grid"))
     return one
+
+
+def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
+    """Return whether a 1 has three clear sides of its own: another die touches it, flush, at the fourth.
+
+    The edge between their tops hardly shows, and the other's pips would seem to be on one face with it.
+    """
+    if face.up != 1:
+        return False
+    body = find_body(image, pips, face)
+    own = _own_sides(body)
+    clear = len(own) >= 3 and float(body.steps[own].min()) > CLEAR_STEP
+    return clear and float(body.sides.max()) < SIDE[1]
 
 
 def _area(one: _Weighed) -> float:

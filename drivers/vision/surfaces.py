@@ -5,6 +5,7 @@ one face nothing but that face is seen, and they lie as a face's pips lie; betwe
 face and a flank, there is an edge. And the holes of a grid are no pips, for they go on.
 """
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -30,8 +31,14 @@ _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
 """Every face's pips are at some of these sites, a side's pitch being 2."""
 
 
-def larger_edge(image: Array, pips: Pips, face: Face) -> float | None:
-    """Return a die's edge, in pixels, by a face of which `face` is only a part; None: it is whole."""
+def larger_edge(
+    image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
+) -> float | None:
+    """Return a die's edge, in pixels, by a face of which `face` is only a part; None: it is whole.
+
+    `others` are the other faces that were taken: one is part of the same larger face only with all its pips.
+    The spots in the rows `whole` are not looked at: each is a 1 for certain.
+    """
     rows = list(face.rows)
     if face.up == 6:
         return None
@@ -40,10 +47,11 @@ def larger_edge(image: Array, pips: Pips, face: Face) -> float | None:
     around = np.abs(pips.around - np.median(pips.around[rows], axis=0)).max(axis=1)
     near = (nearest < REACH * EDGE_PX) & (nearest > 1.5 * pips.radius[rows].max())
     like = _like(pips, rows) & near & (around < max(25.0, 0.4 * contrast))
+    like[list(whole)] = False
     spots = [
         int(row)
         for row in np.flatnonzero(like)
-        if _in_a_lattice(pips.centre[np.array([*rows, int(row)])]) and _open(image, pips, rows, int(row))
+        if _in_a_lattice(pips.centre[_with(rows, int(row), others)]) and _open(image, pips, rows, int(row))
     ]
     if not spots:
         return None
@@ -80,8 +88,16 @@ def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
     return like
 
 
+def _with(rows: list[int], row: int, others: Sequence[Face]) -> npt.NDArray[np.intp]:
+    """Return a face's rows with a spot's, and with those of the face to which it was taken to belong."""
+    its = next((face.rows for face in others if row in face.rows), (row,))
+    return np.array([*rows, *its], np.intp)
+
+
 def _in_a_lattice(places: Array) -> bool:
     """Return whether places (n, 2) lie as some pips of a 5 or a 6 lie, whatever its size and turn."""
+    if len(places) > len(_SIX):
+        return False
     z = places[:, 0] + 1j * places[:, 1]
     z = z - z.mean()
     sites = _arranged(len(z))
