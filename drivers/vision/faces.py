@@ -16,7 +16,8 @@ DIAGONAL = (
     0.46 * EDGE_PX,
     0.98 * EDGE_PX,
 )  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
-LEAST_DIAGONAL = 0.47 * EDGE_PX  # of a 2 or 3: of dice whose pips lie near each other
+LONE_DIAGONAL = 0.55 * EDGE_PX  # of a 2: two pips of one row are 0.5 apart
+NARROW_DIAGONAL = 0.47 * EDGE_PX  # of a 3, whose middle pip says more: of dice whose pips lie near each other
 CORNER_REACH = 0.17 * EDGE_PX  # how far from a square's corner perspective moves the other diagonal's pips
 SITE_REACH = 0.085 * EDGE_PX  # how far from its place in the lattice a pip may be
 RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur take a share of each
@@ -160,7 +161,7 @@ def _two_or_three(pips: Pips, one: int, two: int) -> Face | None:
     half = (corners[1] - corners[0]) / 2
     diagonals = np.stack([half, np.array([-half[1], half[0]], np.float32)])
     middle = _at(pips, centre, SITE_REACH, one)
-    if apart < LEAST_DIAGONAL:
+    if (middle < 0 and apart < LONE_DIAGONAL) or apart < NARROW_DIAGONAL:
         return None
     if middle < 0:
         return Face(2, (one, two), centre, diagonals, 0.0)
