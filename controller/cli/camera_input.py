@@ -17,7 +17,8 @@ from drivers.vision.rig import Rig, RigError, RigFile
 
 SAMPLES = 41
 """Frames whose median is the empty table: dice lie elsewhere in most of them."""
-
+MAX_UNSTAMPED = 30
+"""After so many frames in a row whose time is not known, half a second's, the camera is not used."""
 
 _rig_file_of = converter_of(RigFile)
 
@@ -143,15 +144,25 @@ class Live:
         if device is None or not device.isOpened():
             raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
+        unstamped = 0
         try:
             while True:
                 there, picture = device.read()
                 if not there:
                     return
-                # The driver's own stamp is of the monotonic clock, taken when the frame began.
+                # The driver's own stamp is of the monotonic clock, taken when the frame began; when a frame
+                # arrives says nothing of when it was taken.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
-                now_us = time.monotonic_ns() // 1000
-                yield (stamp_us if 0 <= now_us - stamp_us < 1_000_000 else now_us), picture
+                if 0 < stamp_us <= time.monotonic_ns() // 1000:
+                    unstamped = 0
+                    yield stamp_us, picture
+                    continue
+                unstamped += 1
+                if unstamped == MAX_UNSTAMPED:
+                    raise CameraInputError(
+                        f"{self.source}: found frames stamped {stamp_us} us, expected the driver's own times"
+                        " on the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC, or take another"
+                    )
         finally:
             device.release()
 

@@ -1,6 +1,7 @@
 """A camera whose view fails in mid-throw: a named fault, a review, and pictures of it."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from controller.cli.camera import PULLED
 from controller.cli.camera_album import Album
+from controller.cli.camera_input import MAX_UNSTAMPED, CameraInputError, Live
 from controller.cli.camera_watching import LEARNING, Watching
 from controller.cli.main import main
 from controller.evidence.container import Closed, read, taken_us
@@ -154,3 +156,50 @@ def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:
     assert [type(reading) for reading in lost] == [DieLost, DieLost]
     assert [reading.pictures for reading in lost if isinstance(reading, DieLost)] == [c.sha256 for c in kept]
     assert watching.ended(FAILS_US + 1) == []
+
+
+class Device:
+    """A V4L2 device, by what its driver stamps each frame with."""
+
+    def __init__(self, stamps_us: list[int]) -> None:
+        self._stamps_us = [0, *stamps_us]
+
+    def isOpened(self) -> bool:
+        return True
+
+    def set(self, _key: int, _value: float) -> bool:
+        return True
+
+    def read(self) -> tuple[bool, Array]:
+        del self._stamps_us[0]
+        return bool(self._stamps_us), np.zeros((2, 2, 3), np.uint8)
+
+    def get(self, _key: int) -> float:
+        return self._stamps_us[0] / 1000
+
+    def release(self) -> None:
+        self._stamps_us.clear()
+
+
+def stamped(monkeypatch: pytest.MonkeyPatch, stamps_us: list[int]) -> list[int]:
+    """Return the times of the frames that such a device sends."""
+    monkeypatch.setattr("cv2.VideoCapture", lambda *_: Device(stamps_us))
+    return [t_us for t_us, _ in Live("/dev/null").frames()]
+
+
+def test_a_frame_that_came_late_keeps_the_time_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    long_ago_us = time.monotonic_ns() // 1000 - 3_000_000
+    assert stamped(monkeypatch, [long_ago_us, long_ago_us + 11_111]) == [long_ago_us, long_ago_us + 11_111]
+
+
+def test_a_frame_whose_time_is_not_known_is_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_us = time.monotonic_ns() // 1000
+    assert stamped(monkeypatch, [0, now_us - 5, now_us + 60_000_000]) == [now_us - 5]
+
+
+def test_a_driver_of_another_clock_is_a_fault_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall_us = time.time_ns() // 1000
+    with pytest.raises(
+        CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected the driver's own"
+    ):
+        stamped(monkeypatch, [wall_us + n for n in range(MAX_UNSTAMPED)])
