@@ -19,6 +19,10 @@ MAX_SHARE = 5.0
 """Limit of a spot's area, in die faces: one blurred over three edges."""
 TOGETHER_SHARE = 1.9
 """Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
+BOTH_SHARE = 0.8
+"""Two dice that became one spot cover at least so much of what each covered by itself a frame before."""
+SCRAP_SHARE = 0.5
+"""A spot of less than this share of what a die covered, beside one of both dice, is a shadow or a glare."""
 FASTEST_EDGES_PER_US = 6.0 / 19_000
 """Throws are 2 to 6 m/s, of dice of 19 mm."""
 PACE_FRAMES = 5
@@ -92,10 +96,11 @@ class Trail:
 def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
     """Return each trail's spot: the pairing with the least distance; two share one if there is no other."""
     costs: dict[tuple[int, int], float] = {}
+    scraps = _scraps(trails, spots)
     for trail in trails:
         led = trail.led_to(t_us)
         for at, spot in enumerate(spots):
-            if spot.area > 2 * MAX_SHARE * die_px**2:
+            if spot.area > 2 * MAX_SHARE * die_px**2 or at in scraps:
                 continue
             # A bounce turns a die round within a frame: where it was counts as well as where it was led.
             away = min(
@@ -130,6 +135,16 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
             far = max(trails, key=lambda trail: costs[trail.die, spots.index(spot)])
             del chosen[far.die]
     return chosen
+
+
+def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
+    """Return which spots are no die, beside one that both dice became."""
+    before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
+    both = sum(before.values())
+    seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
+    if not seen or not any(spot.area > BOTH_SHARE * both for spot in spots):
+        return []
+    return [at for at, spot in enumerate(spots) if spot.area < SCRAP_SHARE * both / 2]
 
 
 def place_in(

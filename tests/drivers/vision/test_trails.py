@@ -5,7 +5,7 @@ import pytest
 
 from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
-from drivers.vision.trails import Trail
+from drivers.vision.trails import Trail, assigned
 
 FRAME_US = 16_667
 DIE_PX = 16.0
@@ -17,8 +17,9 @@ def trail(*xs: float) -> Trail:
     return Trail(1, 0, places[0], t_us=times, places=places)
 
 
-def spot(x: float, y: float = 100.0) -> Spot:
-    return Spot(x, y, x - 8, y - 8, x + 8, y + 8, DIE_PX**2, False, np.ones((8, 8), np.uint8))
+def spot(x: float, y: float = 100.0, faces: float = 1.0) -> Spot:
+    """A spot that covers so many of a die's faces."""
+    return Spot(x, y, x - 8, y - 8, x + 8, y + 8, faces * DIE_PX**2, False, np.ones((8, 8), np.uint8))
 
 
 def test_a_die_that_turned_at_a_wall_between_two_frames_is_looked_for_as_far_as_it_flew() -> None:
@@ -49,3 +50,21 @@ def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
     seen = trail(40.0, 100.0, 160.0)
     places = [float(seen.place_at(t_us)[0]) for t_us in (-1, 0, FRAME_US + 5, 9 * FRAME_US)]
     assert places == [40.0, 40.0, 100.0, 160.0]
+
+
+def beside(faces: float) -> tuple[list[Trail], list[Spot]]:
+    """Two dice that came at each other, then one spot of both, and one of so many faces that moves along."""
+    one, two = trail(40.0, 60.0), trail(110.0, 100.0)
+    two.die = 2
+    one.spot, two.spot = spot(60.0, faces=1.9), spot(100.0, faces=2.0)
+    return [one, two], [spot(80.0, faces=3.8), spot(95.0, faces=faces)]
+
+
+def test_a_shadow_beside_two_dice_in_one_spot_is_neither_of_them() -> None:
+    trails, spots = beside(0.5)
+    assert assigned(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[0]}
+
+
+def test_a_die_beside_a_blurred_one_is_a_die() -> None:
+    trails, spots = beside(1.7)
+    assert assigned(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[1]}
