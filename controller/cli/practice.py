@@ -382,7 +382,7 @@ class Practice:
         return False
 
     def _listen(self) -> None:
-        """Tell what the table says, and hear what is typed, each in a thread of its own."""
+        """Print what the table says, and read what is typed, each in a thread of its own."""
         for name, does in (("watch", self._watch), ("keyboard", self._read)):
             threading.Thread(target=self._in_words, args=(does,), name=name, daemon=True).start()
 

@@ -58,7 +58,7 @@ def _until_knock(way: Approach, k: int) -> Line | None:
 
 
 def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
-    """Give a way of which one point was seen, beside a knock, its speed.
+    """Return a way of which one point was seen, beside a knock, with its speed.
 
     The knock came at any time of the step beyond it, begun at the speed that the die had beyond that. So its
     speed is that of the step if the knock came at once, and as far again from the other if it came halfway.

@@ -55,7 +55,7 @@ class Told(NamedTuple):
 
 
 def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
-    """Tell the best story of each end that stands, and the next that does not, the best first."""
+    """Return the best story of each end that stands, and the next that does not, the best first."""
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
     told = [
