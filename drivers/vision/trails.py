@@ -23,8 +23,10 @@ BOTH_SHARE = 0.8
 """Two dice that became one spot cover at least so much of what each covered by itself a frame before."""
 SCRAP_SHARE = 0.5
 """A spot of less than this share of what a die covered, beside one of both dice, is a shadow or a glare."""
-FASTEST_EDGES_PER_US = 6.0 / 19_000
-"""Throws are 2 to 6 m/s, of dice of 19 mm."""
+JOINED_SHARE = 1.4
+"""A spot that a second die joins grows by at least so much: it may hide two fifths of the first's."""
+FASTEST_EDGES_PER_US = 8.0 / 19_000
+"""Throws are 1 to 7 m/s, of dice of 19 mm; high up, near the camera, a die seems faster still."""
 PACE_FRAMES = 5
 """A bounce keeps at most the speed that the die had within so many frames before."""
 CUT_EDGES = 2.5
@@ -129,12 +131,23 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
         own = [(cost, at) for (die, at), cost in costs.items() if die == trail.die]
         if own:
             chosen[trail.die] = spots[min(own)[1]]
-    if len(trails) == 2 and len(chosen) == 2 and chosen[trails[0].die] is chosen[trails[1].die]:
+    if len(chosen) == 2 and chosen[trails[0].die] is chosen[trails[1].die]:
         spot = chosen[trails[0].die]
-        if spot.area < TOGETHER_SHARE * die_px**2:
-            far = max(trails, key=lambda trail: costs[trail.die, spots.index(spot)])
-            del chosen[far.die]
+        far = max(trails, key=lambda trail: costs[trail.die, spots.index(spot)])
+        outside = far if spot.area < TOGETHER_SHARE * die_px**2 else _not_joined(spot, trails)
+        if outside is not None:
+            del chosen[outside.die]
     return chosen
+
+
+def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
+    """Return the die that was not seen a frame ago and is not in the other's spot, which has not grown."""
+    unseen = [trail for trail in trails if trail.spot is None]
+    before = sum(trail.spot.area for trail in trails if trail.spot is not None)
+    # One that has only just been told apart was in that spot all along.
+    if len(unseen) != 1 or len(unseen[0].places) < 2 or spot.area >= JOINED_SHARE * before:
+        return None
+    return unseen[0]
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:

@@ -35,7 +35,7 @@ def test_a_die_that_lies_is_not_looked_for_across_the_table() -> None:
 
 def test_a_die_seen_once_may_be_as_far_as_a_throw_takes_it() -> None:
     seen = trail(40.0)
-    assert seen.reach(FRAME_US, DIE_PX) == pytest.approx(1.2 * DIE_PX + 5.3 * DIE_PX, rel=0.05)
+    assert seen.reach(FRAME_US, DIE_PX) == pytest.approx(1.2 * DIE_PX + 7.0 * DIE_PX, rel=0.05)
     assert seen.reach(4 * FRAME_US, DIE_PX) > 3 * seen.reach(FRAME_US, DIE_PX)
 
 
@@ -68,3 +68,18 @@ def test_a_shadow_beside_two_dice_in_one_spot_is_neither_of_them() -> None:
 def test_a_die_beside_a_blurred_one_is_a_die() -> None:
     trails, spots = beside(1.7)
     assert assigned(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[1]}
+
+
+@pytest.mark.parametrize("faces", [2.1, 3.8])
+def test_a_die_that_is_not_seen_is_in_the_others_spot_only_if_that_has_grown(faces: float) -> None:
+    trails, _ = beside(0.5)
+    trails[1].spot = None
+    one = spot(82.0, faces=faces)
+    assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == ({1: one, 2: one} if faces > 3.0 else {1: one})
+
+
+def test_a_die_told_apart_late_was_in_the_others_spot() -> None:
+    trails, _ = beside(0.5)
+    trails[1].spot, trails[1].places, trails[1].t_us = None, trails[1].places[:1], [0]
+    one = spot(82.0, faces=2.1)
+    assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == {1: one, 2: one}
