@@ -155,7 +155,7 @@ class Follower:
         return told
 
     def _seen(self, trail: Trail, t_us: int, spot: Spot, place: Array, error_px: float) -> list[Reading]:
-        trail.spot = spot
+        trail.spot, trail.at_border = spot, spot.at_border
         trail.seen_us = t_us
         trail.t_us.append(t_us)
         trail.places.append(place)

@@ -369,7 +369,7 @@ def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], sc
         return replace(
             one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
         )
-    if of_a_grid(pips, one.face, {row for face in faces for row in face.rows}):
+    if of_a_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
         return replace(one, doubts=(*one.doubts, f"its {one.face.up} goes on as a grid"))
     return one
 

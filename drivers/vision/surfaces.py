@@ -59,20 +59,27 @@ def larger_edge(
     return float(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)).max()) / DIAGONAL
 
 
-def of_a_grid(pips: Pips, face: Face, taken: set[int]) -> bool:
-    """Return whether spots that belong to no face go on as a 4's, 5's or 6's pips lie, beyond them."""
+def of_a_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
+    """Return whether spots that belong to no face go on as a 4's, 5's or 6's pips lie, beyond them.
+
+    So do the pips of a die that lies flush beside it, whose face the picture's border has cut.
+    """
     if face.up < 4:
         return False
-    one, two = face.diagonals
-    side, other = (one + two) / 2, (one - two) / 2
-    beyond = [(along, across) for along in (-3, 3) for across in (-1, 1)]
-    places = face.centre + np.array(
-        [a * side + b * other for a, b in [*beyond, *((across, along) for along, across in beyond)]]
-    )
     free = _like(pips, list(face.rows))
     free[list(taken)] = False
-    apart = np.hypot(*(places[:, None] - pips.centre[free][None]).transpose(2, 0, 1))
-    return int((apart < SITE_REACH).any(axis=1).sum()) >= 2
+    one, two = face.diagonals
+    side, other = (one + two) / 2, (one - two) / 2
+    beyond = 0
+    for away, beside in ((side, other), (-side, other), (other, side), (-other, side)):
+        corners = face.centre + np.array([2 * away + 2 * beside, 6 * away + 2 * beside])
+        corners = np.vstack([corners, corners - 4 * beside])
+        if (corners < 0).any() or (corners > image.shape[1::-1]).any():
+            continue
+        places = face.centre + np.array([3 * away + beside, 3 * away - beside])
+        apart = np.hypot(*(places[:, None] - pips.centre[free][None]).transpose(2, 0, 1))
+        beyond += int((apart < SITE_REACH).any(axis=1).sum())
+    return beyond >= 2
 
 
 def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:

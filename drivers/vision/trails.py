@@ -57,6 +57,8 @@ class Trail:
     trying_since_us: int = 0
     lost: bool = False
     told_rest: bool = False
+    at_border: bool = False
+    """Whether it was last seen at the picture's border: it may have left the picture."""
 
     def led_to(self, t_us: int) -> Array:
         """Return where its motion leads at a time, in pixels."""
@@ -141,13 +143,10 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
 
 
 def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
-    """Return the die that was not seen a frame ago and is not in the other's spot, which has not grown."""
-    unseen = [trail for trail in trails if trail.spot is None]
+    """Return the die that left the picture, and so is not in the other's spot: that has not grown."""
+    left = [trail for trail in trails if trail.spot is None and trail.at_border]
     before = sum(trail.spot.area for trail in trails if trail.spot is not None)
-    # One that has only just been told apart was in that spot all along.
-    if len(unseen) != 1 or len(unseen[0].places) < 2 or spot.area >= JOINED_SHARE * before:
-        return None
-    return unseen[0]
+    return left[0] if len(left) == 1 and spot.area < JOINED_SHARE * before else None
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:

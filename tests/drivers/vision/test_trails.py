@@ -71,15 +71,15 @@ def test_a_die_beside_a_blurred_one_is_a_die() -> None:
 
 
 @pytest.mark.parametrize("faces", [2.1, 3.8])
-def test_a_die_that_is_not_seen_is_in_the_others_spot_only_if_that_has_grown(faces: float) -> None:
+def test_a_die_that_left_the_picture_is_in_the_others_spot_only_if_that_has_grown(faces: float) -> None:
     trails, _ = beside(0.5)
-    trails[1].spot = None
+    trails[1].spot, trails[1].at_border = None, True
     one = spot(82.0, faces=faces)
     assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == ({1: one, 2: one} if faces > 3.0 else {1: one})
 
 
 def test_a_die_told_apart_late_was_in_the_others_spot() -> None:
     trails, _ = beside(0.5)
-    trails[1].spot, trails[1].places, trails[1].t_us = None, trails[1].places[:1], [0]
+    trails[1].spot = None
     one = spot(82.0, faces=2.1)
     assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == {1: one, 2: one}
