@@ -358,17 +358,17 @@ class PortReopening:
         self._asked = False
 
     def put_off(self, now_us: int) -> None:
-        """Give the device a whole period from now: its port was opened, or it was greeted."""
+        """Start the period anew: the port was opened, or the device was greeted."""
         self.due_us = now_us + REOPEN_US
 
     def ask(self, now_us: int) -> None:
-        """Have the port reopened, if that is due."""
+        """Request that the port be reopened, unless that was done within the period."""
         if now_us >= self.due_us:
             self.put_off(now_us)
             self._asked = True
 
     def ask_at_once(self) -> None:
-        """Have the port reopened, whenever that was done last."""
+        """Request that the port be reopened, even within the period."""
         self._asked = True
 
     def take(self) -> bool:

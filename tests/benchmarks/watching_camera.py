@@ -64,7 +64,7 @@ class _Readings:
             raise SystemExit(f"watching_camera: no die was read within {FIRST_WORD_S:.0f} s")
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop listening."""
         self._socket.close()
 
     def _work(self) -> None:

@@ -4,6 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -101,10 +102,23 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
     assert b"6-3" in capfdbinary.readouterr().out
 
 
-def hear(table: socket.socket, got: list[bytes]) -> None:
-    link, _ = table.accept()
-    with link, link.makefile("rb") as lines:
-        got.extend(lines)
+@contextmanager
+def table_at(path: Path) -> Iterator[list[bytes]]:
+    """A table's socket; the lines that it got are there once the camera has hung up."""
+    got: list[bytes] = []
+
+    def hear(table: socket.socket) -> None:
+        link, _ = table.accept()
+        with link, link.makefile("rb") as lines:
+            got.extend(lines)
+
+    with socket.socket(socket.AF_UNIX) as table:
+        table.bind(str(path))
+        table.listen()
+        heard = Thread(target=hear, args=(table,))
+        heard.start()
+        yield got
+        heard.join(60)
 
 
 def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp_path: Path) -> None:
@@ -112,14 +126,8 @@ def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp
     path = tmp_path / "cam.sock"
     source = film(tmp_path / "a.avi", before=40)
     rig.write_text(f"{RIG}source: {source}\nsocket: {path}\n", encoding="utf-8")
-    with socket.socket(socket.AF_UNIX) as table:
-        table.bind(str(path))
-        table.listen()
-        got: list[bytes] = []
-        heard = Thread(target=hear, args=(table, got))
-        heard.start()
+    with table_at(path) as got:
         assert main(["camera", "run", str(rig), "--once"]) == 0
-        heard.join(60)
     device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
     device.start(0)
     device.opened(1)
@@ -138,14 +146,8 @@ def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: P
     """The table knew only that its script had gone: every two seconds anew, and never why."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(f"{RIG}source: /dev/no-such-camera\nsocket: {path}\n", encoding="utf-8")
-    with socket.socket(socket.AF_UNIX) as table:
-        table.bind(str(path))
-        table.listen()
-        got: list[bytes] = []
-        heard = Thread(target=hear, args=(table, got))
-        heard.start()
+    with table_at(path) as got:
         assert main(["camera", "run", str(rig), "--once"]) == 2
-        heard.join(60)
     (told,) = (json.loads(line) for line in got)
     assert (told["kind"], told["code"]) == ("device_down", "pulled")
     assert "/dev/no-such-camera: found no camera there" in told["reason"]
@@ -178,15 +180,8 @@ def test_a_camera_that_comes_and_goes_is_told_once_each_time_and_its_program_sta
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(RIG, encoding="utf-8")
     monkeypatch.setattr(camera, "RETRY_S", 0.01)
-    got: list[bytes] = []
-    with socket.socket(socket.AF_UNIX) as table:
-        table.bind(str(path))
-        table.listen()
-        heard = Thread(target=hear, args=(table, got))
-        heard.start()
-        with pytest.raises(Enough):
-            camera.serve(ComesAndGoes(rig), str(path), None, again=True)
-        heard.join(60)
+    with table_at(path) as got, pytest.raises(Enough):
+        camera.serve(ComesAndGoes(rig), str(path), None, again=True)
     told = [json.loads(line) for line in got]
     health = [(one["kind"], one["reason"]) for one in told if one["kind"] != "alive"]
     absent, ended = "/dev/video0: found no camera there", "/dev/video0 ended"

@@ -1,9 +1,7 @@
 """The pictures of a throw: taken by the camera's process, named by its readings, listed and deleted."""
 
 import json
-import socket
 from pathlib import Path
-from threading import Thread
 
 import cv2
 import numpy as np
@@ -17,7 +15,7 @@ from controller.model.readings import DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.stills import Look
-from tests.cli.test_camera_command import RIG, film, hear
+from tests.cli.test_camera_command import RIG, film, table_at
 from tests.drivers.vision.films import filming, rig, thrown
 
 
@@ -87,14 +85,8 @@ def test_a_running_camera_keeps_what_its_readings_name(tmp_path: Path) -> None:
     source = film(tmp_path / "a.avi", before=40)
     keys = f"source: {source}\nsocket: {path}\nevidence: {{folder: {folder}, days: 30, max_mb: 20}}\n"
     file.write_text(RIG + keys, encoding="utf-8")
-    with socket.socket(socket.AF_UNIX) as table:
-        table.bind(str(path))
-        table.listen()
-        got: list[bytes] = []
-        heard = Thread(target=hear, args=(table, got))
-        heard.start()
+    with table_at(path) as got:
         assert main(["camera", "run", str(file), "--once"]) == 0
-        heard.join(60)
     named = [line["pictures"] for line in map(json.loads, got) if line["kind"] == "die_rest"]
     assert len(named) == 2
     assert {one.sha256 for one in Folder(folder).kept()} == set(named)

@@ -63,7 +63,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Worker) -> None:
-    """Take the figures of a process that has run its part."""
+    """Collect the figures of a process that has run its part."""
     node.config.stash[REPORT].notes += node.workeroutput.get(FIGURES, ())
 
 

@@ -50,7 +50,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def frames() -> Frames:
-    """Take frames, be held up once in the middle, and ask for a device that is not there."""
+    """Read frames, with one delay in the middle, then open a device that does not exist."""
     stamps, taken, sizes = [], [], []
     for t_us, picture in Live(str(DEVICE)).frames():
         stamps.append(t_us)
