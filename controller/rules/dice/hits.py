@@ -249,8 +249,8 @@ class _Words:
         self._note_near_end()
         # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
         astray = meanings <= STANDING and (self._jumped or self._beyond)
-        # Exchanged names alone turn no void into a call, nor rule one out, and no call into a void.
-        agreed = meanings | own <= STANDING or (meanings <= own and not meanings <= STANDING)
+        # Exchanged names alone decide nothing: what the camera's own names leave open, a person rules on.
+        agreed = meanings | own <= STANDING or meanings == own
         if not astray and len(meanings) == 1 and agreed:
             return self._tell(meanings.pop(), judged)
         if not astray and meanings <= STANDING and agreed:
