@@ -11,10 +11,9 @@ from pathlib import Path
 import msgspec
 
 from controller.cli import camera_calibration, camera_evidence, camera_live
-from controller.cli.camera_album import Keep
-from controller.cli.camera_both import Cameras, beside_argument, cameras_of, in_time, pair_of
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
+from controller.cli.camera_watching import Cameras, Keep, beside_argument, cameras_of, in_time, pair_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter

@@ -10,8 +10,8 @@ import cv2
 import msgspec
 import numpy as np
 
-from controller.cli.camera_both import beside_argument, pair_of
 from controller.cli.camera_input import CameraInputError, picture_of, rig_file_of, rig_of
+from controller.cli.camera_watching import beside_argument, pair_of
 from controller.cli.shell import FAILED, OK, say
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file

@@ -13,9 +13,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from controller.cli.camera_both import Cameras, beside_argument, cameras_of
 from controller.cli.camera_input import CameraInputError
-from controller.cli.camera_watching import SILENT
+from controller.cli.camera_watching import SILENT, Cameras, beside_argument, cameras_of
 from controller.cli.shell import OK, say, whole
 from drivers.vision.arrays import Array
 from drivers.vision.following import Track

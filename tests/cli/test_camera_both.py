@@ -13,9 +13,8 @@ pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
 
 import cv2
 
-from controller.cli.camera_both import SILENT_US, STARTS_US, Seeing, merged
 from controller.cli.camera_input import CameraInputError
-from controller.cli.camera_watching import LEARNING
+from controller.cli.camera_watching import LEARNING, SILENT_US, STARTS_US, Seeing, merged
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceUp
 from drivers.sim.filming import Filming

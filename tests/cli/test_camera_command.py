@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from controller.cli import camera
-from controller.cli.camera_both import Cameras
 from controller.cli.camera_input import CameraInputError, rig_of
+from controller.cli.camera_watching import Cameras
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceFault, DieRest
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from controller.cli.camera_album import BEFORE_US, CLIP_MAX_BYTES, Album
+from controller.cli.camera_watching import BEFORE_US, CLIP_MAX_BYTES, Album
 from controller.cli.main import main
 from controller.evidence.container import Closed, read, taken_us
 from controller.evidence.folder import Folder

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from controller.cli.camera import PULLED
-from controller.cli.camera_album import Album
 from controller.cli.camera_input import MAX_UNSTAMPED, CameraInputError, Live
-from controller.cli.camera_watching import LEARNING, Watching
+from controller.cli.camera_watching import LEARNING, Album, Watching
 from controller.cli.main import main
 from controller.evidence.container import Closed, read, taken_us
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact

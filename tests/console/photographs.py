@@ -6,7 +6,7 @@ import cv2
 import msgspec
 import numpy as np
 
-from controller.cli.camera_album import Album
+from controller.cli.camera_watching import Album
 from controller.evidence.container import Closed
 from controller.evidence.folder import Folder
 from controller.model.readings import DieRest, Reading
