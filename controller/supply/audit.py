@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from controller.supply.lock import LockFault, canonical, read_lock
+from controller.supply.sbom import LockFault, canonical, read_lock
 
 ECOSYSTEM = "PyPI"
 

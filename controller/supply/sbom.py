@@ -1,17 +1,87 @@
-"""A release's bill of materials (CycloneDX 1.6, JSON) from its lock file: `make sbom`.
+"""A release's lock file as pip-compile writes it, and the bill of materials made from it: `make sbom`.
 
-The same lock and version give the same bytes: neither a time nor anything of the machine is in it.
+The bill is CycloneDX 1.6 in JSON. The same lock and version give the same bytes: neither a time nor
+anything of the machine is in it.
 """
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from controller.supply.lock import OURS, LockFault, Pinned, read_lock
+OURS = "table-controller"
+_PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_VIA = re.compile(r"#\s*via\s+(.*)")
+
+
+class LockFault(Exception):
+    """A lock file that can't be read: the file, the line, what was found and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """One release that the lock names; `via` are the names of those that asked for it."""
+
+    name: str
+    version: str
+    digests: tuple[str, ...] = ()
+    via: tuple[str, ...] = field(default=())
+
+
+def canonical(name: str) -> str:
+    """Return a project's name as packaging tools compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def read_lock(path: Path) -> list[Pinned]:
+    """Read every pinned release of a lock file.
+
+    Raises:
+        LockFault: a line pins nothing, or the file holds no release.
+        OSError: the file can't be read.
+    """
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    pinned = [_pinned(path, entry) for entry in _entries(text)]
+    if not pinned:
+        raise LockFault(f"{path}: found no release, expected lines as pip-compile writes them: NAME==VERSION")
+    return pinned
+
+
+def _entries(text: str) -> Iterator[str]:
+    """Join each release with the comment lines below it."""
+    entry = ""
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith((" ", "\t")):
+            entry += f" {line.strip()}"
+            continue
+        if entry:
+            yield entry
+        entry = line
+    if entry:
+        yield entry
+
+
+def _pinned(path: Path, entry: str) -> Pinned:
+    pin = _PIN.match(entry)
+    if pin is None:
+        raise LockFault(f"{path}: found {entry[:60]!r}, expected NAME==VERSION")
+    via = _VIA.search(entry)
+    asked = [] if via is None else [word.strip().split(" ")[0] for word in via[1].split(",")]
+    return Pinned(
+        name=canonical(pin["name"]),
+        version=pin["version"],
+        digests=tuple(sorted(_HASH.findall(entry))),
+        via=tuple(sorted({canonical(word) for word in asked if word and not word.startswith("-")})),
+    )
+
 
 SPEC = "1.6"
 Json = Mapping[str, object]

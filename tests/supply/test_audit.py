@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.supply.audit import AdvisoryFault, affects, main, read_advisories
-from controller.supply.lock import LockFault, canonical, read_lock
+from controller.supply.sbom import LockFault, canonical, read_lock
 
 HERE = Path(__file__).parents[2]
 LOCKS = ("requirements-table.lock", "requirements.lock", "requirements-dev.lock")

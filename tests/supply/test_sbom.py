@@ -7,8 +7,7 @@ import pytest
 from jsonschema import Draft7Validator
 from packaging.version import Version
 
-from controller.supply.lock import read_lock
-from controller.supply.sbom import bill, main
+from controller.supply.sbom import bill, main, read_lock
 
 HERE = Path(__file__).parents[2]
 LOCK = HERE / "requirements-table.lock"
