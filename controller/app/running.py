@@ -9,6 +9,7 @@ from threading import Lock
 
 import msgspec
 
+from controller.app.background import Retention, Verifier
 from controller.app.clock import iso
 from controller.app.core import Core
 from controller.app.devices import Devices
@@ -22,7 +23,6 @@ from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
 from controller.app.service import ERROR, Watchdog, log
-from controller.app.upkeep import Retention, Verifier
 from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, opening_words, resume
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app.upkeep import DAY_US, LOOK_EVERY_US, PRUNED_BY, Retention
+from controller.app.background import DAY_US, LOOK_EVERY_US, PRUNED_BY, Retention
 from controller.journal.chain import WallTime
 from controller.journal.contents import PRUNED
 from controller.journal.journal import Journal

@@ -11,8 +11,8 @@ from threading import Event
 import pytest
 
 from controller.app import background
+from controller.app.background import Verifier
 from controller.app.faults import ActiveFaults
-from controller.app.upkeep import Verifier
 from controller.journal.verify import Verified
 from tests.app.rig import PATIENCE_S, until
 from tests.journal.rig import Rig, rig_in
@@ -80,7 +80,7 @@ def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
     os.mkfifo(journal)  # to open it for reading waits for ever
     program = (
         "import sys, threading; from pathlib import Path;"
-        "from controller.app.faults import ActiveFaults; from controller.app.upkeep import Verifier;"
+        "from controller.app.faults import ActiveFaults; from controller.app.background import Verifier;"
         "Verifier(Path(sys.argv[1]), ActiveFaults(), done=print).start(); threading.Event().wait()"
     )
     controller = subprocess.Popen([sys.executable, "-c", program, str(journal)])
@@ -89,7 +89,7 @@ def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
         """Return whether a process verifies this journal."""
         for words in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
-                if f"controller.app.upkeep\0{journal}\0".encode() in words.read_bytes():
+                if f"controller.app.background\0{journal}\0".encode() in words.read_bytes():
                     return True
         return False
 
@@ -161,7 +161,7 @@ def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
 
 def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:
     program = (
-        "import os, sys; from controller.app.upkeep import main; main(sys.argv[1]);"
+        "import os, sys; from controller.app.background import main; main(sys.argv[1]);"
         " sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"
     )
     assert hasattr(os, "SCHED_IDLE")

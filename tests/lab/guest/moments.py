@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller.app.background import PRUNED_BY
 from controller.app.core import Core
 from controller.app.recording import Pieces, Rotation
 from controller.app.running import RunningTable
-from controller.app.upkeep import PRUNED_BY
 from controller.cli.main import main
 from controller.journal import writer
 from controller.journal.contents import CHECKPOINT
