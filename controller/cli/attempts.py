@@ -10,8 +10,7 @@ from controller.cli.link import add_kept
 from controller.cli.replay import began_by_wall_us, ruleset_of
 from controller.cli.shell import say, unwritable, whole_file
 from controller.cli.words import Stamp, clock, wall_date, wall_stamp
-from controller.evidence.container import Pictures, taken_us
-from controller.evidence.folder import ENDING, FOLDER, Folder, MissingError
+from controller.evidence.pictures import ENDING, FOLDER, Folder, MissingError, Pictures, taken_us
 from controller.machines.setup import Setup
 from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome, attempt_of

@@ -10,7 +10,7 @@ from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
 from controller.cli.link import SOCKET, VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
 from controller.cli.shell import FAILED, OK, caller, printable, say, whole
-from controller.evidence.folder import (
+from controller.evidence.pictures import (
     FOLDER,
     MB,
     Folder,

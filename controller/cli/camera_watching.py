@@ -16,7 +16,7 @@ import cv2
 import msgspec
 
 from controller.cli.camera_input import CameraInputError, Live, rig_of
-from controller.evidence.container import About, Closed, Writer
+from controller.evidence.pictures import About, Closed, Writer
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieReleased, DieRest, Reading, kind_of
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower, Track

@@ -10,8 +10,8 @@ from controller.cli.shell import BAD_INPUT, OK, say, startup_frozen
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
 from controller.console.technician import CheckResult, Does, GuidedWork
-from controller.evidence.folder import FOLDER
-from controller.people.places import SOCKET as SIGN_IN_SOCKET
+from controller.evidence.pictures import FOLDER
+from controller.people.register import SOCKET as SIGN_IN_SOCKET
 
 
 class _Bench:

@@ -19,7 +19,7 @@ from controller.cli.words import wall_clock
 from controller.model.geometry import DiceTable
 from controller.model.homography import Pair
 from controller.model.tables import TableSettings
-from controller.people.places import PUBLIC_FILE
+from controller.people.register import PUBLIC_FILE
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document

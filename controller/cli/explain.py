@@ -27,7 +27,7 @@ from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
 from controller.cli.words import describe, lines_of
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling

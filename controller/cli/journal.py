@@ -13,7 +13,7 @@ from controller.cli.journal_source import UNREADABLE, journal_file, open_journal
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
 from controller.cli.words import lines_of, wall_date, wall_stamp
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.faults import JournalFault

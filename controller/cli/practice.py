@@ -38,7 +38,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from controller.people.places import PUBLIC_FILE
+from controller.people.register import PUBLIC_FILE
 from drivers.sim.practice import (
     STAFF,
     Asked,

@@ -13,9 +13,14 @@ from pathlib import Path
 from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
-from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import (
+    FOLDER,
+    PUBLIC_FILE,
+    REGISTER_FILE,
     ROLES,
+    SCREENS_FILE,
+    SOCKET,
+    TRIES_FILE,
     Register,
     RegisterError,
     Screens,

@@ -34,7 +34,7 @@ from controller.console.link import Link, LinkError
 from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
 from controller.console.technician import Bench, Panels, Technician
-from controller.evidence.folder import FOLDER, MissingError
+from controller.evidence.pictures import FOLDER, MissingError
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24

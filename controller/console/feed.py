@@ -20,8 +20,7 @@ import msgspec
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import type_of_line
 from controller.console.seen import Board, Floor, read_board, read_floor
-from controller.evidence.container import Pictures, taken_us
-from controller.evidence.folder import Folder, MissingError
+from controller.evidence.pictures import Folder, MissingError, Pictures, taken_us
 from controller.model.conversion import converter_of
 
 TRIES, TRY_S = 8, 0.5

@@ -14,7 +14,7 @@ from controller.console.app import Console
 from controller.console.guard import LOOPBACK
 from controller.console.link import Link
 from controller.console.technician import Bench
-from controller.evidence.folder import FOLDER
+from controller.evidence.pictures import FOLDER
 from controller.serving.connections import Limits, Server
 
 HELLO = 0x16

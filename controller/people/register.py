@@ -22,6 +22,17 @@ from msgspec import Meta
 
 from controller.model.conversion import converter_of
 
+FOLDER = "/var/lib/table-sign-in"
+SOCKET = "/run/table-sign-in/sign-in.sock"
+KEY_FILE = "sign-in.key"
+PUBLIC_FILE = "sign-in.pub"
+HISTORY_FILE = "sign-in.key.history.jsonl"
+REGISTER_FILE = "people.json"
+TRIES_FILE = "tries.json"
+SCREENS_FILE = "screens.json"
+"""Where an installed sign-in process has its files and its socket."""
+
+
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4

@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from controller.people.places import HISTORY_FILE, KEY_FILE, PUBLIC_FILE
-from controller.people.register import write_private
+from controller.people.register import HISTORY_FILE, KEY_FILE, PUBLIC_FILE, write_private
 from controller.people.tokens import KEY_BYTES
 
 LABEL = b"console key of the table controller\n"

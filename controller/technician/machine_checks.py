@@ -18,9 +18,9 @@ from time import perf_counter
 from typing import Literal, NamedTuple
 
 from controller.app.release import ReleaseFault, place_of, trusted_keys, verify
-from controller.evidence.folder import FOLDER as PICTURES_FOLDER
-from controller.evidence.folder import MB, Folder
-from controller.people.places import (
+from controller.evidence.pictures import FOLDER as PICTURES_FOLDER
+from controller.evidence.pictures import MB, Folder
+from controller.people.register import (
     FOLDER,
     KEY_FILE,
     PUBLIC_FILE,

@@ -15,8 +15,7 @@ import msgspec
 import pytest
 
 from controller.cli.main import main
-from controller.evidence.container import About, Writer
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import About, Folder, Writer
 from controller.journal.contents import CONTROL, outcome_of
 from drivers.sim import dice
 from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until

@@ -22,7 +22,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.cli.link import conversation
 from controller.cli.main import main
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import Folder
 from controller.journal.contents import unpack
 from controller.journal.reading import Reader
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieReleased, DieRest

@@ -9,8 +9,7 @@ import pytest
 
 from controller.cli.camera_watching import BEFORE_US, CLIP_MAX_BYTES, Album
 from controller.cli.main import main
-from controller.evidence.container import Closed, read, taken_us
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import Closed, Folder, read, taken_us
 from controller.model.readings import DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower

@@ -14,7 +14,7 @@ from controller.cli.camera import PULLED
 from controller.cli.camera_input import MAX_UNSTAMPED, CameraInputError, Live
 from controller.cli.camera_watching import LEARNING, Album, Watching
 from controller.cli.main import main
-from controller.evidence.container import Closed, read, taken_us
+from controller.evidence.pictures import Closed, read, taken_us
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact
 from drivers.vision.arrays import Array
 from tests.drivers.vision.films import filming, rig, thrown

@@ -32,7 +32,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.verdicts import Reason
-from controller.people.places import PUBLIC_FILE
+from controller.people.register import PUBLIC_FILE
 from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff
 from controller.settings.places import config_file
 from controller.settings.tables import load_table

@@ -7,8 +7,7 @@ import msgspec
 import numpy as np
 
 from controller.cli.camera_watching import Album
-from controller.evidence.container import Closed
-from controller.evidence.folder import Folder
+from controller.evidence.pictures import Closed, Folder
 from controller.model.readings import DieRest, Reading
 from drivers.vision.stills import Look
 from tests.console.rig import Screens

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from controller.model.readings import AnyReading
-from controller.people.places import PUBLIC_FILE, REGISTER_FILE
-from controller.people.register import new_register, read_register, write_register
+from controller.people.register import PUBLIC_FILE, REGISTER_FILE, new_register, read_register, write_register
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.processes import Forked
 from tests.scenes import SECOND_US

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
 
-from controller.evidence.container import Closed
+from controller.evidence.pictures import Closed
 from tests.console.conftest import SignIn
 from tests.console.photographs import kept_by, photographs, reviewed
 from tests.console.rig import Screens

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
-from controller.people.places import REGISTER_FILE
+from controller.people.register import REGISTER_FILE
 
 
 def people(*words: str) -> int:

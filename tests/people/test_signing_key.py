@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.app import keys
-from controller.people.places import HISTORY_FILE, KEY_FILE, PUBLIC_FILE
+from controller.people.register import HISTORY_FILE, KEY_FILE, PUBLIC_FILE
 from controller.people.signing_key import SigningKey
 from controller.people.tokens import Claims, TokenError, Verifier, issue
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from controller.evidence.container import About, Writer
-from controller.evidence.folder import DAY_S, FOLDER, Folder
+from controller.evidence.pictures import DAY_S, FOLDER, About, Folder, Writer
 from controller.technician.machine_checks import DAYS, MAX_MB, Machine, pictures
 from drivers.vision.rig import EvidenceFile
 

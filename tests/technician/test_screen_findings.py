@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.people.places import FOLDER, KEY_FILE, PUBLIC_FILE, REGISTER_FILE, SOCKET
+from controller.people.register import FOLDER, KEY_FILE, PUBLIC_FILE, REGISTER_FILE, SOCKET
 from controller.technician.machine_checks import CONSOLE_UNIT, SIGN_IN, Finding, Machine, screens
 
 SHOWN = (

@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from controller.evidence.container import About, Closed, Writer
-from controller.evidence.folder import DAY_S, MB, Folder, Keeper, Limits, MissingError, WallTime
+from controller.evidence.pictures import (
+    DAY_S,
+    MB,
+    About,
+    Closed,
+    Folder,
+    Keeper,
+    Limits,
+    MissingError,
+    WallTime,
+    Writer,
+)
 from tests.app.rig import until
 
 ROOMY = Limits(days=3650, max_mb=1000)
@@ -123,8 +133,8 @@ def test_a_disk_that_takes_nothing_is_stated_and_stops_nobody(tmp_path: Path) ->
 WRITES_FOR_EVER = """
 import sys
 from pathlib import Path
-from controller.evidence.folder import Folder
-from tests.evidence.test_folder import taken
+from controller.evidence.pictures import Folder
+from tests.evidence.test_pictures import taken
 folder = Folder(Path(sys.argv[1]))
 folder.begin()
 print("begun", flush=True)
