@@ -14,8 +14,7 @@ from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieR
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import CLOCK_US, FIRST_PINGS, Hello
 from drivers.readings import COMMON, texts_of
-from drivers.shoe.device import LID_SWITCH, ShoeSettings
-from drivers.shoe.protocol import ShoeSpeaker
+from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
 
 REMEMBERED = 16
 """Sentences that a board can repeat."""

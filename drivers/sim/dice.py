@@ -13,8 +13,7 @@ from drivers.sim.bodies import flights
 from drivers.sim.bodies.watching import Conditions, Watch
 from drivers.sim.plain_throws import RedrawError
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
-from drivers.sim.senses import Senses
-from drivers.sim.thrower import Script, Thrower
+from drivers.sim.throwing import Script, Senses, Thrower
 
 Kind = Callable[[Thrower], Script]
 Rules = Literal["craps-12-034", "craps-v1"]

@@ -12,8 +12,7 @@ from drivers.sim.plain_throws import (
     valid_truth,
 )
 from drivers.sim.scenes import Truth
-from drivers.sim.senses import CAMERA
-from drivers.sim.thrower import Reach, Script, Thrower, nearest_approach
+from drivers.sim.throwing import CAMERA, Reach, Script, Thrower, nearest_approach
 
 
 def either(script: Script, *, any_order: bool = False) -> Truth:

@@ -4,8 +4,7 @@ import math
 
 from controller.model.readings import DieContact, Face, Surface
 from drivers.sim.scenes import Truth, Verdict
-from drivers.sim.senses import CAMERA
-from drivers.sim.thrower import Path, Point, Reach, Rest, Script, Thrower, nearest_approach
+from drivers.sim.throwing import CAMERA, Path, Point, Reach, Rest, Script, Thrower, nearest_approach
 
 ADJACENT: dict[Face, tuple[Face, ...]] = {
     1: (2, 3, 4, 5),

@@ -18,8 +18,7 @@ from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError, draw
 from drivers.sim.bodies.engine import recorded
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
-from drivers.sim.filming import Filming, Rigging, Way
-from drivers.sim.rendering import IVORY, Lens, Light, Look
+from drivers.sim.filming import IVORY, Filming, Lens, Light, Look, Rigging, Way
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 from drivers.vision.following import Follower
 from drivers.vision.rig import LensFile, Rig, RigFile

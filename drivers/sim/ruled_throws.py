@@ -6,8 +6,7 @@ from controller.model.readings import Die, DieAt, DieContact, DieRest, Input
 from drivers.sim.doubtful_throws import camera_down, die_lost
 from drivers.sim.plain_throws import RedrawError, good_throw, valid_truth, void_truth
 from drivers.sim.scenes import Truth
-from drivers.sim.senses import CAMERA, FRAME_US
-from drivers.sim.thrower import Path, Rest, Script, Thrower
+from drivers.sim.throwing import CAMERA, FRAME_US, Path, Rest, Script, Thrower
 
 
 def say(

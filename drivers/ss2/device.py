@@ -16,20 +16,23 @@ from drivers.ss2.protocol import (
     LAST_SPIN,
     READ_STATUS,
     VOID_GAME,
+    ApprovedSettings,
     BareNumber,
     Bonus,
     Decoder,
     DiscardedLine,
     Flag,
     Message,
+    Question,
     Reply,
+    Requests,
     SelfTestCode,
     State,
     Status,
+    StatusAnswer,
     games_between,
     read_parameter,
 )
-from drivers.ss2.questions import ApprovedSettings, Question, Requests, StatusAnswer
 from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
 
 FASTEST_RPM_X10 = 300

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Switch
 from drivers.device import Device, StreamAddress
 from drivers.health import CLEAN_US
-from drivers.shoe.device import PLAIN_CODES, TYPE, Shoe, ShoeSettings
-from drivers.shoe.protocol import CardOut, ShoeProtocol, ShoeSpeaker
+from drivers.shoe.device import PLAIN_CODES, TYPE, CardOut, Shoe, ShoeProtocol, ShoeSettings, ShoeSpeaker
 
 MS = 1000
 SECOND_US = 1_000_000

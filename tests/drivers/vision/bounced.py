@@ -7,8 +7,7 @@ import numpy as np
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import Face, WallImpact
-from drivers.sim.filming import Filming, Rigging, Way
-from drivers.sim.rendering import Die, standing
+from drivers.sim.filming import Die, Filming, Rigging, Way, standing
 from drivers.vision.arrays import Array
 from tests.drivers.vision.films import LENS
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from controller.model.geometry import DiceTable
-from drivers.sim.filming import Filming, Rigging, Way
-from drivers.sim.rendering import Die, Lens, standing
+from drivers.sim.filming import Die, Filming, Lens, Rigging, Way, standing
 from drivers.vision.arrays import Array
 from drivers.vision.rig import LensFile, Rig, RigFile
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drivers.sim.rendering import CASINO_RED, Die, Lens, Light, Look, draw, felt, standing
+from drivers.sim.filming import CASINO_RED, Die, Lens, Light, Look, draw, felt, standing
 from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)

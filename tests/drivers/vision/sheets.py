@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from controller.model.geometry import DiceTable
-from drivers.sim.rendering import Lens
+from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
 from drivers.vision.board import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
 

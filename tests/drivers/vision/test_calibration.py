@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from controller.model.geometry import DiceTable
-from drivers.sim.rendering import Lens
+from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
 from drivers.vision.board import SQUARE_MM, Sighting, page, sighting
 from drivers.vision.calibration import CalibrationError, TableCorner, felt_of, lens_of

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieAt, DieLost, DieReleased, DieRest, Reading
-from drivers.sim.filming import Way
-from drivers.sim.rendering import standing
+from drivers.sim.filming import Way, standing
 from drivers.vision.following import Follower
 from drivers.vision.rig import Rig
 from tests.drivers.vision.films import filming, rig, sliding, thrown

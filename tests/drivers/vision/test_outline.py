@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieRest
-from drivers.sim.filming import Filming
-from drivers.sim.rendering import Die, leaning, standing
+from drivers.sim.filming import Die, Filming, leaning, standing
 from drivers.vision.following import Follower
 from drivers.vision.rig import Rig
 from tests.drivers.vision.films import LENS, RIGGING, filming, rig, sliding

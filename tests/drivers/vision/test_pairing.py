@@ -10,8 +10,7 @@ import pytest
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieLost, DieRest, Reading
-from drivers.sim.filming import Filming, Rigging, Way
-from drivers.sim.rendering import Die, Lens, standing
+from drivers.sim.filming import Die, Filming, Lens, Rigging, Way, standing
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.pairing import Pair

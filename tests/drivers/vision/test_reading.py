@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from drivers.sim.rendering import BLACK, CASINO_RED, IVORY, Light, Look, standing
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Light, Look, standing
 from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import ASLANT_EDGE_PX, EDGE_PX, pair, seen_aslant, still
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from drivers.sim.rendering import IVORY, Light, standing
+from drivers.sim.filming import IVORY, Light, standing
 from drivers.vision.stills import NEAR_SHARE, SHARED_SHARE, face_in
 from tests.drivers.vision.scenes import ASLANT, ASLANT_EDGE_PX, ASLANT_ZOOM, seen_aslant
 
