@@ -1,4 +1,7 @@
-"""Serve the HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
+"""The HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
+
+It decides nothing: each request for accounts, chips, wagers or results is passed to the engine, and the
+engine's answer is returned. OpenAPI 3.1 is at /openapi.json, made from the types.
 
 The engine starts it with two open files: the listening socket, and the channel to the engine
 (http_supervisor.py). It owns nothing: no database, no key, no token. It ends when the engine is gone.
@@ -11,25 +14,210 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Annotated, Any, Protocol
 
 import msgspec
 import uvicorn
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from controller.serving.connections import Server
-from controller.settlement_service.api import make_app
 from controller.settlement_service.channel import (
     BEAT,
     MAX_TOLD,
+    Account,
+    Alarm,
+    Amount,
     Broken,
+    Change,
     Frames,
+    Granted,
+    Health,
     HttpAnswer,
     HttpRequest,
+    Id,
+    Name,
+    NewAccount,
+    NewWager,
+    NewWagers,
+    Refused,
+    Result,
+    RoundView,
+    Seating,
+    TableView,
+    WagerAnswer,
+    WagerView,
     frame,
     refusal,
 )
-from controller.settlement_service.http_limits import MAX_HEAD
+from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, response_of
+
+Key = Annotated[Id, Header(alias="Idempotency-Key", description="One request's own; sent again with it.")]
+Player = Annotated[Name, Path()]
+Table = Annotated[Name, Path()]
+Wager = Annotated[Id, Path()]
+_SAYS: dict[int, dict[str, object]] = {
+    401: {"model": Refused, "description": "No valid token."},
+    403: {"model": Refused, "description": "The token's role may not do this."},
+    429: {"model": Refused, "description": "Too many invalid tokens; ask again later."},
+    431: {"model": Refused, "description": "The head is longer than any request's."},
+    503: {"model": Refused, "description": "The database does not answer; ask again with the same key."},
+}
+_BODY: dict[int, dict[str, object]] = {
+    400: {"model": Refused, "description": "The body is no JSON, or JSON with two meanings."},
+    408: {"model": Refused, "description": "The body did not come in time."},
+    413: {"model": Refused, "description": "The body is longer than any request."},
+    415: {"model": Refused, "description": "The body is not announced as JSON."},
+}
+_REFUSES: dict[int, dict[str, object]] = {
+    **_BODY,
+    409: {"model": Refused, "description": "Refused by a rule; nothing has changed."},
+}
+_UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description": "There is no such thing."}}
+
+
+class Office(Protocol):
+    """Where requests are answered: the engine, in this process or in another."""
+
+    def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
+        """Return the answer; a refusal in words if there is none in time."""
+        ...
+
+
+def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route."""
+    return {code: says for kind in kinds for code, says in kind.items()}
+
+
+router = APIRouter()
+_bearer = HTTPBearer(auto_error=False, description="A token of `tablectl settlement token make`.")
+guarded = APIRouter(dependencies=[Depends(_bearer)])
+
+
+def make_app(office: Office) -> FastAPI:
+    """Make the application of an office."""
+    app = FastAPI(
+        title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_more(_SAYS)
+    )
+    app.state.office = office
+    app.include_router(router)
+    app.include_router(guarded)
+
+    @app.exception_handler(StarletteHTTPException)
+    def _http(_request: Request, error: StarletteHTTPException) -> JSONResponse:
+        refused = Refused(rule=f"HTTP-{error.status_code}", reason=str(error.detail))
+        headers = dict(error.headers) if error.headers else None
+        return JSONResponse(refused.model_dump(), error.status_code, headers)
+
+    app.add_middleware(Bounds, office=office)
+    return app
+
+
+class _House:
+    """One request on its way to the engine, with its token."""
+
+    def __init__(self, request: Request) -> None:
+        self._office: Office = request.app.state.office
+        self._digest: str = request.scope.get(DIGEST, "")
+
+    async def ask(self, do: str, **more: object) -> Response:
+        return response_of(await self._office.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
+
+
+House = Annotated[_House, Depends(_House)]
+
+
+@router.get("/health", response_model=Health)
+async def health(house: House) -> Response:
+    """Return whether the engine, its database and its broker answer."""
+    return await house.ask("health")
+
+
+@guarded.post("/players", response_model=Granted, responses=_more(_REFUSES))
+async def open_account(house: House, key: Key, wanted: NewAccount) -> Response:
+    """Open a player's account."""
+    return await house.ask("open_account", key=key, player=wanted.player)
+
+
+@guarded.get("/players/{player}", response_model=Account, responses=_more(_UNKNOWN))
+async def account(house: House, player: Player) -> Response:
+    """Read a balance and the wagers that are up."""
+    return await house.ask("account", player=player)
+
+
+@guarded.get("/players/{player}/results", response_model=list[Result])
+async def results(house: House, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+    """Read the newest results that hold."""
+    return await house.ask("results", player=player, limit=limit)
+
+
+@guarded.post("/players/{player}/deposits", response_model=Granted, responses=_more(_REFUSES))
+async def deposit(house: House, key: Key, player: Player, amount: Amount) -> Response:
+    """Handle a buy-in."""
+    return await house.ask("deposit", key=key, player=player, cents=amount.cents)
+
+
+@guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_more(_REFUSES))
+async def withdraw(house: House, key: Key, player: Player, amount: Amount) -> Response:
+    """Hand chips out."""
+    return await house.ask("withdraw", key=key, player=player, cents=amount.cents)
+
+
+@guarded.get("/tables", response_model=list[TableView])
+async def tables(house: House) -> Response:
+    """List the tables and what each waits for."""
+    return await house.ask("tables")
+
+
+@guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
+async def rounds(house: House, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+    """Read how long before the close of bets the last wager came, round by round, the newest first."""
+    return await house.ask("rounds", table=table, limit=limit)
+
+
+@guarded.get("/alarms", response_model=list[Alarm])
+async def alarms(house: House) -> Response:
+    """List what a person must look into."""
+    return await house.ask("alarms")
+
+
+@guarded.put("/tables/{table}/seats/{seat}", response_model=Granted, responses=_more(_REFUSES))
+async def take_seat(
+    *, house: House, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
+) -> Response:
+    """Seat a player."""
+    return await house.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
+
+
+@guarded.post("/tables/{table}/wagers", response_model=Granted, responses=_more(_REFUSES))
+async def bet(house: House, key: Key, table: Table, wanted: NewWager) -> Response:
+    """Make a bet."""
+    return await house.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
+
+
+@guarded.post("/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_more(_REFUSES))
+async def bets(house: House, key: Key, table: Table, wanted: NewWagers) -> Response:
+    """Make up to 50 bets on one word of the table; each is granted or refused on its own."""
+    asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
+    return await house.ask("bets", key=key, table=table, bets=asked)
+
+
+@guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))
+async def wager(house: House, table: Table, wager: Wager) -> Response:
+    """Read how a wager stands."""
+    return await house.ask("wager", table=table, wager=wager)
+
+
+@guarded.post("/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_more(_REFUSES))
+async def change(*, house: House, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
+    """Increase, reduce, remove a wager, or call it on or off."""
+    asked = {**wanted.model_dump(exclude_none=True), "id": wager}
+    return await house.ask("change", key=key, table=table, asked=asked)
+
 
 MAX_LINES = 20
 """Lines a minute."""

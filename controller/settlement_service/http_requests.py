@@ -19,10 +19,18 @@ from controller.settlement_service import schema
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller, Done, need_account
 from controller.settlement_service.channel import (
     ACCESS,
+    Account,
+    Alarm,
+    BrokerWord,
     Deed,
+    Health,
     HttpAnswer,
     HttpRequest,
+    Result,
     Role,
+    RoundView,
+    TableView,
+    WagerView,
     model_told,
     out_of_reach,
     refusal,
@@ -31,16 +39,6 @@ from controller.settlement_service.channel import (
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.ledger import player_account
-from controller.settlement_service.schemas import (
-    Account,
-    Alarm,
-    BrokerWord,
-    Health,
-    Result,
-    RoundView,
-    TableView,
-    WagerView,
-)
 
 MAX_LISTED = 1000
 """The most tables, alarms or wagers of one answer, so that it fits one frame."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from threading import Event, Thread
 
 from controller.model.tables import MqttSettings
+from controller.settlement_service.channel import BrokerWord
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.http_supervisor import STOP_S, HttpSupervisor
 from controller.settlement_service.key import EngineKey
-from controller.settlement_service.schemas import BrokerWord
 
 TURN_S = 0.5
 START_S = 60

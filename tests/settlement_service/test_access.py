@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controller.journal.keys import Key
-from controller.settlement_service.api import make_app
 from controller.settlement_service.channel import ACCESS, Deed
 from controller.settlement_service.channel import Role as TokenRole
+from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens
 from tests.settlement_service.rig import House, Inside, SealedTable
 

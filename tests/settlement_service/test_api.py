@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from controller.journal.keys import Key
-from controller.settlement_service.api import make_app
+from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens, digest_of
 from controller.settlement_service.store import Store
 from tests.settlement_service.rig import House, Inside, SealedTable, key_in
