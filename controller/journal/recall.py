@@ -21,8 +21,8 @@ from controller.rules.cards.deal import judge_deal
 from controller.rules.dice.judge import judge_on
 from controller.rules.doubt import doubted, objected
 from controller.rules.wheel import Learned, SpinWatch
-from controller.rules.wheel.beam_check import CheckedWatch
 from controller.rules.wheel.judge import after_late_close, after_relaunch
+from controller.rules.wheel.watch import CheckedWatch
 
 _SLICE = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")

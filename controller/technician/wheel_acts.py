@@ -7,8 +7,7 @@ from statistics import median
 
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
-from controller.rules.wheel.pockets import BORDER, PocketRead, place_read
-from controller.rules.wheel.rotor import Rotor
+from controller.rules.wheel.rotor import BORDER, PocketRead, Rotor, place_read
 from controller.technician.acts import SensorFinding, judged, unseen
 
 DOUBLED_US = 100_000

@@ -31,9 +31,9 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
-from controller.rules.wheel.beam_check import CheckedWatch
 from controller.rules.wheel.judge import after_late_close, after_relaunch
 from controller.rules.wheel.smart_wheel_game import NO_MORE_BETS, WheelHeard
+from controller.rules.wheel.watch import CheckedWatch
 
 SECOND_US = 1_000_000
 

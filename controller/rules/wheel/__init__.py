@@ -7,8 +7,7 @@ wheel. All of it is a function of the readings: no clock, no I/O.
 from controller.rules.wheel.devices import SURELY_SEEN_US, Sources
 from controller.rules.wheel.judge import judge_and_learn, judge_spin
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.pockets import PocketRead
-from controller.rules.wheel.rotor import INDEX_PASSES_KEPT
+from controller.rules.wheel.rotor import INDEX_PASSES_KEPT, PocketRead
 from controller.rules.wheel.trace import DROP_SENSOR_DELAY_US
 from controller.rules.wheel.watch import SpinWatch
 

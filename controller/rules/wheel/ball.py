@@ -12,7 +12,7 @@ import msgspec
 from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain
 from controller.rules.wheel.devices import SURELY_SEEN_US
-from controller.rules.wheel.slowing import Slowing
+from controller.rules.wheel.learned import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3

@@ -17,8 +17,7 @@ from controller.rules.wheel import causes
 from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.causes import Case, time_of
 from controller.rules.wheel.devices import Sources
-from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.slowing import measured, timed
+from controller.rules.wheel.learned import Learned, measured, timed
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _LEARN_FROM_PULSES = 6

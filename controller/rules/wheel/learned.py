@@ -1,12 +1,199 @@
-"""What a table learns of its wheel from spin to spin. It is part of the recorded state."""
+"""What a table learns of its wheel from spin to spin, and how a ball slows down by that.
 
-from collections.abc import Mapping
+The loss of speed is known at a few speeds and interpolated linearly between them, and so is how long before
+its drop a ball had each of them; no form is assumed. It is used for No More Bets, and for what a ball did
+while it could not be detected; turns are never counted by it. What was learned is part of the recorded state.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Self
 
 import msgspec
 
 from controller.model.conversion import converter_of
-from controller.rules.wheel.slowing import SPEEDS, Slowing
+from controller.rules.wheel.story import FASTEST
+
+SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
+"""rev/s at which the loss is known: closest together where a ball is when No More Bets is due."""
+_FRICTION, _DRAG = 0.033, 0.042
+"""rev/s2, and rev/s2 per (rev/s)2: about what rim balls lose, until a wheel's own figures are known."""
+_MIN, _MAX = 0.006, 0.5
+"""rev/s2: losses outside these are measuring errors."""
+_STEP = 0.05
+"""rev/s: the step of the sum over speeds."""
+_LOSES_MORE = 1.6
+"""How much more than others of its wheel a ball loses, at most."""
+_LOOK_BACK_S = 0.1
+"""The step of the sum back in time: a knee is passed in half a second."""
+
+
+_NONE: Mapping[float, float] = {}
+
+
+def usual_loss(speed: float) -> float:
+    """Return what balls commonly lose per second at this speed, in rev/s2."""
+    return _FRICTION + _DRAG * speed * speed
+
+
+_USUAL = tuple(usual_loss(speed) for speed in SPEEDS)
+
+
+class Slowing:
+    """The loss of speed as a function of speed."""
+
+    def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
+        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere the nearest known one is used.
+        `left_s` are the seconds that were left until the drop at some of them."""
+        self.losses = _filled(learned)
+        self._left_s = left_s
+        self._timed = sorted(left_s)
+        self._apart_s: dict[int, float] = {}
+        """The seconds by `losses` between each two neighbours, by the number of the faster."""
+
+    def loss(self, speed: float) -> float:
+        """Return what a ball at this speed loses per second, in rev/s2."""
+        losses = self.losses
+        at = bisect_left(SPEEDS, speed)
+        if at == 0:
+            return losses[0]
+        if at == len(SPEEDS):
+            return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
+        low = SPEEDS[at - 1]
+        share = (speed - low) / (SPEEDS[at] - low)
+        return losses[at - 1] + share * (losses[at] - losses[at - 1])
+
+    def seconds_left(self, speed: float, drop_speed: float) -> float:
+        """Return how long a ball at this speed keeps running until its drop, as those before it did.
+
+        `drop_speed` is used while no ball has been timed. Negative if the ball should already have dropped.
+        """
+        timed, left_s = self._timed, self._left_s
+        if not timed:
+            return self.seconds(speed, drop_speed)
+        at = bisect_left(timed, speed)
+        if at == 0:
+            return left_s[timed[0]] - self.seconds(timed[0], speed)
+        low = timed[at - 1]
+        if at == len(timed):
+            return left_s[low] + self.seconds(speed, low)
+        high = timed[at]
+        apart_s = self._apart_s.get(at)
+        if apart_s is None:
+            apart_s = self._apart_s[at] = self.seconds(high, low)
+        share = self.seconds(speed, low) / apart_s
+        return left_s[low] + share * (left_s[high] - left_s[low])
+
+    def seconds(self, speed: float, drop_speed: float) -> float:
+        """Return how long a ball takes from this speed to the speed of its drop; negative if it is slower."""
+        if speed <= drop_speed:
+            return (speed - drop_speed) / self.loss(drop_speed)
+        steps = max(int((speed - drop_speed) / _STEP), 1)
+        width = (speed - drop_speed) / steps
+        return width * self._sum_of_inverse_losses(drop_speed, width, steps)
+
+    def _sum_of_inverse_losses(self, slowest: float, width: float, steps: int) -> float:
+        """Return the sum of 1 / loss in the middle of each step of speed, from the slowest upwards."""
+        losses, total, at = self.losses, 0.0, 0
+        low = span = base = rise = 0.0
+        for step in range(steps):
+            speed = slowest + (step + 0.5) * width
+            if not 0 < at < len(SPEEDS) or SPEEDS[at] < speed:
+                at = bisect_left(SPEEDS, speed)
+                if not 0 < at < len(SPEEDS):
+                    total += 1.0 / self.loss(speed)
+                    continue
+                low, base = SPEEDS[at - 1], losses[at - 1]
+                span, rise = SPEEDS[at] - low, losses[at] - base
+            total += 1.0 / (base + (speed - low) / span * rise)
+        return total
+
+    def speed_after(self, speed: float, seconds: float) -> float:
+        """Return the speed after so many seconds, in rev/s."""
+        steps = max(int(2 * seconds), 1)
+        for _ in range(steps):
+            speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
+        return speed
+
+    def turns_before(self, speed: float, seconds: float) -> float:
+        """Return the most turns that a ball can have run in the seconds before it had this speed.
+
+        It may have been at its knee, have lost more than others of its wheel, and have been as fast as a hand
+        can launch it.
+        """
+        steps = max(int(seconds / _LOOK_BACK_S), 1)
+        step_s, turns = seconds / steps, 0.0
+        for _ in range(steps):
+            lost = _LOSES_MORE * max(self.loss(speed), AT_KNEE.loss(speed)) * step_s
+            turns += (speed + lost / 2) * step_s
+            speed = min(speed + lost, FASTEST)
+        return turns
+
+
+def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
+    """Return the losses shown by one ball's laps, at the nearest of `SPEEDS`.
+
+    `laps` are times in seconds with the speeds in rev/s, a turn apart.
+    """
+    sums: dict[float, list[float]] = {}
+    for (t, speed), (later, slower) in pairwise(laps):
+        loss = (speed - slower) / (later - t) if later > t else 0.0
+        middle = (speed + slower) / 2
+        if _MIN <= loss <= _MAX and middle < SPEEDS[-1]:
+            sums.setdefault(_nearest(middle), []).append(loss)
+    return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
+
+
+def timed(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
+    """Return how long before its drop a ball had those of `SPEEDS` that it passed, in seconds.
+
+    `laps` are times in seconds with the speeds in rev/s; `left_s` is when it left the track.
+    """
+    passed: dict[float, float] = {}
+    for (t, speed), (later, slower) in pairwise(laps):
+        for at in SPEEDS[bisect_left(SPEEDS, slower) : bisect_left(SPEEDS, speed)]:
+            passed[at] = left_s - t - (later - t) * (speed - at) / (speed - slower)
+    return passed
+
+
+def _nearest(speed: float) -> float:
+    """Return the nearest of `SPEEDS`, the lower one of two that are equally near; `speed` is below the
+    last."""
+    at = bisect_left(SPEEDS, speed)
+    low, high = SPEEDS[max(at - 1, 0)], SPEEDS[at]
+    return low if speed - low <= high - speed else high
+
+
+def _filled(learned: Mapping[float, float]) -> list[float]:
+    """Return a loss for each speed: interpolated between known ones, scaled from the usual ones beyond
+    them."""
+    known = sorted(learned)
+    if not known:
+        return list(_USUAL)
+    ratios = [learned[speed] / usual_loss(speed) for speed in known]
+    losses: list[float] = []
+    at = 0
+    for speed, usual in zip(SPEEDS, _USUAL, strict=True):
+        while at < len(known) and known[at] < speed:
+            at += 1
+        if 0 < at < len(known):
+            share = (speed - known[at - 1]) / (known[at] - known[at - 1])
+            ratio = ratios[at - 1] + share * (ratios[at] - ratios[at - 1])
+        else:
+            ratio = ratios[min(at, len(known) - 1)]
+        losses.append(usual * ratio)
+    return losses
+
+
+AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
+"""The knee of a real ball: at about 1 rev/s it begins to roll instead of sliding along the rim, and loses
+speed two to four times as fast until, at 0.6, it rolls. Timed from films of real wheels."""
+HARDEST = 0.12
+"""rev/s2: a ball without such a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp track."""
+KNEE = 0.7, 1.0
+"""rev/s: the knee shows between these speeds."""
+
 
 NOMINAL_SPREAD = 0.06
 """One standard deviation between a wheel's nominal drop speed and one spin's, as a share of it."""
@@ -26,7 +213,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed when it leaves the track
     (None before the first spin), `deceleration_rev_per_s2` its loss per second at that speed,
-    `losses_rev_per_s2` its loss per second at those of `slowing.SPEEDS` that spins have passed, by speed in
+    `losses_rev_per_s2` its loss per second at those of `SPEEDS` that spins have passed, by speed in
     rev/s, `left_s` how many seconds before its drop it has each of them, `pocket_reader_works` 1 if the last
     ball that should have been read was, `pocket_reader_doubts` how many balls must be read on every turn
     before a reader that missed one is trusted again.
@@ -69,7 +256,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> Self:
         """Learn from one ball that was followed to its drop.
 
-        `losses` and `left_s` are by speed, as `slowing.measured` and `slowing.timed` return them.
+        `losses` and `left_s` are by speed, as `measured` and `timed` return them.
         """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
         newest = max(weight, _NEWEST)

@@ -21,10 +21,8 @@ from controller.model.rulesets import SpinRules
 from controller.rules.wheel.ball import BallRun, follow_ball
 from controller.rules.wheel.chain import Chain
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
-from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read, read_at
-from controller.rules.wheel.rotor import Place, Rotor
-from controller.rules.wheel.slowing import AT_KNEE, HARDEST, KNEE, Slowing
+from controller.rules.wheel.learned import AT_KNEE, HARDEST, KNEE, Learned, Slowing
+from controller.rules.wheel.rotor import Place, PocketCount, PocketRead, Rotor, place_read, read_at
 from controller.rules.wheel.story import NOT_ASKED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
