@@ -30,7 +30,7 @@ from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.yaml_text import parse_document
 from controller.settlement.book import Malformed
-from controller.settlement.edges import Chance, Edge, Report, decimal
+from controller.settlement.paytable import Chance, Edge, Report, decimal
 from controller.settlement.run import settle
 
 EXAMPLES = (

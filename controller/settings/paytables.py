@@ -18,7 +18,7 @@ from controller.settings.mistakes import Mistake, SettingsError, shown_path
 from controller.settings.places import config_file, config_home
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.book import Book
-from controller.settlement.edges import Report
+from controller.settlement.paytable import Report
 from controller.settlement.wagers import LoadPayTable, PayTableDiffers
 
 T = TypeVar("T")

@@ -1,10 +1,14 @@
-"""Money, and what pay table files of several games hold: odds, limits and policies, with their rules.
+"""What pay tables of several games share: money, odds, limits and policies, and exact house edges.
 
 Money is whole cents and ratios of whole numbers; each bet is rounded once, always down. No document says how
 to round (!X-8). What the house keeps by rounding down is its breakage, exact to a fraction of a cent and
 never lost: a ledger sums it. Plain frozen dataclasses, so that the games need no configuration library.
+
+Each game's wagers make the report of their pay table's edges, beside what the document prints; `run.check`
+makes that of a shipped one.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, NamedTuple
@@ -132,3 +136,137 @@ class Figure:
     value: AtLeastOne
     rule: str
     reason: str
+
+
+def decimal(value: Fraction, places: int) -> str:
+    """Write a fraction with this many decimal places, halves away from zero."""
+    scaled = abs(value) * 10**places + Fraction(1, 2)
+    digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 and digits.strip("0") else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
+
+
+def as_printed(value: Fraction, printed: str) -> bool:
+    """Return whether a document's figure is the value, to as many digits as it has."""
+    return decimal(value, len(printed.partition(".")[2])) == printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """One wager's house edge as a fraction of the stake; negative where the player is ahead.
+
+    `edge` is per bet made, pushes counted; `decided` per bet that wins or loses, where pushes can happen.
+    `printed` is the document's figure in per cent, None if it has none.
+    """
+
+    wager: str
+    edge: Fraction
+    decided: Fraction | None = None
+    printed: str | None = None
+
+    @property
+    def per_cent(self) -> str:
+        """The edge in per cent with four decimal places."""
+        return decimal(self.edge * 100, 4)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the document is right; None if it prints nothing."""
+        return None if self.printed is None else as_printed(self.edge * 100, self.printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """One event's chance as the document prints it (`printed`, with its own digits) and exactly."""
+
+    event: str
+    chance: Fraction
+    printed: str | None = None
+    in_per_cent: bool = False
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the document is right; None if it prints nothing."""
+        shown = self.chance * 100 if self.in_per_cent else self.chance
+        return None if self.printed is None else as_printed(shown, self.printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something about a pay table that its owner should know. `rule` is the figure's source."""
+
+    code: str
+    wager: str
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that can be said of a pay table by arithmetic alone."""
+
+    ruleset: str
+    title: str
+    edges: tuple[Edge, ...]
+    chances: tuple[Chance, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything that the document prints is right."""
+        rows: tuple[Edge | Chance, ...] = (*self.edges, *self.chances)
+        return all(row.agrees is not False for row in rows)
+
+
+def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
+    """Find a ratio that a single chip can't be paid exactly at, and the step of stakes that can."""
+    part = payout(chip_cents, ratio, pay_unit_cents)
+    if not part.breakage:
+        return None
+    chips = next(
+        n
+        for n in range(2, ratio.to * pay_unit_cents + 1)
+        if not _breaks(n * chip_cents, ratio, pay_unit_cents)
+    )
+    return Finding(
+        code="uneven_pay",
+        wager=wager,
+        rule=rule,
+        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, the house keeps {part.breakage_cents}; "
+        f"exact in steps of {chips * chip_cents} cents",
+    )
+
+
+def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
+    return payout(stake_cents, ratio, pay_unit_cents).breakage != 0
+
+
+STEEP = Fraction(1, 4)
+"""The house edge from which a pay table is questioned: the worst of the usual wagers have a sixth."""
+
+
+def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
+    """Find wagers that favour the player, and those with a house edge of a quarter or more."""
+    for row in edges:
+        share = decimal(abs(row.edge) * 100, 2)
+        if row.edge < 0:
+            yield Finding(
+                code="favours_player",
+                wager=row.wager,
+                rule=rules[row.wager],
+                text=f"the player is ahead by {-row.edge} of the bet ({share} per cent)",
+            )
+        if row.edge >= STEEP:
+            yield Finding(
+                code="steep",
+                wager=row.wager,
+                rule=rules[row.wager],
+                text=f"the house keeps {row.edge} of the bet ({share} per cent): are these odds meant?",
+            )
+
+
+def of_breakage(pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int) -> Iterator[Finding]:
+    """Find the odds that a single chip can't be paid exactly at."""
+    for wager, row in pays:
+        if found := uneven(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
+            yield found

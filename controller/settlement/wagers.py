@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 from controller.model.outcomes import Outcome
 from controller.model.rulesets import RuleSet
 from controller.settlement.book import AnswerLine, Asked, Book, Refusal, Request
-from controller.settlement.edges import Report
+from controller.settlement.paytable import Report
 
 T = TypeVar("T")
 Told = Literal["line_bet", "pair_plus", "played"]

@@ -12,7 +12,7 @@ from controller.cli.main import main
 from controller.cli.screen import rows_of
 from controller.settings import paytables
 from controller.settings.places import config_home
-from controller.settlement.edges import Chance, Edge, Finding, Report
+from controller.settlement.paytable import Chance, Edge, Finding, Report
 
 
 def test_show_prints_settings_and_pay_table_with_their_rules(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,8 +38,7 @@ from controller.settlement.book import (
     because,
     pending,
 )
-from controller.settlement.edges import Edge, Report
-from controller.settlement.paytable import Pays, payout
+from controller.settlement.paytable import Edge, Pays, Report, payout
 from controller.settlement.wagers import Wagers, decided_by
 
 Side = Literal["under", "seven", "over"]

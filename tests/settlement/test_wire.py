@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.cli.rules import settle_stream
-from controller.games.craps.wagers.requests import VOCABULARY
+from controller.games.craps.wagers.gates import VOCABULARY
 from controller.settings.paytables import game_for
 from controller.settlement.book import Malformed, Request
 from controller.settlement.run import Decoder, settle

@@ -4,14 +4,20 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal
 
-from controller.games.craps.wagers.bets import Bet, Bets
 from controller.games.craps.wagers.decisions import Decisions, Ending, roll_index
-from controller.games.craps.wagers.dice import Dice, SharpShooterEndings
 from controller.games.craps.wagers.edges import report
-from controller.games.craps.wagers.gates import Gates
+from controller.games.craps.wagers.gates import (
+    VOCABULARY,
+    BetRequest,
+    Gates,
+    NewShooter,
+    NoAction,
+    NoRoll,
+    Roll,
+    RunOut,
+)
 from controller.games.craps.wagers.paytable import FLAT, CrapsPayTable
-from controller.games.craps.wagers.requests import VOCABULARY, NewShooter, NoAction, NoRoll, Roll, RunOut
-from controller.games.craps.wagers.requests import Bet as BetRequest
+from controller.games.craps.wagers.table_state import Bet, Bets, Dice, SharpShooterEndings
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
 from controller.settlement.book import (
     BOOK_ID,

@@ -32,17 +32,17 @@ class Ending(NamedTuple):
     ratio: Ratio | None = None
 
 
-Dice = tuple[int, int]
+Faces = tuple[int, int]
 Endings = tuple[Ending | None, ...]
 """A bet's ending for each roll, by `roll_index`."""
 Row = tuple[tuple[str, int | None], Endings]
 
-ROLLS: tuple[Dice, ...] = tuple((first, second) for first in range(1, 7) for second in range(1, 7))
+ROLLS: tuple[Faces, ...] = tuple((first, second) for first in range(1, 7) for second in range(1, 7))
 CRAPS = (2, 3, 12)
 NATURALS = (7, 11)
 
 
-def roll_index(dice: Dice) -> int:
+def roll_index(dice: Faces) -> int:
     """Return a roll's place in a row of endings."""
     return dice[0] * 6 + dice[1] - 7
 
@@ -191,7 +191,7 @@ def _combined(table: CrapsPayTable, bet: Combined, high: int | None, total: int)
     return _wins(bet.pay, str(total), Ratio(*net.as_integer_ratio()))
 
 
-def _hop_rows(table: CrapsPayTable) -> Iterator[tuple[Dice, Endings]]:
+def _hop_rows(table: CrapsPayTable) -> Iterator[tuple[Faces, Endings]]:
     if table.hop is None:
         return
     for faces in ROLLS:

@@ -6,10 +6,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from controller.games.craps.wagers.decisions import CRAPS, ROLLS, Decisions, Ending, Endings
-from controller.games.craps.wagers.dice import SharpShooterEndings
 from controller.games.craps.wagers.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
-from controller.settlement.edges import Chance, Edge, Finding, Report, decimal, of_breakage, of_edges
-from controller.settlement.paytable import Pays, Ratio
+from controller.games.craps.wagers.table_state import SharpShooterEndings
+from controller.settlement.paytable import (
+    Chance,
+    Edge,
+    Finding,
+    Pays,
+    Ratio,
+    Report,
+    decimal,
+    of_breakage,
+    of_edges,
+)
 
 DOLLAR_CENTS = 100
 """The chip by which uneven payouts are found if a table has no minimum."""

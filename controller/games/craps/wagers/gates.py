@@ -1,11 +1,96 @@
-"""Who may bet, raise, lower or call what, and when. Every gate answers with the rule that closes it."""
+"""The requests of a craps table, and its gates: who may bet, raise, lower or call what, and when.
 
-from controller.games.craps.wagers.bets import Bet, Bets
+Requests are those of the settle contract. Every gate answers with the rule that closes it.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
 from controller.games.craps.wagers.decisions import Decisions, Endings
-from controller.games.craps.wagers.dice import Dice
 from controller.games.craps.wagers.paytable import FLAT_OF, LAID, CrapsPayTable, by_name, rules_of
-from controller.games.craps.wagers.requests import Bet as BetRequest
-from controller.settlement.book import BOOK_AMOUNT, BOOK_ID, Refusal
+from controller.games.craps.wagers.table_state import Bet, Bets, Dice
+from controller.settlement.book import (
+    BOOK_AMOUNT,
+    BOOK_ID,
+    Cents,
+    Increase,
+    Reduce,
+    Refusal,
+    Remove,
+    Request,
+    Working,
+)
+
+Face = Annotated[int, Meta(ge=1, le=6)]
+
+
+class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
+    """Make a bet of `amount` cents.
+
+    `base` is the flat bet's id behind which odds go, `dice` the two faces of a Hop in any order. `late`: the
+    dice had left the hand; `confirmed`: dealer and boxperson both said aloud that it stands (C34-MK-1b).
+    """
+
+    id: str
+    player: str
+    wager: str
+    amount: Cents
+    number: int | None = None
+    base: str | None = None
+    dice: tuple[int, ...] | None = None
+    working: Literal["on", "off"] | None = None
+    ride: bool = False
+    late: bool = False
+    confirmed: bool = False
+
+
+class NoAction(Request, frozen=True, kw_only=True, tag="no_action"):
+    """Return a Don't Come bet instead of moving it to its number (CV1-DC-7)."""
+
+    id: str
+
+
+class Roll(Request, frozen=True, kw_only=True, tag="roll"):
+    """A roll that counts."""
+
+    dice: tuple[Face, Face]
+
+
+class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
+    """A throw that does not count: nothing is decided (!34-10)."""
+
+
+class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
+    """A player takes the dice; without a player, they pass to somebody who is not named yet."""
+
+    player: str | None = None
+
+
+class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
+    """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b).
+
+    `by_table` means that a table reports it, which knows of no bets and continues until its boxperson ends
+    it: then it is no reason to refuse that no bet is waiting any more (!34-17).
+    """
+
+    on: bool
+    by_table: bool = False
+
+
+VOCABULARY: tuple[type[Request], ...] = (
+    BetRequest,
+    Working,
+    Reduce,
+    Increase,
+    Remove,
+    NoAction,
+    Roll,
+    NoRoll,
+    NewShooter,
+    RunOut,
+)
+
 
 _WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
 _DONT = ("dont_pass", "dont_come")

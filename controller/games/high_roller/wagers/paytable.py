@@ -11,8 +11,7 @@ from annotated_types import Ge, Le
 
 from controller.rules.high_roller.rolls import Split
 from controller.rules.high_roller.rolls import split as split_money
-from controller.settlement.edges import Chance, Edge, Finding, Report
-from controller.settlement.paytable import Amount, Figure
+from controller.settlement.paytable import Amount, Chance, Edge, Figure, Finding, Report
 
 Cents = Annotated[int, Ge(0), Le(10**6)]
 

@@ -6,8 +6,18 @@ from fractions import Fraction
 from typing import Literal
 
 from controller.games.roulette.wagers.layout import RULES, Layout, Spot, Wheel
-from controller.settlement.edges import Edge, Finding, Report, decimal, of_breakage, of_edges
-from controller.settlement.paytable import Figure, Limits, Pays, Switch
+from controller.settlement.paytable import (
+    Edge,
+    Figure,
+    Finding,
+    Limits,
+    Pays,
+    Report,
+    Switch,
+    decimal,
+    of_breakage,
+    of_edges,
+)
 
 Wager = Literal[
     "straight",

@@ -8,8 +8,15 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from controller.games.three_card.wagers.edges import report
-from controller.games.three_card.wagers.paytable import Card, LimitedWager, ThreeCardPayTable, card
-from controller.games.three_card.wagers.showdown import EqualHands, Showdown, Stake
+from controller.games.three_card.wagers.paytable import (
+    Card,
+    EqualHands,
+    LimitedWager,
+    Showdown,
+    Stake,
+    ThreeCardPayTable,
+    card,
+)
 from controller.model.outcomes import DealCalled, DealCorrected, DealVoid, Outcome
 from controller.model.rulesets import RuleSet
 from controller.settlement.book import (
@@ -27,8 +34,7 @@ from controller.settlement.book import (
     because,
     pending,
 )
-from controller.settlement.edges import Report
-from controller.settlement.paytable import BreakageLedger
+from controller.settlement.paytable import BreakageLedger, Report
 from controller.settlement.wagers import LoadPayTable, Wagers, decided_by
 
 Seat = str | int

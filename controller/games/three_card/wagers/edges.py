@@ -14,6 +14,7 @@ from controller.games.three_card.wagers.paytable import (
     RANKS,
     SUITS,
     Card,
+    EqualHands,
     Kind,
     Row,
     SideRow,
@@ -25,9 +26,7 @@ from controller.games.three_card.wagers.paytable import (
     suited_row,
     unsuited_row,
 )
-from controller.games.three_card.wagers.showdown import EqualHands
-from controller.settlement.edges import Chance, Edge, Finding, Report, of_breakage, of_edges
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Chance, Edge, Finding, Pays, Report, of_breakage, of_edges
 
 K = TypeVar("K", Row, SideRow)
 ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"

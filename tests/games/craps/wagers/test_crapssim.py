@@ -40,7 +40,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.games.craps.wagers.book import CrapsBook
-from controller.games.craps.wagers.requests import Bet, Roll
+from controller.games.craps.wagers.gates import BetRequest, Roll
 from controller.settlement.book import Decided
 from tests.games.craps.wagers.scene import CV1, paytable
 
@@ -88,7 +88,7 @@ class Both:
         name = f"p{len(self.players)}"
         wager, _, on = kind.partition(" ")
         told = self.ours.apply(
-            Bet(
+            BetRequest(
                 id=name,
                 player=name,
                 wager=wager,
@@ -109,7 +109,7 @@ class Both:
     def odds(self, name: str) -> None:
         wager, player = self.flat_up[name], self.players[name]
         told = self.ours.apply(
-            Bet(id=f"{name} odds", player=name, wager=f"{wager}_odds", base=name, amount=STAKE_CENTS)
+            BetRequest(id=f"{name} odds", player=name, wager=f"{wager}_odds", base=name, amount=STAKE_CENTS)
         )
         flat = player.bets[0]
         number = flat.number if isinstance(flat, Come | DontCome) else self.theirs.point.number

@@ -7,7 +7,7 @@ import pytest
 
 from controller.games.craps.wagers.edges import report, sharp_shooter_chances
 from controller.settings.paytables import check
-from controller.settlement.edges import decimal
+from controller.settlement.paytable import decimal
 from tests.games.craps.wagers.scene import C34, CV1, paytable
 
 EDGES = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.games.craps.wagers.book import CrapsBook
-from controller.games.craps.wagers.requests import Bet, Roll
+from controller.games.craps.wagers.gates import BetRequest, Roll
 from tests.games.craps.wagers.scene import C34, CV1, paytable, play
 
 TEN_POINTS = "; ".join(["2-2; 2-2"] * 10)
@@ -137,8 +137,8 @@ def test_what_rounding_keeps_is_reported_to_the_fraction_of_a_cent() -> None:
     game = CrapsBook(paytable(CV1))
     for request in (
         Roll(dice=(2, 2)),
-        Bet(id="a", player="p1", wager="place", number=6, amount=500),
-        Bet(id="b", player="p1", wager="place_lose", number=4, amount=500),
+        BetRequest(id="a", player="p1", wager="place", number=6, amount=500),
+        BetRequest(id="b", player="p1", wager="place_lose", number=4, amount=500),
         Roll(dice=(3, 3)),
         Roll(dice=(3, 4)),
     ):

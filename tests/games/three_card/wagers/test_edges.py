@@ -30,8 +30,7 @@ from controller.games.three_card.wagers.paytable import (
 )
 from controller.settings.paytables import check
 from controller.settings.places import config_file
-from controller.settlement.edges import Report
-from controller.settlement.paytable import Pays
+from controller.settlement.paytable import Pays, Report
 from tests.games.three_card.wagers.scene import T12014, paytable
 
 
