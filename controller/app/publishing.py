@@ -21,7 +21,7 @@ from controller.publish.embedded import Consumer, EmbeddedSink, EngineFor, Enrol
 from controller.publish.events import LateWagersQuery, PlayQuery, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.identity import Pin, read_pin, write_pin
-from controller.publish.late import LateDesk
+from controller.publish.late import LateWagers
 from controller.publish.players import first_board
 from controller.publish.pump import Pump
 from controller.publish.sink import Chance, Sink
@@ -41,11 +41,11 @@ def sink_for(
     engine: Consumer | None = None,
     pin: Pin | None = None,
 ) -> Sink | None:
-    """Make it; `engine` is the settlement engine of this process, if there is one.
+    """Return the sink that `publish:` asks for; None if settlement asks for outcomes at the control socket.
 
-    `pin` determines whose answers are trusted if the engine is behind a broker. Returns None if settlement
-    asks for outcomes at the control socket. If the section is missing and there is no engine, that is a
-    fault, and only the socket is left.
+    `engine` is the settlement engine of this process, if there is one; `pin` determines whose answers are
+    trusted if the engine is behind a broker. A missing section and no engine are a fault, and settlement can
+    use only the socket.
 
     Raises UnfitSettings if the section lacks something it needs, or if the MQTT library is not installed.
     """
@@ -57,7 +57,7 @@ def sink_for(
         return EmbeddedSink(engine, alarm)
     if settings.to == "embedded":
         raise UnfitSettings(
-            "publish: to: found `embedded` and no settlement engine in this process, expected one;"
+            "publish: to: found `embedded` and no settlement engine in this process, expected an engine;"
             " install the controller with the extra `settlement`, or publish `to: mqtt`"
         )
     alarm.began(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
@@ -75,7 +75,7 @@ def _mqtt_sink(
 ) -> Sink:
     if settings.mqtt is None:
         raise UnfitSettings(
-            "publish: found `to: mqtt` and no `mqtt:` section, expected one with the broker's `host`"
+            "publish: found `to: mqtt` and no `mqtt:` section, expected one; add it with the broker's `host`"
         )
     try:
         from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - only a table with a broker has paho
@@ -126,7 +126,7 @@ class Publishing:
         """Choose the sink; nothing is opened yet. `folder` is the journal's, `now_us` monotonic.
 
         Raises:
-            UnfitSettings: the table's `publish:` section can't be obeyed here.
+            UnfitSettings: the table's `publish:` section can't be carried out here.
         """
         self._settings = settings
         self._alarm = FaultAlarm(faults)
@@ -151,7 +151,7 @@ class Publishing:
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
-        self._late: LateDesk | None = None
+        self._late: LateWagers | None = None
         self._ask_late: Callable[[LateWagersQuery], bool] | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
@@ -189,9 +189,9 @@ class Publishing:
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
-        `table_now_us` is the clock that readings are stamped with; None if the readings tell the time.
-        `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus` that on
-        the positions without Pair Plus, `played` that on Play in a round of bets, `ask_late` a wager made
+        `table_now_us` is the clock that readings are stamped with; None if the readings give the time.
+        `line_bet` receives the engine's report whether the shooter at a seat has a line bet, `pair_plus` that
+        on the positions without Pair Plus, `played` that on Play in a round of bets, `ask_late` a wager made
         with the dice out (False: it can't be confirmed), `ask_play` Play at some positions (False: it is not
         answered).
         """
@@ -213,8 +213,8 @@ class Publishing:
         if self._sink is not None:
             session = str(journal.recovered.session)
             self._announcer = Announcer(self._settings.table, session, table_now_us)
-            self._announcer.say = partial(self._sink.send_open_word, key=key)
-            self._late = LateDesk(self._settings.table, session, table_now_us)
+            self._announcer.say = partial(self._sink.send_open_statement, key=key)
+            self._late = LateWagers(self._settings.table, session, table_now_us)
             self._late.say = self._announcer.say
             self._pump = Pump(
                 self._settings.table,
@@ -246,7 +246,7 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Note the betting state, in the core's thread; settlement is told when that is due."""
+        """Note the betting state, in the core's thread; the statement to settlement is sent when due."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
@@ -257,7 +257,7 @@ class Publishing:
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
-        """The wagers lodged in the throw under way, each with what it is in words."""
+        """The wagers lodged in the throw under way, each described in words."""
         return () if self._late is None else self._late.lodged
 
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
@@ -273,7 +273,7 @@ class Publishing:
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Note what waits for a person now, in the core's thread; the board shows it."""
         if self._pump is not None:
-            self._pump.awaits(awaited)
+            self._pump.note_awaited(awaited)
 
     def _post_line_bet(self, seat: str, has: bool) -> None:
         if self._line_bet is not None:
@@ -341,7 +341,7 @@ class Publishing:
 
     def _keep_pin(self, engine_key: bytes, by: str) -> None:
         assert self._key is not None, "no answer is accepted before the journal is open"
-        with suppress(OSError):  # A disk that does not take it learns the same key again at the next start.
+        with suppress(OSError):  # If it can't be written, the same key is learned again at the next start.
             write_pin(self._pin_file, self._key, engine_key, by)
 
     def _enrolled(self) -> Enrolment:

@@ -80,9 +80,9 @@ class ToldJournal:
             if "row" in told:
                 yield _part(told, "row", _row_of)
 
-    def find(self, told_id: str) -> Row:
+    def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id, with its evidence."""
-        (told,) = self._answers({"do": "row", "id": told_id}, ends=False)
+        (told,) = self._answers({"do": "row", "id": outcome_id}, ends=False)
         return _part(told, "row", _row_of)
 
     def identity_at(self, n: int) -> Identity | None:

@@ -24,7 +24,7 @@ from controller.app.view import Drawn
 from controller.cli.shell import collector_paused, on_stop, say, startup_frozen
 from controller.machines.setup import SetupError
 from controller.model.tables import PublishSettings, TableSettings
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.embedded import Consumer, EngineFor
 from controller.publish.events import Answer
 from controller.settings.mistakes import Mistake, SettingsError
@@ -243,7 +243,7 @@ class _Late(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         self._loaded().take(event, answer)
 
-    def hear(self, word: OpenWord) -> None:
+    def hear(self, word: OpenStatement) -> None:
         if self._engine is not None:
             self._engine.hear(word)
 

@@ -438,8 +438,8 @@ def run_outbox(arguments: argparse.Namespace) -> int:
     """List the outbox, or close one place in it; 1 if that was refused."""
     request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
     if arguments.settled:
-        told_id, chain = arguments.settled
-        request = {"do": "settled", "id": told_id, "chain": chain}
+        outcome_id, chain = arguments.settled
+        request = {"do": "settled", "id": outcome_id, "chain": chain}
     try:
         answer = ask(arguments.socket, request)
     except OutOfReachError as error:

@@ -131,14 +131,14 @@ class Journal:
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
-    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
+    def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
         """Close an outcome's place in the outbox on the settlement engine's own acknowledgement (id and chain
         hash).
 
         `proof` is that acknowledgement as the engine signed it; it is kept in the row. If there is no room
         for it beside play (`journal_crowded`), the outcome is published and acknowledged again.
         """
-        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by, proof=proof), outside=True))
+        return self._writer.put(Entry(ack=Ack(id=outcome_id, chain=chain, by=by, proof=proof), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None

@@ -41,7 +41,7 @@ class Rows(Protocol):
     ) -> Iterator[Row]:
         """Yield rows in order, `to_n` included."""
 
-    def find(self, told_id: str) -> Row:
+    def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id."""
 
     def identity_at(self, n: int) -> Identity | None:
@@ -115,20 +115,20 @@ class Reader:
         assert found is not None
         return int(str(found[0]))
 
-    def find(self, told_id: str) -> Row:
+    def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id, with its evidence.
 
         Raises:
             JournalFault: this journal holds no such outcome.
         """
-        number = told_id.rpartition("/")[2]
+        number = outcome_id.rpartition("/")[2]
         if number.isascii() and number.isdigit() and len(number) < 19:
             values = (int(number),)
             row = next(rows_where(self._connection, self.path, "WHERE seq = ?", values, proved=True), None)
-            if row is not None and (row.body is None or outcome_of(row.body).id == told_id):
+            if row is not None and (row.body is None or outcome_of(row.body).id == outcome_id):
                 return row
         raise JournalFault(
-            "journal_no_such_outcome", self.path, f"no outcome {told_id}", "the id of one told"
+            "journal_no_such_outcome", self.path, f"no outcome {outcome_id}", "the id of a published outcome"
         )
 
     def identity_at(self, n: int) -> Identity | None:

@@ -176,13 +176,13 @@ class Recalled(NamedTuple):
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
-def recall(reader: Rows, told_id: str) -> Recalled:
+def recall(reader: Rows, outcome_id: str) -> Recalled:
     """Recall an outcome by its id.
 
     Raises:
         JournalFault: there is none of this id, it was pruned, or it is not what its digests say.
     """
-    row = reader.find(told_id)
+    row = reader.find(outcome_id)
     if row.body is None:
         found = "only its digest: its contents were pruned"
         raise JournalFault(

@@ -99,12 +99,12 @@ class Acks:
             return Answer([])
         return Answer([event_draft(CLOSED, ack, wall)], closes=row.n)
 
-    def _outcome(self, told_id: str) -> Row | None:
-        number = told_id.rpartition("/")[2]
+    def _outcome(self, outcome_id: str) -> Row | None:
+        number = outcome_id.rpartition("/")[2]
         if not (number.isascii() and number.isdigit() and len(number) < 19):
             return None
         row = next(rows_where(self._connection, self._path, "WHERE seq = ?", (int(number),)), None)
-        if row is None or (row.body is not None and outcome_of(row.body).id != told_id):
+        if row is None or (row.body is not None and outcome_of(row.body).id != outcome_id):
             return None
         return row
 
@@ -204,9 +204,9 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.attempts = {**self.attempts, word: standing}
 
 
-def number_in(told_id: str) -> int:
+def number_in(outcome_id: str) -> int:
     """Return an outcome's number, the last part of its id (table/session/number)."""
-    return int(told_id.rpartition("/")[2])
+    return int(outcome_id.rpartition("/")[2])
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

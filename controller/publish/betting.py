@@ -1,9 +1,9 @@
 """The table's statement that bets are open: without it no money is accepted (docs/betting-window.md).
 
 A statement covers the moments up to its `until`. Whoever accepts a bet asks for a statement with a number
-used once, after the bet has come; the table notes when it heard the question, and answers once `until` has
-passed that moment with bets still open. So a statement that repeats the number covers the bet, however long
-either was on its way.
+used once, after the bet has arrived; the table notes when it received the question, and answers once `until`
+has passed that moment with bets still open. So a statement that repeats the number covers the bet, however
+long either was on its way.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.model.outcomes import DiceOut
-from controller.publish.wire import WORD, Signature, Signer, Verifier, bounded, is_signed, sign_message
+from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
 """Sent at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""
 MAX_QUESTIONS = 256
-"""Queries that may wait for a statement; one more displaces the oldest, whose bet is refused."""
-MAX_WORD_BYTES = 32_768
+"""Questions that may wait for a statement; one more displaces the oldest, whose bet is refused."""
+MAX_STATEMENT_BYTES = 32_768
 Takes = Literal["wagers", "play"]
 """What the table accepts: any wager, or (Three Card Poker, cards out, not all acted) only Play (T-DEAL-4)."""
 Says = Literal[Takes, "late"]
@@ -30,15 +30,15 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 """The SHA-256 of a request, so that what was confirmed is what is booked."""
 
 
-class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
-    """The table's word that bets are open, said at least twice a second, neither retained nor journaled.
+class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """The table's statement that bets are open: at least twice a second, neither retained nor journaled.
 
     `until` is the moment (microseconds of the table's monotonic clock in this session) up to which nothing
-    has closed the bets: what sensors saw before it has been judged. `t` is when the word was said, `round`
-    the round of bets, `sequence` the number of the newest outcome. `heard` are questions answered by this
-    word, each with the moment at which the table heard it; none is later than `until`.
+    has closed the bets: what sensors saw before it has been judged. `t` is when it was made, `round` the
+    round of bets, `sequence` the number of the newest outcome. `heard` are the questions that it answers,
+    each with the moment at which the table received it; none is later than `until`.
 
-    With `takes` "play", `folded` are the positions that have folded: no Play is taken there any more.
+    With `takes` "play", `folded` are the positions that have folded: Play is no longer accepted there.
 
     With `takes` "late" bets are closed, `until` is a moment at which both dice were still in motion, and
     `late` are the wagers, by question, whose contents and two confirmations were in the journal before it.
@@ -75,12 +75,14 @@ class Betting(NamedTuple):
 
 _CLOSED = Betting(None, 0, 0, 0)
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(OpenWord).decode
+_decode = msgspec.json.Decoder(OpenStatement).decode
 
 
 class Announcer:
-    """Makes the statement, as often as required and whenever a question can be answered; any thread may
-    ask."""
+    """Makes the statement, as often as required and whenever a question can be answered.
+
+    Any thread may note a question.
+    """
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Speak for this table; `now_us` is its monotonic clock, with which readings are stamped.
@@ -95,7 +97,7 @@ class Announcer:
         self._said: tuple[Takes | None, int] = (None, 0)
         self._due_us = 0
         self._until_us = 0
-        self.say: Callable[[OpenWord], None] = _to_nobody
+        self.say: Callable[[OpenStatement], None] = _to_nobody
 
     def note_question(self, nonce: str, heard_us: int | None = None) -> None:
         """Note a question and the moment at which it was heard; if asked again, it keeps its first moment.
@@ -125,7 +127,7 @@ class Announcer:
             return
         self._said, self._due_us = (betting.takes, betting.round), now_us + SAY_EVERY_US
         self.say(
-            OpenWord(
+            OpenStatement(
                 table=self._table,
                 session=self._session,
                 round=betting.round,
@@ -146,20 +148,20 @@ class Announcer:
         return answered
 
 
-def word_bytes(word: OpenWord, key: Signer) -> bytes:
+def statement_bytes(statement: OpenStatement, key: Signer) -> bytes:
     """Return a statement's bytes, signed by the table's key."""
-    return sign_message(_encode(word), WORD, key)
+    return sign_message(_encode(statement), STATEMENT, key)
 
 
-def read_word(payload: bytes) -> OpenWord:
+def read_statement(payload: bytes) -> OpenStatement:
     """Read a statement; raises Unreadable if it is not one."""
-    return bounded(_decode, payload, MAX_WORD_BYTES)
+    return bounded(_decode, payload, MAX_STATEMENT_BYTES)
 
 
-def word_signed_by(payload: bytes, key: Verifier) -> bool:
+def statement_signed_by(payload: bytes, key: Verifier) -> bool:
     """Return whether these bytes are a statement that this table's key signed."""
-    return is_signed(payload, WORD, key)
+    return is_signed(payload, STATEMENT, key)
 
 
-def _to_nobody(_word: OpenWord) -> None:
-    """Publish the statement although nobody listens yet."""
+def _to_nobody(_statement: OpenStatement) -> None:
+    """Discard a statement: nobody listens yet."""

@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 from typing import NamedTuple, Protocol
 
 from controller.model.tables import EmbeddedSettings
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.events import (
     Acknowledgement,
     Answer,
@@ -33,8 +33,7 @@ class Enrolment(NamedTuple):
 
 
 class EngineFor(NamedTuple):
-    """What a settlement engine in this process is created for; `enrolment` is known once a journal is
-    open."""
+    """What a settlement engine in this process is created for; `enrolment` needs an open journal."""
 
     table: str
     rules: str
@@ -69,7 +68,7 @@ class Consumer(Protocol):
     """A settlement engine; all calls come from one thread."""
 
     def begin(self) -> None:
-        """Get ready; whatever this raises, it must be tried again with the first event."""
+        """Get ready; an engine that raises here must get ready with the first event instead."""
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
@@ -78,7 +77,7 @@ class Consumer(Protocol):
         An event that was settled before is acknowledged again. Whatever this raises, the event is sent again.
         """
 
-    def hear(self, word: OpenWord) -> None:
+    def hear(self, word: OpenStatement) -> None:
         """Handle the table's own statement that bets are open, in the core's thread; return at once."""
         del word
 
@@ -121,11 +120,11 @@ class EmbeddedSink:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # Whoever offers takes the answers first: what was there by now is known or lost by the next time.
+            # The pump handles the answers before it offers: by its next offer, these are known or lost.
             self._just_acknowledged.clear()
         self._news.set()
 
-    def send_open_word(self, word: OpenWord, key: Signer) -> None:
+    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
         """Pass the statement on unsigned: nothing is between this table and its engine."""
         del key
         self._consumer.hear(word)
@@ -150,10 +149,10 @@ class EmbeddedSink:
             self._news.wait(TURN_S)
             self._news.clear()
             while (first := self._first()) is not None and not self._stopping:
-                told_id, event = first
+                outcome_id, event = first
                 self._try(partial(self._consumer.take, event, self._answer))
                 with self._lock:
-                    del self._waiting[told_id]
+                    del self._waiting[outcome_id]
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
@@ -161,10 +160,10 @@ class EmbeddedSink:
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
-    def _try(self, deed: Callable[[], None]) -> None:
+    def _try(self, action: Callable[[], None]) -> None:
         code = None
         try:
-            deed()
+            action()
         except Blocked as blocked:
             code, found = blocked.code, str(blocked)
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again

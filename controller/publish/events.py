@@ -1,7 +1,7 @@
 """The message contract: an outcome on the wire is a CloudEvents 1.0 event in JSON, signed by its table.
 
-One journal row gives the same bytes whenever it is sent. What comes back is an answer: an acknowledgement
-(the outcome has its effect and that is durable) or the wish to hear outcomes again.
+One journal row gives the same bytes whenever it is sent. The engine sends answers: acknowledgements (an
+outcome has had its effect, and that is durable), requests to send outcomes again, and questions.
 """
 
 from collections.abc import Callable
@@ -103,7 +103,7 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
-    """The settlement engine's word that an outcome has had its effect: sent after its own commit.
+    """The settlement engine's statement that an outcome has had its effect: sent after its own commit.
 
     `id` and `chain` are the event's, `by` names the engine, whose key signed it.
     """
@@ -115,10 +115,11 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 
 
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
-    """The settlement engine misses outcomes from this number on: send them all once more, in order.
+    """A request of the settlement engine, which lacks outcomes from this number on: send them again, in
+    order.
 
-    `table` is whom it asks, `told` the newest of its outcomes that the engine has heard of: a wish that is
-    repeated when more were acknowledged is an old one.
+    `table` is the table that it asks, `told` the newest of that table's outcomes that the engine knows of: a
+    request whose number is lower than what has been acknowledged since is an old copy.
     """
 
     table: Name | None = None
@@ -130,7 +131,7 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
 
 
 class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
-    """A bet has come: are bets open? `nonce` is used once; a word that repeats it covers that bet."""
+    """A bet has arrived: are bets open? `nonce` is used once; a statement that repeats it covers that bet."""
 
     nonce: Nonce
     by: Name
@@ -138,10 +139,10 @@ class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field=
 
 
 class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
-    """A craps wager has come with the dice out: do dealer and boxperson confirm it in time (C34-MK-1b)?
+    """A craps wager has arrived with the dice out: do dealer and boxperson confirm it in time (C34-MK-1b)?
 
     `nonce` is as in `ask`, `round` the round of bets that the release closed, `wager` the id by which people
-    confirm it, `digest` the SHA-256 of the whole request, `says` what it is in words for them.
+    confirm it, `digest` the SHA-256 of the whole request, `says` describes the wager to them in words.
     """
 
     table: Name
@@ -155,7 +156,7 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
 
 
 class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
-    """Play has come for these positions: does the table take it (T-DEAL-4)?
+    """Play was requested for these positions: does the table accept it (T-DEAL-4)?
 
     `nonce` is as in `ask`, `round` the round of bets that the cards closed. The table enters it as the input
     `play_asked`, in its place among the folds, before it answers: from then on no player folds at `seats`.
@@ -177,14 +178,15 @@ class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
-    """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
+    """The settlement engine connects to a table: how far it has settled that table's outcomes, and its own
+    key.
 
-    `table` is whom it meets: what it says to one table, repeated to another, would look like another past.
+    `table` is the table addressed: this message, repeated to another table, would contradict that one's past.
     `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
-    key in hexadecimal digits, `endorsed` the signature of the key that it had before, `earlier` how that one
-    and those before it took over, newest first: a table that was away meanwhile goes along. `told` is the
-    newest outcome that the engine has heard of, settled or not: a meeting of when fewer were acknowledged is
-    an old one that somebody repeats, and says nothing.
+    key in hexadecimal digits, `endorsed` the signature by the key before it, `earlier` the rotations before
+    that, newest first, so that a table that was off meanwhile can follow them. `told` is the newest outcome
+    that the engine knows of, settled or not: a message whose number is lower than what has been acknowledged
+    since is an old copy, and is ignored.
     """
 
     table: Name
@@ -199,12 +201,12 @@ class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_fiel
 
 
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
-    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules ask of him by now.
+    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules require by now.
 
-    The table takes it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); that it does not come stops nothing.
+    The table enters it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play goes on without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step when it was so: an older word that is sent again is no news.
+    and the wager book's step at which it held: an older report that is sent again changes nothing.
     """
 
     table: Name
@@ -218,12 +220,12 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 
 
 class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
-    """The positions with an Ante and without Pair Plus, left to right; none: there is nobody to name.
+    """The positions with an Ante and without Pair Plus, left to right; empty if there is none.
 
-    The table takes it as the input `pair_plus` (T-DEAL-2b); that it does not come stops nothing.
+    The table enters it as the input `pair_plus` (T-DEAL-2b); play goes on without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step when it was so: an older word that is sent again is no news.
+    and the wager book's step at which it held: an older report that is sent again changes nothing.
     """
 
     table: Name
@@ -235,14 +237,14 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     signature: Signature | UnsetType = UNSET
 
 
-class PlayLies(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
-    """The positions where Play lies in this round of bets, left to right; nobody folds them any more.
+class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
+    """The positions with a Play wager in this round of bets, left to right; none of them can be folded.
 
-    The table takes it as the input `played` (T-DEAL-4); without it the dealer's fold of a position for which
-    Play was asked waits for 10 s and is then believed.
+    The table enters it as the input `played` (T-DEAL-4); without it, the dealer's fold of a position for
+    which Play was requested is held for 10 s and then accepted.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step when it was so: an older word that is sent again is no news.
+    and the wager book's step at which it held: an older report that is sent again changes nothing.
     """
 
     table: Name
@@ -264,15 +266,15 @@ Answer = (
     | Meeting
     | LineBet
     | PairPlus
-    | PlayLies
+    | PlayPlaced
 )
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a table stands: retained at the broker, which says `offline` itself when the table is gone.
+    """A table's status, retained at the broker, which publishes `offline` itself when the table is gone.
 
-    `session` counts the starts of the table's controller, so that one that starts over and over shows.
-    `headline` is for people, `faults` are the codes of all that hold, `unacknowledged` is how many outcomes
+    `session` counts the starts of the table's controller, which shows one that keeps restarting. `headline`
+    is for people, `faults` are the codes of all active faults, `unacknowledged` is how many outcomes
     settlement has not acknowledged, `sequence` and `chain` are the newest outcome's.
     """
 
@@ -287,7 +289,7 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int | None = None
     chain: Hash | None = None
     says_open: bool = False
-    """Whether this table states that bets are open; one of release 0.1.0 does not."""
+    """Whether this table publishes the statement that bets are open; release 0.1.0 does not."""
 
 
 class Message(NamedTuple):
@@ -320,7 +322,7 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
-_read_told = msgspec.json.Decoder(_OutcomeMessage).decode
+_read_outcome = msgspec.json.Decoder(_OutcomeMessage).decode
 _read_subject = msgspec.json.Decoder(_Subject).decode
 _read_event = msgspec.json.Decoder(Event).decode
 _read_status = msgspec.json.Decoder(TableStatus).decode
@@ -328,10 +330,10 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def message_of(row: Row, table: str, key: Signer) -> Message:
-    """Return an outcome's row as it is sent; raises ValueError if there is none or its body was dropped."""
+    """Return a row's outcome as it is sent; raises ValueError if it has none or its body was dropped."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
-    outcome = _read_told(row.body)
+    outcome = _read_outcome(row.body)
     chain = row.link.hex()
     event = Event(
         id=outcome.id,

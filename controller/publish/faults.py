@@ -41,8 +41,8 @@ class Alarm(Protocol):
 
 
 _START = (
-    "start the engine (`systemctl start table-settlement`) or fix the network; one in the table's own"
-    " process says why next to this, or restarts with it; nothing is lost, everything waits in the outbox"
+    "start the engine (`systemctl start table-settlement`) or fix the network; for an engine in the table's"
+    " own process see the fault beside this one, or restart the controller; all outcomes wait in the outbox"
 )
 _ANSWERED = "automatically, once settlement acknowledges again"
 _CONNECTED = "automatically, once the broker accepts the connection"
@@ -76,20 +76,20 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_refused": PublishFaultKind(
         "the settlement engine in this process refuses an outcome until someone has investigated",
         "two tables with one key, an older journal put back, or an outcome that contradicts the wagers",
-        "see the code at the end of what was found in docs/settlement.md; then stop the controller, run"
+        "look up the code at the end of this message in docs/settlement.md; then stop the controller, run"
         " `tablectl settlement release`, and start it again",
         "automatically, once the engine accepts that outcome",
     ),
     "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't be opened as it is set up",
-        "its database is in use, another table's, or of a newer program; or its port is taken",
-        "correct what it found to what it expected; it is opened again with the next outcome",
+        "its database is in use, belongs to another table or to a newer program; or its port is taken",
+        "change what was found to what was expected; it is opened again with the next outcome",
         "automatically, once it opens",
     ),
     "settlement_absent": PublishFaultKind(
         "no subscriber receives this table's outcomes",
         "the settlement engine never connected to this broker, or its session has expired",
-        "start the engine (`systemctl start table-settlement`); see that its --broker is the table's",
+        "start the engine (`systemctl start table-settlement`); its --broker must be the table's broker",
         "automatically, with the next outcome that somebody receives",
     ),
     "broker_unreachable": PublishFaultKind(
@@ -100,27 +100,27 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "broker_refused": PublishFaultKind(
         "the broker rejected this table's connection",
-        "a certificate that has expired, was revoked, or is not of the authority that the broker trusts",
+        "a certificate that has expired, was revoked, or is not from the authority that the broker trusts",
         "check the broker's log, and renew the table's certificate if it says so",
         _CONNECTED,
     ),
     "broker_files_bad": PublishFaultKind(
         "the certificate, its key or the authority's certificate can't be used",
-        "a missing file, one that this user may not read, or a key that is another certificate's",
+        "a missing file, one that this user may not read, or the key of another certificate",
         "put the PEM files named in the table's `publish:` section in place",
         "automatically, once they can be used",
     ),
     "publish_refused": PublishFaultKind(
-        "the broker did not take a message",
+        "the broker refused a message",
         "the broker's access list does not let this table write that topic, or a limit was reached",
         "correct the access list or the limit at the broker; the outcome is sent again",
-        "automatically, once the broker takes such a message",
+        "automatically, once the broker accepts such a message",
     ),
     "identity_taken": PublishFaultKind(
         "another client has connected with this table's identity",
-        "a copy of this table's certificate at work elsewhere, or two controllers for one table",
-        "find the other one and stop it; if it is not yours, have the authority revoke the certificate"
-        " and make the table a new one",
+        "a copy of this table's certificate in use elsewhere, or two controllers for one table",
+        "find the other client and stop it; if it is not yours, have the authority revoke the certificate"
+        " and issue the table a new one",
         "automatically, after a minute in which no other client has used it",
         locks=True,
     ),
@@ -132,22 +132,22 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "answer_unsigned": PublishFaultKind(
         "the settlement engine does not sign its answers",
-        "an engine of release 0.1.0, which takes bets without the table's statement that they are open",
+        "an engine of release 0.1.0, which accepts bets without the table's statement that they are open",
         "update the settlement engine; outcomes wait in the outbox in the meantime",
         "automatically, with the first answer that an engine signs",
         locks=True,
     ),
     "answer_forged": PublishFaultKind(
-        "an answer came that the settlement engine's key did not sign; it closed nothing",
+        "an answer arrived that the settlement engine's key did not sign; it was ignored",
         "another program writes to the table's topic, or the engine has another key",
-        "find who writes there; an engine whose key was replaced: put what `tablectl settlement key` prints"
+        "find who writes there; if the engine's key was replaced, put what `tablectl settlement key` prints"
         " under `publish: mqtt: engine_key:`",
         "automatically, a minute after the last of them",
     ),
     "settlement_ahead": PublishFaultKind(
         "the settlement engine has settled outcomes that this table's journal does not hold",
         "an older journal was put back, or another table has this one's key",
-        "put the newest journal back (docs/replacing.md); until then nothing that is played can be settled",
+        "put the newest journal back (docs/replacing.md); until then no outcome can be settled",
         "automatically, once engine and table agree at a meeting",
         locks=True,
     ),
@@ -165,16 +165,16 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "automatically, once engine and table agree at a meeting",
     ),
     "answers_overflow": PublishFaultKind(
-        "more answers came than could be processed",
+        "more answers arrived than could be processed",
         "an engine or another program that repeats answers without end",
-        "look at what the engine sends; what was lost is requested again automatically",
+        "check what the engine sends; lost answers are requested again automatically",
         "automatically, once the backlog has been processed",
     ),
     "replay_impossible": PublishFaultKind(
         "settlement asked for outcomes that this journal no longer holds",
         "an engine restored from a backup older than the journal's retention",
-        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it go"
-        " on after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
+        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it"
+        " continue after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),
     "outbox_unreadable": PublishFaultKind(
@@ -184,9 +184,9 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "automatically, once it can be read",
     ),
     "sink_failed": PublishFaultKind(
-        "the connection to the broker ended on a defect",
+        "the connection to the broker ended because of a defect",
         "a defect of the controller or of its MQTT library",
-        "send the message with `tablectl doctor --bundle FILE`; the connection is made again automatically",
+        "send this message with `tablectl doctor --bundle FILE`; the connection is made again automatically",
         _CONNECTED,
     ),
 }

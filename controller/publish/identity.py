@@ -109,9 +109,9 @@ class AcknowledgementCheck(NamedTuple):
     """The result of checking the rows `outbox.closed`."""
 
     signed: int
-    """Acknowledgements whose stored words bear the engine's signature."""
+    """Acknowledgements whose stored text bears the engine's signature."""
     unsigned: int
-    """Those without stored words: from an engine in the table's own process, or of an older release."""
+    """Those without stored text: from an engine in the table's own process, or of an older release."""
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order in which they first signed."""
     wrong: tuple[str, ...]
@@ -133,7 +133,7 @@ def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
         found = _fault_of(ack)
         if found is not None:
             wrong.append(
-                f"row {row.n}: found {found}, expected the settlement engine's signed word on {ack.id}"
+                f"row {row.n}: found {found}, expected the engine's signed acknowledgement of {ack.id}"
             )
             continue
         signed += 1
@@ -148,13 +148,13 @@ def _fault_of(ack: Ack) -> str | None:
         answer = read_answer(words)
         signed = answer_signed_by(words, PublicKey(bytes.fromhex(ack.proof.key)))
     except (msgspec.MsgspecError, ValueError) as error:
-        return f"words or a key that can't be read ({error})"
+        return f"an acknowledgement or a key that can't be read ({error})"
     if not isinstance(answer, Acknowledgement) or (answer.id, answer.chain, answer.by) != (
         ack.id,
         ack.chain,
         ack.by,
     ):
-        return "words that acknowledge something else"
+        return "an acknowledgement of something else"
     return None if signed else f"a signature that is not key {ack.proof.key}'s"
 
 
@@ -166,12 +166,12 @@ ALONE_US = 60_000_000
 
 
 class Namesake:
-    """Watches the status under the table's own name: not every broker reports who took a connection."""
+    """Detects another client under the table's own name: not every broker reports who took a connection."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
         self._where = where
-        self._told: deque[bytes] = deque(maxlen=64)
+        self._own: deque[bytes] = deque(maxlen=64)
         self._session: int | None = None
         self._first_us: int | None = None
         self._connections = 0
@@ -187,15 +187,14 @@ class Namesake:
 
     def receive(self, payload: bytes) -> None:
         """Note a status of the table's own."""
-        self._told.append(payload)
+        self._own.append(payload)
         with suppress(Unreadable):
             session = read_status(payload).session
             self._session = session if session is not None else self._session
 
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
-        """Examine a status: one that was retained at the first connection may be from this table's previous
-        run."""
-        if payload in self._told or (retained and self._connections < 2):
+        """Examine a status; one retained at the first connection may be from this table's previous run."""
+        if payload in self._own or (retained and self._connections < 2):
             return
         with suppress(Unreadable):
             status = read_status(payload)

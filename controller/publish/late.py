@@ -1,9 +1,9 @@
-"""Wagers made with the dice out, at their table: lodged, confirmed by two people, and vouched for in time.
+"""Wagers made with the dice out, at their table: lodged, confirmed by two people, and attested in time.
 
-C34-MK-1b: between the dice leaving the hand and coming to rest a wager stands if dealer and boxperson confirm
-it. The table states this for a wager only once the rows that hold its contents and both confirmations are on
-the disk, and a die of the throw that it can still see was in motion after that: then nobody who made, chose
-or confirmed it can have known how the dice lie.
+C34-MK-1b: between the dice leaving the hand and coming to rest, a wager is valid if dealer and boxperson
+confirm it. The table states this for a wager only once the rows that hold its contents and both confirmations
+are on the disk, and a die of the throw was seen in motion after that: then nobody who made, chose or
+confirmed the wager can have known how the dice lie.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from threading import Lock
 from typing import Protocol
 
 from controller.model.outcomes import DiceOut
-from controller.publish.betting import Betting, OpenWord
+from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
 """The most wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
 
 ROWS = 3
-"""The rows that vouch for a wager: its contents and two confirmations."""
+"""The rows that prove a wager: its contents and two confirmations."""
 
 
 class Receipt(Protocol):
@@ -45,9 +45,8 @@ class _Lodged:
         return len(self.rows) >= ROWS and all(row.durable for row in self.rows)
 
 
-class LateDesk:
-    """Keeps the wagers of the throw in progress, and makes the table's statement for those confirmed in
-    time."""
+class LateWagers:
+    """The wagers of the throw in progress, and the table's statement for those confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Serve this table; `now_us` is its monotonic clock, None if the readings give the time."""
@@ -59,13 +58,13 @@ class LateDesk:
         self._round: int | None = None
         """The round whose dice are out; None while none are."""
         self._data_us = 0
-        self.say: Callable[[OpenWord], None] = _to_nobody
+        self.say: Callable[[OpenStatement], None] = _to_nobody
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
-        """Accept a wager of the throw in progress, from any thread; False if it does not belong to it, or is
-        already known.
+        """Accept a wager of the throw in progress, from any thread; return False if it is not of that throw
+        or already known.
 
-        `keep` journals its contents; None means that the journal accepts nothing more.
+        `keep` journals its contents, and returns None if the journal accepts nothing more.
         """
         with self._lock:
             fits = ask.round == self._round and ask.wager not in self._lodged
@@ -99,7 +98,7 @@ class LateDesk:
             assert out is not None
             assert out.moving_us is not None
             self.say(
-                OpenWord(
+                OpenStatement(
                     table=self._table,
                     session=self._session,
                     round=betting.round,
@@ -132,5 +131,5 @@ class LateDesk:
         return self._data_us if self._now_us is None else self._now_us()
 
 
-def _to_nobody(_word: OpenWord) -> None:
-    """Ignore a statement that comes before anybody listens."""
+def _to_nobody(_statement: OpenStatement) -> None:
+    """Discard a statement: nobody listens yet."""

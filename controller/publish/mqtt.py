@@ -17,7 +17,7 @@ import msgspec
 
 from controller.journal.contents import AckProof
 from controller.model.tables import LOCAL_HOSTS, MqttSettings
-from controller.publish.betting import OpenWord, word_bytes
+from controller.publish.betting import OpenStatement, statement_bytes
 from controller.publish.events import (
     CONTENT_TYPE,
     Acknowledgement,
@@ -27,7 +27,7 @@ from controller.publish.events import (
     Meeting,
     Message,
     PairPlus,
-    PlayLies,
+    PlayPlaced,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -61,7 +61,7 @@ MAX_RETRY_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
 """The fault clears this long after the last forged or unreadable answer."""
-MAX_WORDS = 32
+MAX_STATEMENTS = 32
 """Statements that may wait for this thread; newer ones replace older ones."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
@@ -75,8 +75,7 @@ LEAVE_TURN_S = 0.05
 
 
 class MqttSink:
-    """Publishes one table's outcomes; only `offer`, `tell`, `start` and `stop` may be called from another
-    thread."""
+    """Publishes one table's outcomes; other threads may call only the methods of `Sink` and `report_to`."""
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class MqttSink:
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
                 f"publish: mqtt: found no `tls` for the broker at {settings.host}, expected the files `ca`,"
-                " `certificate` and `key`; only a broker on this machine goes without"
+                " `certificate` and `key`; only a broker on this machine needs none"
             )
         self._table = table
         self._settings = settings
@@ -116,7 +115,7 @@ class MqttSink:
         self._ready_us = 0
         self._offered: deque[Message] = deque()
         self._due: deque[Outgoing] = deque()
-        self._words: deque[tuple[OpenWord, Signer]] = deque(maxlen=MAX_WORDS)
+        self._statements: deque[tuple[OpenStatement, Signer]] = deque(maxlen=MAX_STATEMENTS)
         self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
         self._on_the_way: set[bytes] = set()
         self._players_seq = 0
@@ -155,10 +154,10 @@ class MqttSink:
         self._offered.extend(messages)
         self._ring()
 
-    def send_open_word(self, word: OpenWord, key: Signer) -> None:
+    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
         """Publish the statement at once, or not at all: it is of no use later."""
         if self.ready:
-            self._words.append((word, key))
+            self._statements.append((word, key))
             self._ring()
 
     def send_status(self, status: TableStatus) -> None:
@@ -327,7 +326,7 @@ class MqttSink:
             case Received(payload=payload):
                 self._handle_answer(payload)
             case ConnectionLost():
-                self._mourn(happened)
+                self._handle_lost_connection(happened)
 
     def _be_ready(self) -> None:
         self._phase = "ready"
@@ -337,28 +336,28 @@ class MqttSink:
         self._board_is_new = True
         for code in _CONNECTION:
             self._alarm.over(code)
-        self._offered.clear()  # From here on everything is sent in order, from the oldest.
-        self._words.clear()
+        self._offered.clear()  # The pump now offers everything again, from the oldest.
+        self._statements.clear()
         self._post(Ready())
 
-    def _mourn(self, lost: ConnectionLost) -> None:
+    def _handle_lost_connection(self, lost: ConnectionLost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
             self._namesake.found(f"the broker says: {lost.says}", self._now_us())
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
         elif lost.code >= REFUSED:
             self._lose("broker_refused", lost.says)
         elif self._phase == "connecting" and self._settings.tls is not None:
-            self._lose("broker_refused", "the broker closed the connection before it took the table")
+            self._lose("broker_refused", "the broker closed the connection before it accepted the table")
         elif self._link is not None:
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
 
     # --- publishing ---
 
     def _publish_what_is_due(self, link: MqttLink) -> None:
-        while self._words:
-            word, key = self._words.popleft()
+        while self._statements:
+            word, key = self._statements.popleft()
             link.publish(
-                Outgoing(self._topics.open, word_bytes(word, key), content_type=JSON, at_most_once=True)
+                Outgoing(self._topics.open, statement_bytes(word, key), content_type=JSON, at_most_once=True)
             )
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
@@ -456,7 +455,7 @@ class MqttSink:
         """Return whether an answer is for this table: the engine's answer to another may be repeated here."""
         match answer:
             case ResendRequest(table=None):
-                return True  # of 0.1.0, which is told apart by its missing signature
+                return True  # from release 0.1.0, recognised by its missing signature
             case (
                 ResendRequest()
                 | LateWagersQuery()
@@ -464,7 +463,7 @@ class MqttSink:
                 | Meeting()
                 | LineBet()
                 | PairPlus()
-                | PlayLies()
+                | PlayPlaced()
             ):
                 return answer.table == self._table
         return True

@@ -93,7 +93,7 @@ def tls_context(files: TlsSettings) -> ssl.SSLContext:
 
 
 class MqttLink:
-    """One connection, from `open` to `Lost`."""
+    """One connection, from `open` to `ConnectionLost`."""
 
     def __init__(
         self, settings: MqttSettings, client_id: str, tls: ssl.SSLContext | None, will: Outgoing | None = None
@@ -213,10 +213,10 @@ class MqttLink:
         reason: ReasonCode,
         properties: Properties | None,
     ) -> None:
-        self._heed(properties)
+        self._apply_broker_limits(properties)
         self._happened.append(Connected(reason.value, str(reason), flags.session_present))
 
-    def _heed(self, properties: Properties | None) -> None:
+    def _apply_broker_limits(self, properties: Properties | None) -> None:
         """Keep to the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
         self._at_once = min(getattr(properties, "ReceiveMaximum", IN_FLIGHT), IN_FLIGHT)
         self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
@@ -236,7 +236,7 @@ class MqttLink:
         self, _client: Client, _data: object, mid: int, reason: ReasonCode, _properties: Properties
     ) -> None:
         if mid not in self._under_way:
-            return  # Sent at most once: paho says that it went out, and nobody answers.
+            return  # Sent at most once: paho reports that it was sent, and the broker does not answer.
         self._under_way.discard(mid)
         self._happened.append(Published(mid, reason.value, str(reason)))
 

@@ -167,13 +167,13 @@ class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
     awaited: BoardAwaited | None = None
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class _OutcomeBody(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     seq: int
     data: Raw
 
 
-_decode_told = msgspec.json.Decoder(_Told).decode
+_decode_outcome = msgspec.json.Decoder(_OutcomeBody).decode
 _encode_board = msgspec.json.Encoder().encode
 
 
@@ -196,7 +196,7 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
     """Return the board after one more outcome's row; one whose body was dropped changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
-    outcome = _decode_told(row.body)
+    outcome = _decode_outcome(row.body)
     data = data_of(outcome.type, outcome.data)
     board = msgspec.structs.replace(_moved(board, outcome.type, data), sequence=outcome.seq)
     word, _, what = outcome.type.partition(".")
@@ -299,14 +299,14 @@ def _with_point(board: TableBoard, point: int | None) -> TableBoard:
     return msgspec.structs.replace(board, phase=phase, point=point, puck=puck)
 
 
-def _with_result(board: TableBoard, told: _Told, word: str, data: Data) -> TableBoard:
-    shown, number = player_data(told.type, told.data), getattr(data, word, None)
+def _with_result(board: TableBoard, outcome: _OutcomeBody, word: str, data: Data) -> TableBoard:
+    shown, number = player_data(outcome.type, outcome.data), getattr(data, word, None)
     if shown is None or number is None:
         return board
     subject = f"{word}/{number}"
-    corrected = told.type.endswith(".corrected")
+    corrected = outcome.type.endswith(".corrected")
     result = BoardResult(
-        type=told.type, subject=subject, sequence=told.seq, corrected=corrected, data=Raw(shown)
+        type=outcome.type, subject=subject, sequence=outcome.seq, corrected=corrected, data=Raw(shown)
     )
     others = tuple(one for one in board.results if one.subject != subject)
     at = next((i for i, one in enumerate(board.results) if one.subject == subject), 0)

@@ -23,7 +23,7 @@ from controller.publish.events import (
     Message,
     OpenQuery,
     PairPlus,
-    PlayLies,
+    PlayPlaced,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -31,7 +31,7 @@ from controller.publish.events import (
 )
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.players import PublishedBoard, TableBoard
-from controller.publish.sink import Acknowledged, Chance, Newest, Patience, Ready, Report, Sink, Window
+from controller.publish.sink import Acknowledged, Chance, NewestReport, Patience, Ready, Report, Sink, Window
 from controller.publish.wire import Signer
 
 TURN_S = 0.5
@@ -39,7 +39,7 @@ REPORTS = 4096
 """Reports that may wait; any lost beyond that are requested again automatically."""
 FRESH = 64
 """Outcomes kept in memory; older ones are read from the disk."""
-DOUBT_US = 1_000_000
+UNMATCHED_EVERY_US = 1_000_000
 """The interval between journaled acknowledgements that fit no outcome in flight."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Differences between engine and table, of which at most one is active."""
@@ -50,7 +50,7 @@ STATUS_US = 1_000_000
 class Journal(Protocol):
     """What the pump writes to: a `Journal`."""
 
-    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
+    def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's entry in the outbox."""
 
 
@@ -91,8 +91,8 @@ class Pump:
         up to which all are acknowledged, `status` returns the table's status (the pump fills in what it
         knows of outcomes), `ask` takes the engine's questions whether bets are open, `ask_late` those whether
         a wager made with the dice out is confirmed, `ask_play` those for Play. `session` is the table's: the
-        engine's word on bets counts for that one alone. `board` is the table's before any outcome of the
-        journal.
+        engine's reports on bets in any other session are ignored. `board` is the table's before any outcome
+        of the journal.
         """
         self._table = table
         self._settings = settings
@@ -110,9 +110,9 @@ class Pump:
         self._line_bet = line_bet
         self._pair_plus = pair_plus
         self._played = played
-        self._line_bets: Newest[tuple[str, bool]] = Newest(acknowledged_seq)
-        self._without_pair_plus: Newest[tuple[str, ...]] = Newest(acknowledged_seq)
-        self._play_lies: Newest[tuple[int, tuple[str, ...]]] = Newest(acknowledged_seq)
+        self._line_bets: NewestReport[tuple[str, bool]] = NewestReport(acknowledged_seq)
+        self._without_pair_plus: NewestReport[tuple[str, ...]] = NewestReport(acknowledged_seq)
+        self._play_placed: NewestReport[tuple[int, tuple[str, ...]]] = NewestReport(acknowledged_seq)
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _Wakeup] = Queue(REPORTS)
@@ -132,10 +132,10 @@ class Pump:
         self._stopping = False
         self._thread = Thread(target=self._run, name="publish", daemon=True)
         self._board = None if board is None else PublishedBoard(board)
-        self._doubt_us = 0
+        self._unmatched_due_us = 0
         self._met_seq = 0
         """The newest outcome that the engine knew at the last meeting."""
-        self.doubtful = 0
+        self.unmatched = 0
         """Acknowledgements that fit no outcome in flight and were not journaled."""
         self.turns = 0
         """Increases with each turn of the pump's thread."""
@@ -154,8 +154,8 @@ class Pump:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
         self.post(_Wakeup())
 
-    def awaits(self, awaited: Awaited | None) -> None:
-        """Show on the board what waits for a person now."""
+    def note_awaited(self, awaited: Awaited | None) -> None:
+        """Note what waits for a person now: the board shows it."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
@@ -198,7 +198,7 @@ class Pump:
     def turn(self, timeout_s: float) -> None:
         """Handle reports, offer what is due; wait at most this long for work."""
         self.turns += 1
-        self._handle_reports(self._patient_s(timeout_s))
+        self._handle_reports(self._wait_s(timeout_s))
         now_us = self._now_us()
         self._report_bets(now_us)
         if self._sink.ready:
@@ -211,7 +211,7 @@ class Pump:
         self._send_status(now_us)
         self._show_board()
 
-    def _patient_s(self, timeout_s: float) -> float:
+    def _wait_s(self, timeout_s: float) -> float:
         due_us = self._window.due_us
         if due_us is None or not self._sink.ready:
             return timeout_s
@@ -242,18 +242,18 @@ class Pump:
                 self._replay(report)
             case OpenQuery() | LateWagersQuery() | PlayQuery():
                 self._answer_query(report)
-            case LineBet() | PairPlus() | PlayLies() if report.session != self._session:
-                pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
+            case LineBet() | PairPlus() | PlayPlaced() if report.session != self._session:
+                pass  # Sent to an earlier session: a copy, or on its way while the table restarted.
             case LineBet():
                 self._line_bets.put((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
                 self._without_pair_plus.put(report.without, (report.sequence, report.step))
-            case PlayLies():
-                self._play_lies.put((report.round, report.seats), (report.sequence, report.step))
+            case PlayPlaced():
+                self._play_placed.put((report.round, report.seats), (report.sequence, report.step))
             case Meeting():
                 self._compare(report)
             case Ready():
-                self._window.hurry(self._now_us())
+                self._window.offer_again_now(self._now_us())
             case _Wakeup():
                 pass
 
@@ -271,15 +271,15 @@ class Pump:
             self._line_bet(*line_bet)
         if (without := self._without_pair_plus.due(now_us)) is not None:
             self._pair_plus(without)
-        if (play := self._play_lies.due(now_us)) is not None:
+        if (play := self._play_placed.due(now_us)) is not None:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
         """Close a waiting outcome; one that fits none is counted, and journaled at intervals."""
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
-        if not waits and not self._may_journal_doubtful(now_us):
-            self.doubtful += 1
+        if not waits and not self._may_journal_unmatched(now_us):
+            self.unmatched += 1
             return
         try:
             self._journal.acknowledge(ack.id, ack.chain, ack.by, proof)
@@ -289,11 +289,11 @@ class Pump:
             self._window.acknowledged(ack.id, now_us)
             self._patience.note_acknowledgement(now_us)
 
-    def _may_journal_doubtful(self, now_us: int) -> bool:
+    def _may_journal_unmatched(self, now_us: int) -> bool:
         """Whether another one that fits nothing may be journaled: a flood must leave space for play."""
-        if now_us < self._doubt_us:
+        if now_us < self._unmatched_due_us:
             return False
-        self._doubt_us = now_us + DOUBT_US
+        self._unmatched_due_us = now_us + UNMATCHED_EVERY_US
         return True
 
     # --- meetings ---
@@ -430,8 +430,7 @@ class Pump:
     # --- replay ---
 
     def _replay(self, request: ResendRequest) -> None:
-        """Go back to an outcome that settlement is missing; a request that is repeated at once counts
-        once."""
+        """Go back to an outcome that settlement lacks; a request repeated within `retry_s` is ignored."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
@@ -441,7 +440,7 @@ class Pump:
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us
-            self._window.hurry(now_us)
+            self._window.offer_again_now(now_us)
             return
         try:
             if request.from_seq < self._waits_from() and self._is_old(request.told):

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from controller.model.outcomes import OUTCOME_TYPES
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.events import (
     CONTENT_TYPE,
     SCHEMA_VERSION,
@@ -23,7 +23,7 @@ from controller.publish.events import (
     OpenQuery,
     PairPlus,
     PlayerEvent,
-    PlayLies,
+    PlayPlaced,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -48,7 +48,7 @@ _ANSWERS = {
     "meeting": Meeting,
     "line_bet": LineBet,
     "pair_plus": PairPlus,
-    "played": PlayLies,
+    "played": PlayPlaced,
 }
 
 
@@ -61,7 +61,7 @@ def documents() -> Mapping[str, str]:
         made[_file("players", type_)] = player_schema(type_)
     made["status.schema.json"] = _schema_of(TableStatus, schema_id("messages", "status"))
     made["board.schema.json"] = _schema_of(TableBoard, schema_id("messages", "board"))
-    made["open.schema.json"] = _schema_of(OpenWord, schema_id("messages", "open"))
+    made["open.schema.json"] = _schema_of(OpenStatement, schema_id("messages", "open"))
     for name, kind in _ANSWERS.items():
         made[f"{name}.schema.json"] = _schema_of(kind, schema_id("messages", name))
     return {path: json.dumps(document, indent=2) + "\n" for path, document in made.items()}
@@ -143,7 +143,7 @@ def asyncapi() -> Json:
             "open": _channel(
                 every.open,
                 "That bets are open, stated at least twice a second while they are: not retained, QoS 0.",
-                {"open": _plain_message("open", OpenWord)},
+                {"open": _plain_message("open", OpenStatement)},
             ),
             "answer": _channel(every.answer, "What the settlement engine answers.", answers),
         },

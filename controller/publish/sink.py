@@ -9,11 +9,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controller.journal.contents import AckProof
 from controller.model.tables import PublishSettings
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.wire import Signer
 
-Word = TypeVar("Word")
+T = TypeVar("T")
 
 
 class Ready:
@@ -33,8 +33,7 @@ Post = Callable[[Report], None]
 
 
 class Sink(Protocol):
-    """A connection to the settlement engine. No method waits; the sink's own thread does anything that takes
-    time."""
+    """A connection to the settlement engine. No method waits: the sink's own thread does what takes time."""
 
     @property
     def ready(self) -> bool:
@@ -46,7 +45,7 @@ class Sink(Protocol):
     def offer(self, messages: Sequence[Message]) -> None:
         """Queue messages in order. Only an acknowledgement shows that they arrived."""
 
-    def send_open_word(self, word: OpenWord, key: Signer) -> None:
+    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
         """Send the signed statement that bets are open; one that can't be sent now is dropped."""
 
     def send_status(self, status: TableStatus) -> None:
@@ -56,7 +55,7 @@ class Sink(Protocol):
         """Publish the table's board, also for those who connect later."""
 
     def stop(self, timeout_s: float) -> bool:
-        """End; False if the thread did not end in time."""
+        """End; return False if the thread did not end in time."""
 
 
 Chance = Callable[[], float]
@@ -78,7 +77,7 @@ class Backoff:
         self._tries += 1
         return round(longest * (0.5 + self._chance() / 2))
 
-    def ease(self) -> None:
+    def shorten(self) -> None:
         """Shorten the next wait, but not to the first: a slow receiver is not helped by repetition."""
         self._tries //= 2
 
@@ -126,15 +125,15 @@ class Window:
         if self._due_us is None and self._waiting:
             self._due_us = now_us + self._backoff.next_us()
 
-    def holds(self, told_id: str, chain: str) -> bool:
+    def holds(self, outcome_id: str, chain: str) -> bool:
         """Return whether this outcome waits, with this chain hash."""
-        message = self._waiting.get(told_id)
+        message = self._waiting.get(outcome_id)
         return message is not None and message.chain == chain
 
-    def acknowledged(self, told_id: str, now_us: int) -> None:
+    def acknowledged(self, outcome_id: str, now_us: int) -> None:
         """Remove an outcome that waited."""
-        del self._waiting[told_id]
-        self._backoff.ease()
+        del self._waiting[outcome_id]
+        self._backoff.shorten()
         self._due_us = now_us + self._backoff.next_us() if self._waiting else None
 
     def due(self, now_us: int) -> tuple[Message, ...]:
@@ -144,7 +143,7 @@ class Window:
         self._due_us = now_us + self._backoff.next_us()
         return tuple(self._waiting.values())
 
-    def hurry(self, now_us: int) -> None:
+    def offer_again_now(self, now_us: int) -> None:
         """Offer waiting outcomes at once: the receiver has just come back."""
         self._backoff.reset()
         if self._waiting:
@@ -158,8 +157,7 @@ class Window:
 
 
 class Patience:
-    """Reports when settlement has been silent for too long or is too many outcomes behind, and when that is
-    over."""
+    """Notices that settlement has been silent for too long or is too many outcomes behind."""
 
     def __init__(self, settings: PublishSettings) -> None:
         self._most = settings.max_unacknowledged
@@ -184,31 +182,30 @@ class Patience:
         return self._behind
 
 
-BETS_TOLD_US = 200_000
-"""The engine's report of which bets there are reaches the core at most this often, and only the newest
-one."""
+BETS_REPORT_EVERY_US = 200_000
+"""The newest report of the engine on bets is passed to the core at most this often."""
 
 
-class Newest(Generic[Word]):
-    """Holds the newest report until it is due: repeated ones must not take the space reserved for play.
+class NewestReport(Generic[T]):
+    """Holds the newest report until it is due: repetitions must not take the space reserved for play.
 
     A report older than one received, or than what was acknowledged at the start, is a replayed copy.
     """
 
     def __init__(self, acknowledged_seq: int) -> None:
         self._at = (acknowledged_seq, 0)
-        self._heard: Word | None = None
-        self._told: Word | None = None
+        self._received: T | None = None
+        self._passed_on: T | None = None
         self._due_us = 0
 
-    def put(self, word: Word, at: tuple[int, int]) -> None:
+    def put(self, report: T, at: tuple[int, int]) -> None:
         """Store a report with the outcome and the step of the engine's book at which it held."""
         if at >= self._at:
-            self._heard, self._at = word, at
+            self._received, self._at = report, at
 
-    def due(self, now_us: int) -> Word | None:
-        """Return the report to pass on now; None if there is none, or nothing new."""
-        if self._heard == self._told or now_us < self._due_us:
+    def due(self, now_us: int) -> T | None:
+        """Return the report to pass on now; None if there is none, or it has been passed on."""
+        if self._received == self._passed_on or now_us < self._due_us:
             return None
-        self._told, self._due_us = self._heard, now_us + BETS_TOLD_US
-        return self._told
+        self._passed_on, self._due_us = self._received, now_us + BETS_REPORT_EVERY_US
+        return self._passed_on

@@ -1,7 +1,7 @@
 """Messages on the wire: read within limits, signed by their sender, and the topics they go to.
 
-Whoever may write to a topic may write anything there, and a retained message returns at each connection: a
-message that a reader does not expect must cost one message, never the thread or the connection. The Ed25519
+Whoever may write to a topic may write anything there, and a retained message returns at each connection: an
+unexpected message must cost one message, never the reader's thread or connection. The Ed25519
 signature is always the last member of the JSON object. What is signed is the SHA-256 of a purpose and of the
 message's bytes without that member, so that a message of one kind can't pass for one of another.
 
@@ -42,7 +42,7 @@ def bounded(decode: Callable[[bytes], T], payload: bytes, most_bytes: int) -> T:
 
 
 EVENT = b"table-event\0"
-WORD = b"table-word\0"
+STATEMENT = b"table-word\0"
 ANSWER = b"settlement-answer\0"
 """Purposes: a table's events, its statement that bets are open, and the settlement engine's answers."""
 
@@ -112,7 +112,7 @@ def topics_of(table: str, prefix: str = PREFIX) -> Topics:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that can't be topic level, client id and common name at once; raises ValueError."""
+    """Raise ValueError for a name that can't be topic level, client id and common name at once."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which every"

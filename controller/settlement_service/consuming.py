@@ -15,7 +15,7 @@ from controller.publish.events import (
     Meeting,
     OpenQuery,
     PairPlus,
-    PlayLies,
+    PlayPlaced,
     PlayQuery,
     ResendRequest,
     answer_bytes,
@@ -48,7 +48,7 @@ PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayLies
+Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
 """Messages of the engine to a table that are of no use later."""
 
 
@@ -354,8 +354,8 @@ class Broker:
             by=self._name,
         )
 
-    def _played(self, table: str, play: PlayAt, at: At) -> PlayLies:
-        return PlayLies(
+    def _played(self, table: str, play: PlayAt, at: At) -> PlayPlaced:
+        return PlayPlaced(
             table=table,
             session=self._session(table),
             sequence=at.sequence,

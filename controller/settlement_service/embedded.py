@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.embedded import Blocked, Consumer, EngineFor
 from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
@@ -32,7 +32,7 @@ class Embedded(Consumer):
         self._engine = engine
         self._by = by
 
-    def hear(self, word: OpenWord) -> None:
+    def hear(self, word: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
         self._engine.gate.believe(word)
 
@@ -109,7 +109,7 @@ class EngineWithin(Consumer):
         asked = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
         return None if table == self._asked.table and self._asked.ask_play(asked) else _STARTING
 
-    def hear(self, word: OpenWord) -> None:
+    def hear(self, word: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
         taker = self._taker
         if taker is not None:

@@ -10,7 +10,7 @@ from threading import Condition
 from typing import NamedTuple
 
 from controller.journal.keys import PublicKey
-from controller.publish.betting import OpenWord, read_word, word_signed_by
+from controller.publish.betting import OpenStatement, read_statement, statement_signed_by
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
@@ -33,7 +33,7 @@ class NoWord(NamedTuple):
 class Admitted(NamedTuple):
     """A statement that covers one request: what it says, and when the table heard of the request."""
 
-    word: OpenWord
+    word: OpenStatement
     heard_us: int
 
 
@@ -89,7 +89,7 @@ class _Question:
         """For a wager made with the dice out: what must be confirmed."""
         self.over = False
         """Whether bets have opened again, so that no confirmation is in time."""
-        self.word: OpenWord | None = None
+        self.word: OpenStatement | None = None
 
 
 class Gate:
@@ -115,7 +115,7 @@ class Gate:
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
         """Statements that were not signed by their table's key; they are ignored."""
-        self.heard: dict[str, OpenWord] = {}
+        self.heard: dict[str, OpenStatement] = {}
         """The newest statement of each table that was queried."""
 
     def connect(
@@ -158,7 +158,7 @@ class Gate:
         """Handle a statement's bytes as they came; raises ValueError if they are not one, or another
         table's."""
         try:
-            word = read_word(payload)
+            word = read_statement(payload)
         except Unreadable as error:
             raise ValueError(f"not a statement of a table ({error})") from error
         with self._changed:
@@ -166,12 +166,12 @@ class Gate:
             asked = any(nonce in self._questions for nonce in word.heard)
         if not asked or key is None:
             return  # Nobody waits for it: an old one, another engine's, or one said for all to hear.
-        if not word_signed_by(payload, key):
+        if not statement_signed_by(payload, key):
             self.forged += 1
             raise ValueError(f"a statement of table {word.table} that its key did not sign")
         self.believe(word)
 
-    def believe(self, word: OpenWord) -> None:
+    def believe(self, word: OpenStatement) -> None:
         """Handle a statement that is known to be the table's own."""
         with self._changed:
             self.heard[word.table] = word

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from sqlalchemy import Connection, Table, bindparam, func, insert, select, text, update
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.settlement.book import AnswerLine, Bonus
 from controller.settlement_service import schema
 from controller.settlement_service.book import RESULTS, Booked, HeardAt, Step, StepAnswer
@@ -240,7 +240,7 @@ class Work:
         """Halt a table; its position stays as it was last kept."""
         self._halted.append({"t": table, "halted": says})
 
-    def bet_taken(self, word: OpenWord, heard_us: int) -> None:
+    def bet_taken(self, word: OpenStatement, heard_us: int) -> None:
         """Keep when the table heard of a wager or change that was granted."""
         self._round(word.table, word.round, bet_session=word.session, last_bet_t=heard_us)
 

@@ -126,13 +126,13 @@ def test_pictures_held_for_a_dispute_are_journaled_with_who_held_them(
     assert all('"who":"ann"' in line and '"reason":"dispute"' in line for line in lines)
 
 
-def settled(capsys: pytest.CaptureFixture[str], table: Table, told_id: str, chain: str) -> tuple[int, str]:
+def settled(capsys: pytest.CaptureFixture[str], table: Table, outcome_id: str, chain: str) -> tuple[int, str]:
     """Acknowledge an outcome, again for as long as a slow disk makes the controller say that it should."""
-    said = [tablectl(capsys, table, "outbox", "--settled", told_id, chain)]
+    said = [tablectl(capsys, table, "outbox", "--settled", outcome_id, chain)]
 
     def taken() -> bool:
         if "not_durable" in said[-1][1]:
-            said.append(tablectl(capsys, table, "outbox", "--settled", told_id, chain))
+            said.append(tablectl(capsys, table, "outbox", "--settled", outcome_id, chain))
         return "not_durable" not in said[-1][1]
 
     until(taken, "the disk to take the acknowledgement")
@@ -147,14 +147,14 @@ def test_settlement_closes_an_outcome_with_its_id_and_chain_hash(
     code, said = tablectl(capsys, table, "outbox", "--json")
     assert code == 0
     first, *others = [json.loads(line) for line in said.splitlines()]
-    told_id = first["outcome"]["id"]
-    code, said = settled(capsys, table, told_id, "00" * 32)
+    outcome_id = first["outcome"]["id"]
+    code, said = settled(capsys, table, outcome_id, "00" * 32)
     assert code == 1
     assert "no_match" in said
     code, said = tablectl(capsys, table, "faults", "--json")
     assert code == 1
     assert [json.loads(line)["code"] for line in said.splitlines()] == ["journal_ack_differs"]
-    assert settled(capsys, table, told_id, first["chain"])[0] == 0
+    assert settled(capsys, table, outcome_id, first["chain"])[0] == 0
     until(lambda: tablectl(capsys, table, "faults")[0] == 0, "the fault to clear")
     code, said = tablectl(capsys, table, "outbox", "--json")
     assert [json.loads(line) for line in said.splitlines()][: len(others)] == others

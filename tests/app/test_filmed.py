@@ -136,7 +136,7 @@ def test_a_flipped_byte_and_a_deleted_file_are_named_and_the_chain_stays_sound(
 ) -> None:
     first, second = named(called.journal)["roll.called"]
     with Reader(called.journal / "journal.db") as reader:
-        (told_id,) = (json.loads(row.body)["id"] for row in reader.rows(types={"roll.called"}) if row.body)
+        (outcome_id,) = (json.loads(row.body)["id"] for row in reader.rows(types={"roll.called"}) if row.body)
     kept = tmp_path / "kept"
     file = kept / f"{first}.zip"
     data = bytearray(file.read_bytes())
@@ -145,7 +145,7 @@ def test_a_flipped_byte_and_a_deleted_file_are_named_and_the_chain_stays_sound(
     assert main(["camera", "evidence", "delete", second, "--reason", "asked for", "--folder", str(kept)]) == 0
     capsys.readouterr()
     options = ["--journal", str(called.journal), "--evidence", str(kept)]
-    assert main(["recall", told_id, *options]) == 0
+    assert main(["recall", outcome_id, *options]) == 0
     shown = capsys.readouterr().out
     assert f"pictures {first[:12]} are {first}.zip is changed since it was taken" in shown
     assert "asked for" in shown

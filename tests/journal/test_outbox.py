@@ -32,9 +32,9 @@ def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> Non
             durable(append(journal, hand))
         second = rig.told[1]
         assert second.body is not None
-        told_id = outcome_of(second.body).id
-        durable(journal.acknowledge(told_id, second.link.hex(), "settlement"))
-        durable(journal.acknowledge(told_id, second.link.hex(), "settlement"))
+        outcome_id = outcome_of(second.body).id
+        durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
+        durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
         assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
         assert events(rig, "outbox.closed") == 1
     assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
@@ -60,7 +60,7 @@ def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told_id", "chain", "code"),
+    ("outcome_id", "chain", "code"),
     [
         (f"{NAME}/1/1", "00" * 32, "journal_ack_differs"),
         (f"{NAME}/1/999", "00" * 32, "journal_ack_unknown"),
@@ -71,14 +71,14 @@ def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
     ],
 )
 def test_an_acknowledgement_that_does_not_fit_closes_nothing_and_is_a_fault(
-    rig: Rig, told_id: str, chain: str, code: str
+    rig: Rig, outcome_id: str, chain: str, code: str
 ) -> None:
     with rig.open() as journal:
         begin(journal)
         for hand in evening(1):
             durable(append(journal, hand))
         before = waiting(rig)
-        durable(journal.acknowledge(told_id, chain, "settlement"))
+        durable(journal.acknowledge(outcome_id, chain, "settlement"))
         assert rig.alarms == [code]
         assert waiting(rig) == before
         assert events(rig, "outbox.refused") == 1

@@ -88,9 +88,9 @@ def test_export_gives_nothing_out_that_was_changed(rig: Rig) -> None:
     assert all(json.loads(line) for line in lines)
 
 
-def recalled(rig: Rig, told_id: str) -> Recalled:
+def recalled(rig: Rig, outcome_id: str) -> Recalled:
     with Reader(rig.place.journal) as reader:
-        return recall(reader, told_id)
+        return recall(reader, outcome_id)
 
 
 def ids(rig: Rig, name: str) -> list[str]:
@@ -117,7 +117,9 @@ def test_a_call_is_recalled_with_all_that_stands_behind_it(rig: Rig) -> None:
 
 def test_a_persons_ruling_names_the_person(rig: Rig) -> None:
     rig.played(8)
-    people = [found.ruled_by for told_id in ids(rig, "roll.no_roll") if (found := recalled(rig, told_id))]
+    people = [
+        found.ruled_by for outcome_id in ids(rig, "roll.no_roll") if (found := recalled(rig, outcome_id))
+    ]
     assert "boxperson ann" in people
     assert None in people
 
@@ -146,21 +148,21 @@ def test_an_outcome_without_a_verdict_is_recalled_as_it_is(rig: Rig) -> None:
     assert found.corrections == ()
 
 
-@pytest.mark.parametrize("told_id", ["nonsense", f"{NAME}/1/999", f"{NAME}/2/1", ""])
-def test_an_unknown_id_is_named(rig: Rig, told_id: str) -> None:
+@pytest.mark.parametrize("outcome_id", ["nonsense", f"{NAME}/1/999", f"{NAME}/2/1", ""])
+def test_an_unknown_id_is_named(rig: Rig, outcome_id: str) -> None:
     rig.played(1)
     with pytest.raises(JournalFault, match="no outcome"):
-        recalled(rig, told_id)
+        recalled(rig, outcome_id)
 
 
 def test_an_edited_outcome_is_not_recalled_as_if_nothing_were(rig: Rig) -> None:
     rig.played(1)
-    told_id = ids(rig, "roll.called")[0]
-    seq = int(told_id.rpartition("/")[2])
+    outcome_id = ids(rig, "roll.called")[0]
+    seq = int(outcome_id.rpartition("/")[2])
     edit = "CAST(replace(CAST(body AS TEXT), '[4,4]', '[4,3]') AS BLOB)"
     tamper(rig.place.journal, sql(f"UPDATE rows SET body = {edit} WHERE seq = ?", seq))
     with pytest.raises(JournalFault, match="journal_row_changed"):
-        recalled(rig, told_id)
+        recalled(rig, outcome_id)
 
 
 def test_a_judge_that_says_something_else_today_is_reported(rig: Rig) -> None:
@@ -328,4 +330,6 @@ def test_a_no_spin_called_while_the_ball_runs_is_judged_the_same_again(rig: Rig)
     shouts = [says(scene.start_us + 6 * SECOND_US, "no_spin", who="ann") for scene in scenes]
     readings = sorted([*sensed, *shouts], key=lambda reading: reading.t)
     assert judged_again_everywhere(rig, readings, setup) == 3
-    assert all(recalled(rig, told_id).ruled_by == "boxperson ann" for told_id in ids(rig, "spin.no_spin"))
+    assert all(
+        recalled(rig, outcome_id).ruled_by == "boxperson ann" for outcome_id in ids(rig, "spin.no_spin")
+    )

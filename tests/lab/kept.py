@@ -139,12 +139,12 @@ def differences(
             found.append(f"lost {outcome['id']} {outcome['type']}")
         elif (not row.dropped and row.outcome != outcome) or row.link != message["chain"]:
             found.append(f"different {outcome['id']}: {row.outcome} instead of {outcome}")
-    for told_id, link in acknowledged.items():
-        row = outcomes.get(told_id, dropped.get(link))
+    for outcome_id, link in acknowledged.items():
+        row = outcomes.get(outcome_id, dropped.get(link))
         if row is None:
-            found.append(f"acknowledged and lost {told_id}")
+            found.append(f"acknowledged and lost {outcome_id}")
         elif row.n in kept.waiting:
-            found.append(f"acknowledged and still waiting {told_id}")
+            found.append(f"acknowledged and still waiting {outcome_id}")
     if [row.link for row in kept.rows[: len(before.rows)]] != [row.link for row in before.rows]:
         found.append("rows that were there before have changed or gone")
     return found

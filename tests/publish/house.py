@@ -271,7 +271,7 @@ class House:
         self.turn()
         until(lambda: self.idle, self.turn)
 
-    def hurry(self) -> None:
+    def offer_again_now(self) -> None:
         """Take a turn long after the last one, unless the broker owes an answer."""
         if self.calm:
             self.clock.forward(61)

@@ -54,11 +54,14 @@ def test_an_engine_in_the_tables_own_process_signs_nothing(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("proof", "found"),
     [
-        (lambda chain: AckProof(words=words(2, chain), key=KEY), "words that acknowledge something else"),
-        (lambda _: AckProof(words=words(1, "0" * 64), key=KEY), "words that acknowledge something else"),
+        (lambda chain: AckProof(words=words(2, chain), key=KEY), "an acknowledgement of something else"),
+        (lambda _: AckProof(words=words(1, "0" * 64), key=KEY), "an acknowledgement of something else"),
         (lambda chain: AckProof(words=words(1, chain), key="0e" * 32), "a signature that is not key"),
-        (lambda _: AckProof(words="{}", key=KEY), "words or a key that can't be read"),
-        (lambda chain: AckProof(words=words(1, chain), key="0e"), "words or a key that can't be read"),
+        (lambda _: AckProof(words="{}", key=KEY), "an acknowledgement or a key that"),
+        (
+            lambda chain: AckProof(words=words(1, chain), key="0e"),
+            "an acknowledgement or a key that can't be read",
+        ),
     ],
 )
 def test_what_the_engine_did_not_sign_is_found_by_its_row(

@@ -12,10 +12,10 @@ from controller.publish.betting import (
     SAY_EVERY_US,
     Announcer,
     Betting,
-    OpenWord,
-    read_word,
-    word_bytes,
-    word_signed_by,
+    OpenStatement,
+    read_statement,
+    statement_bytes,
+    statement_signed_by,
 )
 from tests.publish.house import ENGINE_KEY, Clock
 
@@ -29,11 +29,11 @@ class Table:
     def __init__(self) -> None:
         self.clock = Clock(1_000_000)
         self.announcer = Announcer("wheel-1", "7", self.clock)
-        self.words: list[OpenWord] = []
+        self.words: list[OpenStatement] = []
         self.announcer.say = self.words.append
         self.round = 1
 
-    def turns(self, *, closed: bool = False) -> list[OpenWord]:
+    def turns(self, *, closed: bool = False) -> list[OpenStatement]:
         """Let the core take a turn; give what it said in it."""
         before = len(self.words)
         until_us = self.clock.now - LATENESS_US
@@ -41,7 +41,7 @@ class Table:
         self.announcer.note(betting, self.clock.now)
         return self.words[before:]
 
-    def later(self, us: int, *, closed: bool = False) -> list[OpenWord]:
+    def later(self, us: int, *, closed: bool = False) -> list[OpenStatement]:
         """Take a turn so much later."""
         self.clock.now += us
         return self.turns(closed=closed)
@@ -109,7 +109,7 @@ def test_a_flood_of_questions_takes_no_more_room_than_it_may(table: Table) -> No
 
 def test_where_readings_tell_the_time_a_question_is_heard_where_they_have_got_to() -> None:
     announcer = Announcer("wheel-1", "7")
-    words: list[OpenWord] = []
+    words: list[OpenStatement] = []
     announcer.say = words.append
     announcer.note(Betting("wagers", 1, 5, 900), 1_000)
     announcer.note_question(N1)
@@ -126,16 +126,16 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 
 def test_a_word_is_signed_by_its_table_and_no_bit_of_it_can_be_changed(table: Table, key: Key) -> None:
     (word,) = table.turns()
-    written = word_bytes(word, key)
-    assert read_word(written).until == word.until
-    assert word_signed_by(written, key.public)
-    assert not word_signed_by(written, ENGINE_KEY.public)
+    written = statement_bytes(word, key)
+    assert read_statement(written).until == word.until
+    assert statement_signed_by(written, key.public)
+    assert not statement_signed_by(written, ENGINE_KEY.public)
     for at in range(0, len(written), 7):
         changed = bytes([*written[:at], written[at] ^ 1, *written[at + 1 :]])
-        assert not word_signed_by(changed, key.public)
+        assert not statement_signed_by(changed, key.public)
 
 
 def test_what_is_no_word_is_not_read() -> None:
     for payload in (b"", b"{}", b"[" * 40_000, b'{"table":"t"}', b"\xff"):
         with pytest.raises((MsgspecError, RecursionError)):
-            read_word(payload)
+            read_statement(payload)

@@ -45,8 +45,8 @@ def house_with(folder: Path) -> tuple[House, Engine]:
     return house, engines[0]
 
 
-def settled(house: House, engine: Engine, count: int, *, hurry: bool = False) -> None:
-    turn = house.hurry if hurry else house.turn
+def settled(house: House, engine: Engine, count: int, *, offer_again_now: bool = False) -> None:
+    turn = house.offer_again_now if offer_again_now else house.turn
     until(lambda: len(engine.books.applied) == count and not house.waiting, turn)
     assert engine.books.seqs == list(range(1, count + 1))
 
@@ -62,7 +62,7 @@ def test_an_engine_that_fails_gets_the_outcome_again(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
     engine.raises = [OSError(28, "No space left on device")] * 2
     count = house.play(10)
-    settled(house, engine, count, hurry=True)
+    settled(house, engine, count, offer_again_now=True)
     assert engine.raises == []
     assert "settlement_failed" in house.alarms.ever
     assert "settlement_failed" not in house.alarms.holding
@@ -81,7 +81,7 @@ def test_an_engine_that_waits_for_a_person_says_so_until_it_takes_the_outcome(
         Blocked(code, "again"),
     ]
     count = house.play(10)
-    settled(house, engine, count, hurry=True)
+    settled(house, engine, count, offer_again_now=True)
     assert engine.raises == []
     assert [fault for fault in house.alarms.ever if fault in ("settlement_failed", code)] == [
         "settlement_failed",
@@ -114,7 +114,7 @@ def test_what_still_waits_for_the_engine_is_not_handed_over_twice(tmp_path: Path
         house.clock.forward(60)
         house.turn()
     engine.may_work.set()
-    settled(house, engine, count, hurry=True)
+    settled(house, engine, count, offer_again_now=True)
     assert engine.books.repeats == 0
     house.close()
 
@@ -140,8 +140,8 @@ class Desk(Consumer):
         return answer.id
 
 
-def message(told_id: str) -> Message:
-    return Message(n=1, seq=1, id=told_id, chain="", event=told_id.encode(), players=None)
+def message(outcome_id: str) -> Message:
+    return Message(n=1, seq=1, id=outcome_id, chain="", event=outcome_id.encode(), players=None)
 
 
 def test_an_outcome_offered_while_its_acknowledgement_is_under_way_is_not_handed_over_again() -> None:

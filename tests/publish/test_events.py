@@ -18,7 +18,7 @@ from controller.publish.events import (
     OpenQuery,
     PairPlus,
     PlayerEvent,
-    PlayLies,
+    PlayPlaced,
     PlayQuery,
     ResendRequest,
     TableStatus,
@@ -184,7 +184,9 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
             "pair_plus",
         ),
         (
-            PlayLies(table="table-7", session=1, sequence=4, step=9, round=3, seats=("2", "5"), by="engine"),
+            PlayPlaced(
+                table="table-7", session=1, sequence=4, step=9, round=3, seats=("2", "5"), by="engine"
+            ),
             "played",
         ),
         (PlayQuery(table="table-7", round=3, nonce="0f" * 16, seats=("2", "5"), by="engine"), "ask_play"),

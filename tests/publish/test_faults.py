@@ -79,7 +79,7 @@ def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
     sink = MqttSink(
         "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half, pin=pinned()
     )
-    sink._mourn(ConnectionLost(SESSION_TAKEN_OVER, "Session taken over"))
+    sink._handle_lost_connection(ConnectionLost(SESSION_TAKEN_OVER, "Session taken over"))
     assert set(alarms.holding) == {"identity_taken", "broker_unreachable"}
     sink.leave()
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from controller.model.outcomes import DiceOut
-from controller.publish.betting import Betting, OpenWord
+from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
-from controller.publish.late import MAX_LODGED, LateDesk
+from controller.publish.late import MAX_LODGED, LateWagers
 from tests.publish.house import Clock
 
 ROUND = 7
@@ -23,10 +23,10 @@ class Throw:
     """A throw at a table whose clock the test moves."""
 
     clock: Clock = field(default_factory=lambda: Clock(1_000_000))
-    words: list[OpenWord] = field(default_factory=list)
+    words: list[OpenStatement] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.desk = LateDesk("craps-1", "3", self.clock)
+        self.desk = LateWagers("craps-1", "3", self.clock)
         self.desk.say = self.words.append
         self.rows: list[Row] = []
 
@@ -34,7 +34,7 @@ class Throw:
         self.rows.append(Row())
         return self.rows[-1]
 
-    def turns(self, moving_us: int | None, *confirmed: str, out: bool = True) -> list[OpenWord]:
+    def turns(self, moving_us: int | None, *confirmed: str, out: bool = True) -> list[OpenStatement]:
         """Let the core take a turn; return what was said in it."""
         before = len(self.words)
         dice_out = DiceOut(confirmed, moving_us) if out else None

@@ -129,7 +129,7 @@ def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
         assert "publish_refused" not in house.alarms.ever, "the broker confirms what it then drops"
         settlement.come()
         assert settlement.remembered
-        until(lambda: len(settlement.books.applied) == count, house.hurry, settlement.turn)
+        until(lambda: len(settlement.books.applied) == count, house.offer_again_now, settlement.turn)
         settle_all(house, settlement, count)
         assert settlement.books.holes
         settlement.drop()

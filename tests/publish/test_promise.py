@@ -12,7 +12,7 @@ from controller.journal.contents import AckProof, event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
 from controller.model.tables import PublishSettings
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.events import Answer, Message, TableStatus
 from controller.publish.pump import Pump
 from controller.publish.sink import Post, Ready
@@ -51,8 +51,8 @@ class Shelf:
     def rows(self, from_n: int = 1, to_n: int | None = None) -> Iterator[Row]:
         return iter(row for row in self._rows if row.n >= from_n and (to_n is None or row.n <= to_n))
 
-    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> None:
-        row = self.chains[told_id]
+    def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> None:
+        row = self.chains[outcome_id]
         assert row.link.hex() == chain, (by, proof)
         self.open.discard(row.n)
 
@@ -76,7 +76,7 @@ class Air:
     def offer(self, messages: Sequence[Message]) -> None:
         self.there += messages
 
-    def send_open_word(self, word: OpenWord, key: Signer) -> None:
+    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
         raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
     def send_status(self, status: TableStatus) -> None:

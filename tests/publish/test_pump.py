@@ -11,20 +11,20 @@ from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.tables import PublishSettings
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.publish.events import (
     Acknowledgement,
     LineBet,
     Meeting,
     Message,
     PairPlus,
-    PlayLies,
+    PlayPlaced,
     ResendRequest,
     TableStatus,
     read_event,
 )
 from controller.publish.pump import REPORTS
-from controller.publish.sink import Newest, Post, Ready
+from controller.publish.sink import NewestReport, Post, Ready
 from controller.publish.wire import Signer
 from tests.journal.rig import NAME, durable
 from tests.publish.house import ENGINE, Books, House, until
@@ -45,7 +45,7 @@ class Slate:
     def offer(self, messages: Sequence[Message]) -> None:
         self.offered += messages
 
-    def send_open_word(self, word: OpenWord, key: Signer) -> None:
+    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
         raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
     def send_status(self, status: TableStatus) -> None:
@@ -507,8 +507,8 @@ def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: 
         assert entered == [("3", False), ("3", True)]
 
 
-def lies(session: int, *seats: str, step: int = 9) -> PlayLies:
-    return PlayLies(table=NAME, session=session, sequence=9, step=step, round=3, seats=seats, by=ENGINE)
+def lies(session: int, *seats: str, step: int = 9) -> PlayPlaced:
+    return PlayPlaced(table=NAME, session=session, sequence=9, step=step, round=3, seats=seats, by=ENGINE)
 
 
 def test_where_play_lies_is_told_the_core_and_an_older_word_is_no_news(house: House) -> None:
@@ -548,7 +548,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
 
 
 def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:
-    newest: Newest[str] = Newest(7)
+    newest: NewestReport[str] = NewestReport(7)
     newest.put("of last week", (6, 100))
     assert newest.due(10**9) is None
     newest.put("now", (7, 0))
@@ -562,9 +562,9 @@ def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: Hous
     asked: list[str] = []
     takes = house.journal.acknowledge
 
-    def counted(told_id: str, chain: str, by: str, proof: AckProof | None) -> object:
-        asked.append(told_id)
-        return takes(told_id, chain, by, proof)
+    def counted(outcome_id: str, chain: str, by: str, proof: AckProof | None) -> object:
+        asked.append(outcome_id)
+        return takes(outcome_id, chain, by, proof)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.journal, "acknowledge", counted)
@@ -574,4 +574,4 @@ def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: Hous
                 house.turn()
         house.turn()
     assert len(asked) <= 1
-    assert house.pump.doubtful > 3_000
+    assert house.pump.unmatched > 3_000

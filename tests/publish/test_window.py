@@ -19,7 +19,7 @@ def message(seq: int) -> Message:
 def test_waits_double_up_to_the_longest_and_are_shortened_by_chance() -> None:
     waits = Backoff(1.0, 8.0, lambda: 0.999999)
     assert [round(waits.next_us() / SECOND_US) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
-    waits.ease()
+    waits.shorten()
     assert round(waits.next_us() / SECOND_US) == 8
     waits.reset()
     assert round(waits.next_us() / SECOND_US) == 1
@@ -106,7 +106,7 @@ def test_whatever_happens_what_is_due_is_in_order_and_within_bounds(
             case "wait":
                 now_us += value * SECOND_US
             case "lose":
-                window.hurry(now_us)
+                window.offer_again_now(now_us)
         due = [one.seq for one in window.due(now_us)]
         assert due in ([], sorted(open_seqs))
         assert len(window) == len(open_seqs)

@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple
 
 from controller.journal.keys import Key
-from controller.publish.betting import Announcer, Betting, OpenWord, Takes, word_bytes
+from controller.publish.betting import Announcer, Betting, OpenStatement, Takes, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import steps_after
@@ -76,7 +76,7 @@ class _Waiting:
     came_us: int
     nonce: str
     do: Callable[[], object]
-    word: OpenWord | None = None
+    word: OpenStatement | None = None
 
 
 class Happenings:
@@ -182,8 +182,8 @@ class World(Happenings):
         slow = self.chance.random() < self.trouble.stalls
         self.later(self.chance.randrange(1_000, 400_000 if slow else 50_000), lambda: self._turn(announcer))
 
-    def _say(self, word: OpenWord) -> None:
-        payload = word_bytes(word, self.key)
+    def _say(self, word: OpenStatement) -> None:
+        payload = statement_bytes(word, self.key)
         self._old_words.append(payload)
         self.send("open", 20_000, lambda: self._hear(payload))
         if self.trouble.repeats and self.chance.random() < 0.2:

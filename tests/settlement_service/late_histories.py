@@ -17,9 +17,9 @@ from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Outcome
 from controller.model.readings import AnyReading, DieRest, Face, Input
-from controller.publish.betting import Betting, OpenWord, word_bytes
+from controller.publish.betting import Betting, OpenStatement, statement_bytes
 from controller.publish.events import LateWagersQuery
-from controller.publish.late import LateDesk
+from controller.publish.late import LateWagers
 from controller.settings.rulesets import load_ruleset
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
@@ -128,7 +128,7 @@ class DiceWorld(Happenings):
             ),
             self._heard,
         )
-        self.desk_of_table = LateDesk("craps-1", "1", self._clock)
+        self.desk_of_table = LateWagers("craps-1", "1", self._clock)
         self.desk_of_table.say = self._say
         self._bets_closed = False
         self._waiting: dict[str, _Waiting] = {}
@@ -207,8 +207,8 @@ class DiceWorld(Happenings):
             Betting(None, first.round, first.seq - 1, self.session.certain_us, out), self._clock()
         )
 
-    def _say(self, word: OpenWord) -> None:
-        payload = word_bytes(word, self.key)
+    def _say(self, word: OpenStatement) -> None:
+        payload = statement_bytes(word, self.key)
         self.send("open", 20_000, lambda: self._hear(payload))
 
     def _ask_late(self, asked: LateWagersQuery) -> None:

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from controller.journal.keys import Key
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoWord
@@ -33,7 +33,7 @@ class Race:
     def _answer(self, name: str, nonce: str) -> NoWord | None:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
-        word = OpenWord(
+        word = OpenStatement(
             table=name,
             session="1",
             round=self.table.round,

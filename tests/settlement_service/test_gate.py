@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controller.journal.keys import Key
-from controller.publish.betting import OpenWord, word_bytes
+from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests, Caller
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -54,7 +54,7 @@ class Wheel:
             "until": 1_000,
             "heard": {nonce: 900},
         }
-        return word_bytes(OpenWord(**{**word, **changed}), key or self.table.key)  # type: ignore[arg-type]  # as written above
+        return statement_bytes(OpenStatement(**{**word, **changed}), key or self.table.key)  # type: ignore[arg-type]  # as written above
 
     def true_word(self, nonce: str) -> list[bytes]:
         return [self.word(nonce)]

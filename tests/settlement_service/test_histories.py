@@ -91,9 +91,9 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
 
     def hear_all(gate: Gate, payload: bytes) -> None:
         hear(gate, payload)
-        from controller.publish.betting import read_word  # noqa: PLC0415 - of this break alone
+        from controller.publish.betting import read_statement  # noqa: PLC0415 - of this break alone
 
-        gate.believe(read_word(payload))
+        gate.believe(read_statement(payload))
 
     patch.setattr(Gate, "hear", hear_all)
 

@@ -8,7 +8,7 @@ from controller.engine.session import Session
 from controller.journal.keys import Key
 from controller.model.outcomes import DiceOut
 from controller.publish import late
-from controller.publish.late import LateDesk
+from controller.publish.late import LateWagers
 from tests.settlement_service.histories import SECOND_US, Trouble
 from tests.settlement_service.late_histories import DiceWorld
 
@@ -67,16 +67,16 @@ def without_motion(patch: pytest.MonkeyPatch) -> None:
 
 def by_id_alone(patch: pytest.MonkeyPatch) -> None:
     """Break the table: what is confirmed is an id, and its contents are those that came last."""
-    lodge = LateDesk.lodge
+    lodge = LateWagers.lodge
 
-    def lodges(desk: LateDesk, ask: object, keep: object) -> bool:
+    def lodges(desk: LateWagers, ask: object, keep: object) -> bool:
         known = desk._lodged.get(ask.wager)  # type: ignore[attr-defined]  # broken on purpose
         if known is not None and not known.said:
             known.ask, known.heard_us = ask, 0  # type: ignore[assignment]  # as above
             return True
         return lodge(desk, ask, keep)  # type: ignore[arg-type]  # as above
 
-    patch.setattr(LateDesk, "lodge", lodges)
+    patch.setattr(LateWagers, "lodge", lodges)
 
 
 @pytest.mark.parametrize("broken", [without_rows, without_motion, by_id_alone])

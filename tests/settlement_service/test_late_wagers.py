@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from controller.journal.keys import Key
-from controller.publish.betting import OpenWord, word_bytes
+from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -54,7 +54,7 @@ class Late:
             "heard": {NONCE: 3_000},
             "late": {NONCE: wager.digest},
         }
-        return word_bytes(OpenWord(**{**word, **(changed or {})}), key or self.table.key)  # type: ignore[arg-type]  # as above
+        return statement_bytes(OpenStatement(**{**word, **(changed or {})}), key or self.table.key)  # type: ignore[arg-type]  # as above
 
     def throws(self) -> None:
         """The dice leave the hand, to lie 1-2."""

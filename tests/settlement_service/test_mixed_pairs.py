@@ -17,7 +17,7 @@ from controller.publish.events import (
     LineBet,
     Meeting,
     PairPlus,
-    PlayLies,
+    PlayPlaced,
     TableStatus,
     answer_bytes,
     endorse,
@@ -25,7 +25,7 @@ from controller.publish.events import (
 from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.sink import Acknowledged
-from controller.publish.wire import ANSWER, EVENT, WORD, sign_message
+from controller.publish.wire import ANSWER, EVENT, STATEMENT, sign_message
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey, engine_key, rotate
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
@@ -75,7 +75,7 @@ def _with_the_signature_first(signed: bytes) -> bytes:
 @pytest.mark.parametrize(
     "forged",
     [
-        sign_message(_unsigned(ACK), WORD, ENGINE_KEY),
+        sign_message(_unsigned(ACK), STATEMENT, ENGINE_KEY),
         sign_message(_unsigned(ACK), EVENT, ENGINE_KEY),
         sign_message(answer_bytes(ACK, ENGINE_KEY), ANSWER, Stranger()),
         answer_bytes(ACK, Stranger()),
@@ -274,7 +274,7 @@ def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Si
         Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
         LineBet(table="craps-2", session=1, sequence=4, step=9, seat="3", has=False, by="settlement"),
         PairPlus(table="cards-2", session=1, sequence=4, step=9, without=("3",), by="settlement"),
-        PlayLies(table="cards-2", session=1, sequence=4, step=9, round=1, seats=("3",), by="settlement"),
+        PlayPlaced(table="cards-2", session=1, sequence=4, step=9, round=1, seats=("3",), by="settlement"),
     ],
 )
 def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:

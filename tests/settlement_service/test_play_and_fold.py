@@ -8,7 +8,7 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.model.outcomes import Bets
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoWord, PlayAt
@@ -33,7 +33,7 @@ def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], sessi
     """Let the table's word tell that these positions have folded."""
 
     def answer(name: str, nonce: str) -> NoWord | None:
-        word = OpenWord(
+        word = OpenStatement(
             table=name,
             session=session,
             round=table.round,
@@ -83,9 +83,9 @@ def test_T_DEAL_4_play_before_the_cards_are_out_is_refused_and_closes_the_bets_f
 
 
 def test_a_table_that_does_not_say_who_has_folded_takes_play_as_before() -> None:
-    word = OpenWord(table="t", session="1", round=1, takes="play", sequence=1, t=0, until=0, heard={})
+    word = OpenStatement(table="t", session="1", round=1, takes="play", sequence=1, t=0, until=0, heard={})
     old = {name: value for name, value in msgspec.to_builtins(word).items() if name != "folded"}
-    assert msgspec.convert(old, OpenWord) == word
+    assert msgspec.convert(old, OpenStatement) == word
 
 
 class CardTable:
@@ -102,7 +102,7 @@ class CardTable:
 
     def play(self, name: str, nonce: str, play: PlayAt) -> NoWord | None:
         self.asked.append(play)
-        word = OpenWord(
+        word = OpenStatement(
             table=name,
             session="1",
             round=play.round,

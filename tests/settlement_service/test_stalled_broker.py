@@ -41,7 +41,7 @@ class Live:
         self.sink = MqttSink(
             table.name, settings, self.alarms, now_us=now_us, chance=lambda: 0.0, pin=pinned()
         )
-        self.announcer.say = lambda word: self.sink.send_open_word(word, table.key)
+        self.announcer.say = lambda word: self.sink.send_open_statement(word, table.key)
         self.reports: list[Report] = []
         self.sink.report_to(self._hear)
         self.sink.send_status(TableStatus(table=table.name, state="online", session=1, says_open=True))

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from controller.publish.betting import OpenWord
+from controller.publish.betting import OpenStatement
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.gate import Gate, NoWord
 
@@ -23,7 +23,7 @@ def oblige(engine: Engine) -> None:
         with engine.work() as work:
             standing = engine.table(work, table)
         assert standing is not None
-        word = OpenWord(
+        word = OpenStatement(
             table=table,
             session="1",
             round=standing.round or 1,

@@ -128,9 +128,9 @@ def _watch(host: Host) -> None:
 def _settle(host: Host) -> None:
     box = ask(do="outbox", limit=20, after=0).get("outbox") or []
     for one in box:
-        told_id = one.get("outcome", one)["id"]
-        if ask(do="settled", id=told_id, chain=one["chain"]).get("ok"):
-            host.hears("acknowledged", {"id": told_id, "chain": one["chain"]})
+        outcome_id = one.get("outcome", one)["id"]
+        if ask(do="settled", id=outcome_id, chain=one["chain"]).get("ok"):
+            host.hears("acknowledged", {"id": outcome_id, "chain": one["chain"]})
     time.sleep(0.05 if box else 0.15)  # settlement's own pace, so that cuts find some told and unacknowledged
 
 
