@@ -1,4 +1,4 @@
-"""What a device is to the table's program: its type, its address as data, and what goes over its lines."""
+"""A device as the table's program sees it: its type, its address as data, and what passes over its lines."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -165,7 +165,7 @@ class Device(Protocol[Data_contra, Output_co]):
 AnyDevice = Device[Any, Any]
 """A device of any type; only it interprets what its link passes to it."""
 Neighbours = Mapping[str, tables.DeclaredDevice]
-"""All devices of a table's file by name."""
+"""The devices of a table's file by name."""
 
 
 def _no_claims(_settings: object) -> Iterable[Claim]:

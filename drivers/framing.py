@@ -13,7 +13,7 @@ class Line(NamedTuple):
 
     text: bytes
     dropped: int = 0
-    """How many bytes it lost in front, since it was longer than the limit."""
+    """How many bytes were dropped from its beginning because it was longer than the limit."""
     maybe_cut: bool = False
     """Whether its beginning may have been sent before anybody listened: it may be the end of another line."""
 
@@ -22,7 +22,7 @@ class LineSplitter:
     """The bytes since the last line end, and how many bytes exceeded the limit."""
 
     def __init__(self, limit: int, ends: bytes = b"\n") -> None:
-        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost with it.
+        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost.
 
         Each byte of `ends` ends a line; CR before LF belongs to the end in any case.
         """

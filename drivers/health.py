@@ -40,7 +40,7 @@ _OPEN = "when the port opens"
 TROUBLES: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its port has just opened",
-        "wait ten seconds; if it stays, power-cycle the device, then try another cable",
+        "wait ten seconds; if it does not come up, power-cycle the device, then try another cable",
         "when the device is up",
     ),
     "no_port": Cause(
@@ -49,7 +49,7 @@ TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "port_busy": Cause(
-        "another program has the port: a terminal, ModemManager, a second controller",
+        "another program is using the port: a terminal, ModemManager, a second controller",
         "close that program (sudo fuser -v PORT names it); use tablectl to look at a running table",
         _OPEN,
     ),
@@ -64,13 +64,13 @@ TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "stuck_writer": Cause(
-        "the device does not read: it hangs, or flow control holds the line",
+        "the device does not read: it hangs, or flow control stops it",
         "power-cycle the device; check that its port uses no flow control",
-        "when the reopened port takes bytes",
+        "when the reopened port accepts bytes",
     ),
     "reopening": Cause(
         "the device was silent or sent nothing readable, so its port is reopened",
-        "wait ten seconds; if it stays away power-cycle the device, then try another cable",
+        "wait ten seconds; if it stays silent, power-cycle the device, then try another cable",
         _OPEN,
     ),
     "settings_changed": Cause(
@@ -99,7 +99,7 @@ TROUBLES: dict[str, Cause] = {
         "when the expected node says hello",
     ),
     "wrong_version": Cause(
-        "the firmware speaks another version of the link",
+        "the firmware uses another version of the link",
         "install the firmware that belongs to this controller",
         "when the node says hello in the right version",
     ),
@@ -109,18 +109,18 @@ TROUBLES: dict[str, Cause] = {
         "when the node says hello with approved files",
     ),
     "wrong_key": Cause(
-        "the board has another key than the table, or it is not the board that it says it is",
+        "the board has another key than the table, or it is not the board that it claims to be",
         "find out who changed the board; only then write the key to both again",
         "when the node says hello under the right key",
     ),
     "no_sync": Cause(
         "most of the node's answers are lost, or its clock runs wildly",
-        "try another cable; if it stays restart the board, then replace it",
+        "try another cable; if that does not help, restart the board, then replace it",
         "when the node's clock is known",
     ),
     "silent": Cause(
         "the device hangs, or its USB adapter died without an error",
-        "the port is reopened automatically; if that does not help power-cycle the device",
+        "the port is reopened automatically; if that does not help, power-cycle the device",
         _ANSWER,
     ),
     "deaf": Cause(
@@ -130,12 +130,12 @@ TROUBLES: dict[str, Cause] = {
     ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
-        "nothing, the first time; if it happens again replace its supply or its USB cable, then the board",
+        "nothing, the first time; if it happens again, replace its supply or its USB cable, then the board",
         "when the device is up again",
     ),
     "clock_step": Cause(
         "the device's clock was set, or runs at a wrong speed",
-        "restart the board; if it happens again replace it: its crystal or its firmware is not good enough",
+        "restart the board; if it happens again, replace it: its crystal or its firmware is not good enough",
         "when the clock is known again",
     ),
     "sentences_lost": Cause(
@@ -145,12 +145,12 @@ TROUBLES: dict[str, Cause] = {
     ),
     "unplaced": Cause(
         "a wall board detected an impact and could not locate it: too soft, two at once, or a deaf sensor",
-        "run the board's self-test; if it happens again set its speed_m_s and comparators' threshold again",
+        "run the board's self-test; if it happens again, set its speed_m_s and comparators' threshold again",
         "at once; the impact is missing",
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "look at what it sends; raise its threshold; the excess was discarded",
+        "look at what it sends and raise its threshold; the excess was discarded",
         "half a second after it falls quiet",
     ),
     "bad_reading": Cause(
@@ -165,7 +165,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "forged": Cause(
         "another sender is on the line, or earlier messages are repeated",
-        "look for a board or a logger on the cable; what it said was not used",
+        "look for a board or a logger on the cable; what it sent was not used",
         "ten seconds after the last one",
     ),
     "noisy_line": Cause(
@@ -176,11 +176,11 @@ TROUBLES: dict[str, Cause] = {
     "slow_link": Cause(
         "a USB adapter that holds bytes back before it sends them",
         "for FTDI chips set latency_timer to 1 (docs/devices/serial.md has the udev rule)",
-        "when answers come quicker",
+        "when answers come faster",
     ),
     "unanswered": Cause(
         "the device receives nothing, or does not know the command",
-        "change the cable; if it stays, restart the board, then install its firmware again",
+        "change the cable; if that does not help, restart the board, then install its firmware again",
         "ten seconds after the last one",
     ),
     "lacks": Cause(

@@ -14,7 +14,7 @@ DEVICE_MODULES: Mapping[str, str] = {
     "shoe": "drivers.shoe.device",
     "ss2": "drivers.ss2.device",
 }
-"""Each type's word and the module whose TYPE describes it, imported when it is asked for."""
+"""Each type's name and the module whose TYPE describes it, imported on demand."""
 
 
 class UnknownDeviceTypeError(LookupError):

@@ -26,7 +26,7 @@ from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.sim.boards import SHOE_SETTINGS as SHOE
 from drivers.sim.boards import Sensor
 from drivers.sim.faults import DeviceKind, Schedule
-from drivers.sim.scenes import Began, Over, Played, Story, Told
+from drivers.sim.scenes import Began, Expected, Over, Played, Story
 from drivers.sim.setting import (
     NoEveningError,
     RenderedThrows,
@@ -208,7 +208,7 @@ def in_words(story: Story) -> str:
             return f"over {fault} {device}"
 
 
-def _ends(told: Sequence[Told]) -> str:
+def _ends(told: Sequence[Expected]) -> str:
     """Return how a card game ends: its last outcome, and who won it."""
     if not told:
         return ""

@@ -253,9 +253,9 @@ class _Late(Consumer):
 
     def _loaded(self) -> Consumer:
         if self._engine is None:
-            from controller.settlement_service.embedded import EngineWithin  # noqa: PLC0415 - see the class
+            from controller.settlement_service.embedded import EmbeddedEngine  # noqa: PLC0415 - see the class
 
-            self._engine = EngineWithin(
+            self._engine = EmbeddedEngine(
                 self._asked, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)
             )
         return self._engine

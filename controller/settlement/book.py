@@ -1,7 +1,8 @@
 """The wager book of every game: the requests that it takes, one JSON object per line, and its answers.
 
 Each game declares its own requests as subclasses of Request; what they share is here. A line that is not
-exactly one of them is malformed and ends the run: a bet that was half understood is a guess.
+exactly one of them is malformed and ends the run: acting on a bet that was only half understood would be a
+guess.
 """
 
 from abc import ABC, abstractmethod
@@ -205,7 +206,7 @@ class Book(ABC):
 
     @property
     def remembers(self) -> bool:
-        """Whether the book holds more than its bets, so that a fresh one would not do without any."""
+        """Whether the book holds more than its bets, so that a fresh one would not be equivalent."""
         return False
 
     @property

@@ -4,8 +4,8 @@ Money is whole cents and ratios of whole numbers; each bet is rounded once, alwa
 to round (!X-8). What the house keeps by rounding down is its breakage, exact to a fraction of a cent and
 never lost: a ledger sums it. Plain frozen dataclasses, so that the games need no configuration library.
 
-Each game's wagers make the report of their pay table's edges, beside what the document prints; `run.check`
-makes that of a shipped one.
+Each game's wagers report the edges of their pay table next to what the document prints; `tablectl rules
+check` prints the report of a shipped one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,7 @@ class Ratio(NamedTuple):
 
 
 class Payout(NamedTuple):
-    """Return the winnings without the stake, and the breakage as a numerator over the ratio's own
-    denominator."""
+    """The winnings without the stake, and the breakage as a numerator over the ratio's own denominator."""
 
     paid_cents: int
     breakage: int
@@ -131,7 +130,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure that must be there, at least 1."""
+    """A required figure, at least 1."""
 
     value: AtLeastOne
     rule: str
@@ -203,7 +202,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that can be said of a pay table by arithmetic alone."""
+    """Everything that follows from a pay table by arithmetic alone."""
 
     ruleset: str
     title: str

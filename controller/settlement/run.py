@@ -85,7 +85,9 @@ def _fields(kind: type[Request]) -> str:
 
 
 def _at(value: object, path: str) -> object:
-    """Follow a path as far as it names its steps: `[...]` stands for any of several."""
+    """Return the value at a path, followed as far as its steps are named: `[...]` stands for any of
+    several.
+    """
     for step in _STEP.finditer(path):
         if step["name"] is not None and isinstance(value, dict):
             value = value[step["name"]]
@@ -103,7 +105,7 @@ def _expected(says: str, field: str, kind: type[Request]) -> str:
         return choices
     what = _EXPECTED.fullmatch(says)
     if what is None:
-        return f"another value ({says})"
+        return f"a value that this field allows ({says})"
     return _KIND.sub(lambda told: " or ".join(map(_kind, told["kinds"].split(" | "))), what["what"])
 
 

@@ -68,20 +68,20 @@ class NoCourse:
     shooter: str | None = None
 
     def follow(self, request: Request) -> None:
-        """Ignore it."""
+        """Ignore the request: there is nothing to follow."""
 
     def is_no_news(self, request: Request) -> bool:
-        """Return that every request says something new."""
+        """Return False: every request says something new."""
         del request
         return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return that nobody has the dice."""
+        """Return False: nobody has the dice."""
         del request
         return False
 
     def prelude(self) -> Sequence[Asked]:
-        """Return nothing: a fresh game is there already."""
+        """Return no requests: a fresh game is already there."""
         return ()
 
 

@@ -1,5 +1,5 @@
 """The running settlement engine: outcomes and players' requests in, balances out, each effect exactly once.
 
 The games decide (`controller.settlement`); this package keeps their requests and the money in a database, and
-tells a table that it has an outcome only once that is committed. Clock and chance are handed in.
+acknowledges a table's outcome only once it is committed. Clock and chance are handed in.
 """

@@ -23,7 +23,7 @@ from controller.settlement_service.work import Cause, Work, encode
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks: a token's name and role, and whose account a player's token is for."""
+    """Who makes a request: the name and role of a token, and the account that a player's token is for."""
 
     name: str
     role: Role
@@ -146,7 +146,7 @@ class AccountRequests:
 
         Each is a request of its own under the key `KEY/ID`, so a repeated request is carried out once. Raises
         RequestRefused if two have the same id, if there are too many, or if one is `late`, which must be
-        confirmed by itself.
+        confirmed individually.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
             raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own")
@@ -271,8 +271,8 @@ class AccountRequests:
         """Return a request and whether it must wait for the table's statement; otherwise it is answered at
         once.
 
-        A question about Play binds the position at the table, so Play is tried first, and only what would be
-        granted is asked for.
+        Asking the table about Play binds the position there, so Play is tried first, and only what would be
+        granted is asked about.
         """
         standing = self._engine.table(work, table)
         if (
@@ -376,7 +376,9 @@ _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, asked: Asked) -> LateWager:
-    """Return a late wager as its table receives it: the whole as a digest, and in words for people."""
+    """Return a late wager as its table receives it: the whole request as a digest, and a sentence for
+    people.
+    """
     digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
     detail = next((f" {asked[name]}" for name in ("number", "base", "dice") if asked.get(name)), "")
     says = f"{asked['player']}: {asked['wager']}{detail}, {asked['amount']} cents"
@@ -386,7 +388,7 @@ def _late_wager(round_: int, asked: Asked) -> LateWager:
 _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
-_TRIED = NoWord("TABLE-WORD", "this was only tried")
+_TRIED = NoWord("TABLE-WORD", "this was only a trial")
 """Used in place of the table's statement, to find what would be refused only because it is missing."""
 
 

@@ -1,9 +1,9 @@
 """One table's wager book over time: steps in, lines and money out; corrections by replaying the steps. Pure.
 
 A step is one indivisible change, as the database keeps it. An outcome yields the requests that take effect at
-once; a correction those that replace the requests of the outcome that it corrects. What decides nothing (a
-review, a device's health) yields none. The steps since the last settled state (the anchor) are kept, so that
-a correction can be worked out from there and a restart has little to replay.
+once; a correction those that replace the requests of the outcome that it corrects. Outcomes that decide
+nothing (a review, a device's health) yield none. The steps since the last settled state (the anchor) are
+kept, so that a correction can be worked out from there and a restart has little to replay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +123,7 @@ class _RecordedStep:
 
 
 class _State:
-    """A game under way: its tally, and its state of play apart from the bets."""
+    """A game in progress: its tally, and its state of play apart from the bets."""
 
     def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
         self._rules = rules
@@ -187,7 +187,7 @@ class _State:
 
 
 class GameOf:
-    """A rule set's game: its name, what settlement knows of it, new books, and its requests."""
+    """The game of a rule set: its name, its wagers, its requests, and new books."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
         """Keep the game's name, its wagers and what opens a book of it."""
@@ -197,7 +197,7 @@ class GameOf:
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
     def decode(self, asked: Asked) -> Request:
-        """Read a request; raises Misread if it is none of this game."""
+        """Read a request; raises Misread if this game has no such request."""
         try:
             request = self._request_of(asked, str_keys=True)
         except msgspec.ValidationError as error:

@@ -95,7 +95,7 @@ class Refused(BaseModel):
 
 
 class WagerAnswer(BaseModel):
-    """What one of several bets came to: `granted` or `refused`, the other is null."""
+    """The result of one of several bets: either `granted` or `refused`; the other is null."""
 
     id: str
     granted: Granted | None = None
@@ -130,7 +130,7 @@ class Result(BaseModel):
 
 
 class RoundView(BaseModel):
-    """How far apart things were in a round of bets, in milliseconds of the table's clock; null: not known.
+    """The intervals of a round of bets, in milliseconds of the table's clock; null if not known.
 
     `wager_to_close_ms` is from the last wager or change granted to the close of bets: never negative.
     `close_to_move_ms` is from the close to the ball's drop, the dice's release or the first card.
@@ -177,7 +177,7 @@ class Health(BaseModel):
 
 Role = Literal["staff", "player", "reader"]
 Reach = Literal["nothing", "own", "all"]
-Deed = Literal[
+Action = Literal[
     "account",
     "alarms",
     "bet",
@@ -193,7 +193,7 @@ Deed = Literal[
     "withdraw",
 ]
 
-ACCESS: Mapping[Deed, Mapping[Role, Reach]] = {
+ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
     "account": {"staff": "all", "player": "own", "reader": "all"},
     "alarms": {"staff": "all", "player": "nothing", "reader": "all"},
     "bet": {"staff": "all", "player": "own", "reader": "nothing"},
@@ -211,9 +211,9 @@ ACCESS: Mapping[Deed, Mapping[Role, Reach]] = {
 """What each role may reach: `own` is the one account that the token is for, with its wagers and seats."""
 
 
-MAX_ASK = 64 * 1024
+MAX_REQUEST = 64 * 1024
 """The most bytes of a request; its body has at most a quarter."""
-MAX_TOLD = 4 * 1024 * 1024
+MAX_ANSWER = 4 * 1024 * 1024
 """Bytes: 500 results are 200 kB."""
 BEAT = 0
 """The number of a frame that only shows that the other end is running; requests count from 1."""
@@ -230,7 +230,7 @@ def frame(number: int, payload: bytes) -> bytes:
 
 
 class Frames:
-    """Bytes in, frames out, however they are cut."""
+    """Bytes in, frames out, in whatever pieces the bytes arrive."""
 
     def __init__(self, most: int) -> None:
         """Expect frames of at most this many bytes."""
@@ -254,9 +254,9 @@ class Frames:
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request: the deed, the digest of a token, and what the deed takes."""
+    """One request: the action, the digest of a token, and what the action takes."""
 
-    do: Deed | Literal["health", "who"]
+    do: Action | Literal["health", "who"]
     digest: str = ""
     key: str = ""
     player: str = ""
@@ -279,20 +279,20 @@ class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
-    """Write a refusal."""
-    return model_told(Refused(rule=rule, reason=reason), status)
+    """Return a refusal."""
+    return model_answer(Refused(rule=rule, reason=reason), status)
 
 
 def out_of_reach(error: object) -> HttpAnswer:
-    """Write that the database does not answer: nothing is known to have been done."""
+    """Return the refusal for a database that does not answer: it is not known whether anything was done."""
     return refusal(503, "DATABASE", str(error))
 
 
-def model_told(model: BaseModel, status: int = 200) -> HttpAnswer:
-    """Write a model as an answer."""
-    return told_of(model.model_dump_json().encode(), status)
+def model_answer(model: BaseModel, status: int = 200) -> HttpAnswer:
+    """Return a model as an answer."""
+    return json_answer(model.model_dump_json().encode(), status)
 
 
-def told_of(body: bytes, status: int = 200) -> HttpAnswer:
-    """Write JSON as an answer."""
+def json_answer(body: bytes, status: int = 200) -> HttpAnswer:
+    """Return JSON as an answer."""
     return HttpAnswer(status=status, body=msgspec.Raw(body))

@@ -48,8 +48,8 @@ PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Said = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
-"""Messages of the engine to a table that are of no use later."""
+Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
+"""Messages to a table that are of no use later."""
 
 
 MEET_AGAIN_US = 10_000_000
@@ -69,7 +69,7 @@ class _Asked(NamedTuple):
     at_us: int
 
 
-class _Met(NamedTuple):
+class _LastStatus(NamedTuple):
     """A table's state when its status last arrived, and when it was answered."""
 
     session: int | None
@@ -101,8 +101,8 @@ class Broker:
         """Tables that have closed; they are compared once their outcomes are settled."""
         self._said: set[str] = set()
         self._key = key
-        self._met: dict[str, _Met] = {}
-        self._questions: deque[tuple[str, Said]] = deque(maxlen=MAX_QUESTIONS)
+        self._met: dict[str, _LastStatus] = {}
+        self._questions: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUESTIONS)
         engine.line_bet = self.tell_line_bet
         engine.pair_plus = self.tell_pair_plus
         engine.played = self.tell_played
@@ -116,8 +116,9 @@ class Broker:
         """Increases while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
-        """Ask a table whether bets are open, from any thread; return why that is impossible, empty if it is
-        not."""
+        """Ask a table whether bets are open, from any thread; return why it can't be asked, None if it
+        was.
+        """
         deaf = self._deaf(table)
         if deaf is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
@@ -173,9 +174,9 @@ class Broker:
         if met is not None and met.online and met.says_open:
             self._put(table, self._played(table, play, at))
 
-    def _put(self, table: str, word: Said) -> None:
+    def _put(self, table: str, word: Passing) -> None:
         self._questions.append((table, word))
-        with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
+        with suppress(OSError):  # A full pipe wakes the reader as well; a closed one has no reader.
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
@@ -203,7 +204,7 @@ class Broker:
         self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Read, settle and answer what is there, waiting at most this long for something."""
+        """Read, settle and answer what has arrived, waiting at most this long."""
         link = self._link
         if link is None or link.fileno() < 0:
             self._lose("the connection is closed")
@@ -228,8 +229,8 @@ class Broker:
             table, word = self._questions.popleft()
             self._say_to(link, table, word)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Said | Meeting) -> None:
-        """Send what would be worthless later: it is not kept for a table that is away."""
+    def _say_to(self, link: MqttLink, table: str, answer: Passing | Meeting) -> None:
+        """Send a message that is of no use later: it is not kept for a table that is offline."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 
@@ -285,8 +286,7 @@ class Broker:
             self._say_once(f"{topic}: {error}; it is ignored")
 
     def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Note a table's state, and report to it how far its outcomes are settled if it has just
-        connected."""
+        """Record a table's state; if it has just connected, report to it how far its outcomes are settled."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
@@ -299,7 +299,7 @@ class Broker:
         come = before is None or not before.online or before.session != status.session
         due = before is None or come or now_us - before.at_us >= MEET_AGAIN_US
         at_us = now_us if online and due else before.at_us if before else 0
-        self._met[table] = _Met(status.session, online, status.says_open, at_us, status.sequence or 0)
+        self._met[table] = _LastStatus(status.session, online, status.says_open, at_us, status.sequence or 0)
         if online and not status.says_open:
             self._say_once(f"table {table}: {_OLD.reason}")
         elif online and due:
@@ -375,7 +375,7 @@ class Broker:
         try:
             answers = self._engine.deliver(batch)
         except OutOfReach as error:
-            # Nothing is answered, so the tables send it all again.
+            # Nothing was answered, so the tables will send it all again.
             self._waiting.clear()
             self._say_once(str(error))
             return
@@ -409,7 +409,7 @@ class Broker:
         return False
 
     def _lose(self, why: str) -> None:
-        """Drop the connection; what is not answered is sent again."""
+        """Drop the connection; whatever was not answered will be sent again."""
         if self._link is not None:
             self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; reconnecting")
             self._link.drop()

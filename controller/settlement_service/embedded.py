@@ -18,14 +18,14 @@ NAME = "embedded"
 
 
 class RefusedOutcome(Blocked):
-    """Settlement will not take an outcome; a person must look into it."""
+    """Settlement refuses an outcome; a person must investigate."""
 
     def __init__(self, refused: RejectedDelivery) -> None:
         super().__init__("settlement_refused", f"{refused.says} [{refused.code}]")
 
 
-class Embedded(Consumer):
-    """The settlement engine as the table's own process takes it."""
+class EmbeddedConsumer(Consumer):
+    """The settlement engine as a consumer within the table's own process."""
 
     def __init__(self, engine: Engine, by: str) -> None:
         """Answer for this engine under this name."""
@@ -50,7 +50,7 @@ _NOT_LODGED = NoWord("C34-MK-1b", "the table's dice are not out, or it knows tha
 _STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment")
 
 
-class EngineWithin(Consumer):
+class EmbeddedEngine(Consumer):
     """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
 
     def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
@@ -59,7 +59,7 @@ class EngineWithin(Consumer):
         self._asked = asked
         self._clock = clock
         self._store: Store | None = None
-        self._taker: Embedded | None = None
+        self._taker: EmbeddedConsumer | None = None
         self._close_api: Callable[[], None] | None = None
 
     def begin(self) -> None:
@@ -88,7 +88,7 @@ class EngineWithin(Consumer):
         except BaseException:
             self.end()
             raise
-        self._taker = Embedded(engine, NAME)
+        self._taker = EmbeddedConsumer(engine, NAME)
 
     def _ask(self, table: str, nonce: str) -> NoWord | None:
         return None if table == self._asked.table and self._asked.ask(nonce) else _STARTING
@@ -144,7 +144,7 @@ class EngineWithin(Consumer):
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
             found = f"no table {table}, although outcomes of it were settled before"
-            expected = "the database of then, or this table enrolled by hand with its --first outcome"
+            expected = "the database used then, or this table enrolled by hand with its --first outcome"
             raise SettlementFault("table_unknown", self._url, found, expected)
         if known is not None and known.rules != rules:
             found = f"table {table} enrolled with rules {known.rules}"

@@ -66,7 +66,7 @@ class Engine:
         self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
         """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns at
         once."""
-        self._told: dict[str, Bets] = {}
+        self._reported: dict[str, Bets] = {}
         """What was last reported about each table's bets."""
         self._store = store
         self._clock = clock
@@ -108,12 +108,13 @@ class Engine:
         for name in decided:
             self.gate.reopened(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
-            # Its book may have taken part of what it then refused.
+            # Its book may already contain part of what it then refused.
             self._tables.pop(name, None)
         return answers
 
     def settled(self, table: str) -> tuple[int, str | None] | None:
-        """Return the number and chain hash of a table's newest settled outcome; None for a stranger.
+        """Return the number and chain hash of a table's newest settled outcome; None for a table that is not
+        enrolled.
 
         The chain is None if none of its outcomes was settled. Raises OutOfReach.
         """
@@ -130,7 +131,7 @@ class Engine:
         """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` (1) on.
 
         `anew` pins the key of an enrolled table and goes on where it stands, or at a later `first_seq`: a
-        person says that the outcomes between are lost, as after an older journal was continued.
+        person states that the outcomes in between are lost, as after an older journal was continued.
 
         Raises:
             RequestRefused: it is enrolled already, or (`anew`) it is not, or `first_seq` was settled.
@@ -177,7 +178,7 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms and resume it if it is halted: a person has looked into it.
+        """Clear a table's alarms and resume it if it is halted: a person has investigated.
 
         With `refund` all its stakes are returned, and the outcome at which it halted is accepted without
         effect.
@@ -224,7 +225,7 @@ class Engine:
                 self._numbers = None
                 raise
         for name, bets in news:
-            self._tell(name, bets)
+            self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
         """Return what a table receives about its bets; None if nothing. Raises OutOfReach."""
@@ -244,10 +245,10 @@ class Engine:
             PlayAt(table.round or 1, played) if "played" in tells and (played := table.book.played) else None,
         )
 
-    def _tell(self, name: str, bets: Bets) -> None:
+    def _inform(self, name: str, bets: Bets) -> None:
         """Inform a table of what has changed since the last time."""
-        before = self._told.get(name, _NOTHING_TOLD)
-        self._told[name] = bets
+        before = self._reported.get(name, _NOTHING_TOLD)
+        self._reported[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:
             self.line_bet(name, *bets.line_bet, bets.at)
         without = bets.without_pair_plus

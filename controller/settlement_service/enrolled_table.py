@@ -100,7 +100,7 @@ def shipped_games() -> Games:
 
 
 def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable | None:
-    """Load a table, playing the steps since its anchor again; None if there is no such table."""
+    """Load a table, replaying the steps since its anchor; None if there is no such table."""
     row = connection.execute(select(schema.tables).where(schema.tables.c.name == name)).first()
     if row is None:
         return None
@@ -131,7 +131,7 @@ def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable
 
 
 def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
-    """Return the outcome that opened or closed betting last, and the round that was told last."""
+    """Return the outcome that last opened or closed betting, and the last round that was reported."""
     outcomes = schema.outcomes
     newest = (
         select(outcomes.c.seq, outcomes.c.type, outcomes.c.event)

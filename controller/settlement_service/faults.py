@@ -1,4 +1,4 @@
-"""What can be wrong with the settlement engine itself, and refusals of what it is asked."""
+"""Faults of the settlement engine itself, and refusals of requests to it."""
 
 
 class SettlementFault(Exception):

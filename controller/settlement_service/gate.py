@@ -152,7 +152,7 @@ class Gate:
                 question.over = question.over or question.table == table
             self._changed.notify_all()
 
-    # --- whoever hears words ---
+    # --- for whoever receives statements ---
 
     def hear(self, payload: bytes) -> None:
         """Handle a statement's bytes as they came; raises ValueError if they are not one, or another
@@ -165,7 +165,7 @@ class Gate:
             key = self._keys.get(word.table)
             asked = any(nonce in self._questions for nonce in word.heard)
         if not asked or key is None:
-            return  # Nobody waits for it: an old one, another engine's, or one said for all to hear.
+            return  # Nobody waits for it: it is old, another engine's, or addressed to everyone.
         if not statement_signed_by(payload, key):
             self.forged += 1
             raise ValueError(f"a statement of table {word.table} that its key did not sign")
@@ -183,7 +183,7 @@ class Gate:
                     question.word = word if question.digest == word.late.get(nonce) else question.word
             self._changed.notify_all()
 
-    # --- whoever has a bet to take ---
+    # --- for whoever has a bet to place ---
 
     def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
         """Ask for the statement and wait for it; the request must be complete by now, byte for byte.

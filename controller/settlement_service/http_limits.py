@@ -27,8 +27,9 @@ BODY_S = 5.0
 """A body that takes longer is refused."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
-"""For how long, and up to how many bytes, a refused body is still read, so that its sender receives the
-reason."""
+"""How long, and up to how many bytes, a refused body is still read, so that its sender receives the
+reason.
+"""
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
@@ -37,19 +38,19 @@ MAX_ADDRESSES = 256
 """The most addresses counted separately; any further ones share what is left."""
 MAX_KNOWN = 1000
 """Valid tokens that are remembered; any others are looked up again."""
-MOST_AT_ONCE = 4
+MAX_AT_ONCE = 4
 """Simultaneous requests with a player's or reader's token, so that one person can't take all the engine's
 time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
-class _Office(Protocol):
+class _RequestHandler(Protocol):
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]: ...
 
 
 class _Refused(Exception):
-    """A request that is answered without being read on."""
+    """A request that is answered without reading the rest of it."""
 
     def __init__(self, status: int, reason: str, rule: str = "") -> None:
         super().__init__(reason)
@@ -59,10 +60,10 @@ class _Refused(Exception):
 class Bounds:
     """Guards the application: what it lets through has a valid token and a short, strict JSON body."""
 
-    def __init__(self, app: ASGIApp, office: _Office) -> None:
-        """Guard this application; the office knows the tokens."""
+    def __init__(self, app: ASGIApp, handler: _RequestHandler) -> None:
+        """Guard this application; `handler` knows the tokens."""
         self._app = app
-        self._office = office
+        self._handler = handler
         self._known: dict[str, Role] = {}
         self._under_way: Counter[str] = Counter()
         self._strangers: dict[str, list[float]] = {}
@@ -97,11 +98,11 @@ class Bounds:
             raise _Refused(401, "give a valid token")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
-            return digest  # Whether it is still valid the engine checks; here it only opens the door.
+            return digest  # The engine checks whether it is still valid; here it only lets the request in.
         address = self._told_apart(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
             raise _Refused(429, "too many invalid tokens; ask again in a second")
-        told = await self._office.ask(HttpRequest(do="who", digest=digest))
+        told = await self._handler.ask(HttpRequest(do="who", digest=digest))
         if told.status != 200:
             now_s = asyncio.get_running_loop().time()
             self._strangers.setdefault(address, []).append(now_s)
@@ -122,8 +123,8 @@ class Bounds:
 
     @contextmanager
     def _counted(self, digest: str) -> Iterator[None]:
-        if self._known.get(digest) != "staff" and self._under_way[digest] >= MOST_AT_ONCE:
-            raise _Refused(429, f"{MOST_AT_ONCE} requests of this token are under way; wait for one of them")
+        if self._known.get(digest) != "staff" and self._under_way[digest] >= MAX_AT_ONCE:
+            raise _Refused(429, f"{MAX_AT_ONCE} requests of this token are under way; wait for one of them")
         self._under_way[digest] += 1
         try:
             yield
@@ -134,7 +135,7 @@ class Bounds:
 
 
 class _Passed(_Refused):
-    """A refusal by the office itself."""
+    """A refusal by the request handler itself."""
 
     def __init__(self, told: HttpAnswer) -> None:
         super().__init__(told.status, "")
@@ -166,14 +167,14 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse a head that is longer than any request's, however it was cut on its way."""
+    """Refuse a head that is longer than any request's, in whatever pieces it arrived."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
         raise _Refused(431, f"found a longer head, expected at most {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
-    """Read a body within its limits, and check that it has only one meaning."""
+    """Read a body within its limits, and check that it is unambiguous JSON."""
     length = headers.get(b"content-length", [b"0"])[0]
     if int(length) > MAX_BODY:
         raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MAX_BODY}")
@@ -239,7 +240,7 @@ _read_caller = msgspec.json.Decoder(_Caller).decode
 
 
 class Connection(Protocol):
-    """What is behind a request that is served over a real connection."""
+    """The connection over which a request was received."""
 
     trusted: bool
     """Whether a valid token came over it."""

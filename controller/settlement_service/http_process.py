@@ -28,7 +28,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from controller.serving.connections import Server
 from controller.settlement_service.channel import (
     BEAT,
-    MAX_TOLD,
+    MAX_ANSWER,
     Account,
     Alarm,
     Amount,
@@ -56,7 +56,12 @@ from controller.settlement_service.channel import (
 )
 from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, response_of
 
-Key = Annotated[Id, Header(alias="Idempotency-Key", description="One request's own; sent again with it.")]
+Key = Annotated[
+    Id,
+    Header(
+        alias="Idempotency-Key", description="Unique to a request; sent again when the request is repeated."
+    ),
+]
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]
 Wager = Annotated[Id, Path()]
@@ -64,32 +69,32 @@ _SAYS: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
     429: {"model": Refused, "description": "Too many invalid tokens; ask again later."},
-    431: {"model": Refused, "description": "The head is longer than any request's."},
+    431: {"model": Refused, "description": "The request's headers are too long."},
     503: {"model": Refused, "description": "The database does not answer; ask again with the same key."},
 }
 _BODY: dict[int, dict[str, object]] = {
-    400: {"model": Refused, "description": "The body is no JSON, or JSON with two meanings."},
-    408: {"model": Refused, "description": "The body did not come in time."},
-    413: {"model": Refused, "description": "The body is longer than any request."},
-    415: {"model": Refused, "description": "The body is not announced as JSON."},
+    400: {"model": Refused, "description": "The body is not JSON, or is ambiguous JSON."},
+    408: {"model": Refused, "description": "The body did not arrive in time."},
+    413: {"model": Refused, "description": "The body is too long."},
+    415: {"model": Refused, "description": "The body's content type is not JSON."},
 }
 _REFUSES: dict[int, dict[str, object]] = {
     **_BODY,
     409: {"model": Refused, "description": "Refused by a rule; nothing has changed."},
 }
-_UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description": "There is no such thing."}}
+_UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description": "Not found."}}
 
 
-class Office(Protocol):
-    """Where requests are answered: the engine, in this process or in another."""
+class RequestHandler(Protocol):
+    """Answers requests: the engine, in this process or in another."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
-        """Return the answer; a refusal in words if there is none in time."""
+        """Return the answer; a refusal if none comes in time."""
         ...
 
 
 def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
-    """Return what FastAPI takes for the answers of a route."""
+    """Return the possible answers of a route as FastAPI takes them."""
     return {code: says for kind in kinds for code, says in kind.items()}
 
 
@@ -98,12 +103,12 @@ _bearer = HTTPBearer(auto_error=False, description="A token of `tablectl settlem
 guarded = APIRouter(dependencies=[Depends(_bearer)])
 
 
-def make_app(office: Office) -> FastAPI:
-    """Make the application of an office."""
+def make_app(handler: RequestHandler) -> FastAPI:
+    """Return the application that passes requests to this handler."""
     app = FastAPI(
         title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_more(_SAYS)
     )
-    app.state.office = office
+    app.state.handler = handler
     app.include_router(router)
     app.include_router(guarded)
 
@@ -113,124 +118,126 @@ def make_app(office: Office) -> FastAPI:
         headers = dict(error.headers) if error.headers else None
         return JSONResponse(refused.model_dump(), error.status_code, headers)
 
-    app.add_middleware(Bounds, office=office)
+    app.add_middleware(Bounds, handler=handler)
     return app
 
 
-class _House:
-    """One request on its way to the engine, with its token."""
+class _Engine:
+    """The engine, as one HTTP request reaches it with its token."""
 
     def __init__(self, request: Request) -> None:
-        self._office: Office = request.app.state.office
+        self._handler: RequestHandler = request.app.state.handler
         self._digest: str = request.scope.get(DIGEST, "")
 
     async def ask(self, do: str, **more: object) -> Response:
-        return response_of(await self._office.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
+        return response_of(await self._handler.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its action takes
 
 
-House = Annotated[_House, Depends(_House)]
+Engine = Annotated[_Engine, Depends(_Engine)]
 
 
 @router.get("/health", response_model=Health)
-async def health(house: House) -> Response:
+async def health(engine: Engine) -> Response:
     """Return whether the engine, its database and its broker answer."""
-    return await house.ask("health")
+    return await engine.ask("health")
 
 
 @guarded.post("/players", response_model=Granted, responses=_more(_REFUSES))
-async def open_account(house: House, key: Key, wanted: NewAccount) -> Response:
+async def open_account(engine: Engine, key: Key, wanted: NewAccount) -> Response:
     """Open a player's account."""
-    return await house.ask("open_account", key=key, player=wanted.player)
+    return await engine.ask("open_account", key=key, player=wanted.player)
 
 
 @guarded.get("/players/{player}", response_model=Account, responses=_more(_UNKNOWN))
-async def account(house: House, player: Player) -> Response:
+async def account(engine: Engine, player: Player) -> Response:
     """Read a balance and the wagers that are up."""
-    return await house.ask("account", player=player)
+    return await engine.ask("account", player=player)
 
 
 @guarded.get("/players/{player}/results", response_model=list[Result])
-async def results(house: House, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+async def results(
+    engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
+) -> Response:
     """Read the newest results that hold."""
-    return await house.ask("results", player=player, limit=limit)
+    return await engine.ask("results", player=player, limit=limit)
 
 
 @guarded.post("/players/{player}/deposits", response_model=Granted, responses=_more(_REFUSES))
-async def deposit(house: House, key: Key, player: Player, amount: Amount) -> Response:
+async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
     """Handle a buy-in."""
-    return await house.ask("deposit", key=key, player=player, cents=amount.cents)
+    return await engine.ask("deposit", key=key, player=player, cents=amount.cents)
 
 
 @guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_more(_REFUSES))
-async def withdraw(house: House, key: Key, player: Player, amount: Amount) -> Response:
+async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
     """Hand chips out."""
-    return await house.ask("withdraw", key=key, player=player, cents=amount.cents)
+    return await engine.ask("withdraw", key=key, player=player, cents=amount.cents)
 
 
 @guarded.get("/tables", response_model=list[TableView])
-async def tables(house: House) -> Response:
+async def tables(engine: Engine) -> Response:
     """List the tables and what each waits for."""
-    return await house.ask("tables")
+    return await engine.ask("tables")
 
 
 @guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
-async def rounds(house: House, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+async def rounds(engine: Engine, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
     """Read how long before the close of bets the last wager came, round by round, the newest first."""
-    return await house.ask("rounds", table=table, limit=limit)
+    return await engine.ask("rounds", table=table, limit=limit)
 
 
 @guarded.get("/alarms", response_model=list[Alarm])
-async def alarms(house: House) -> Response:
+async def alarms(engine: Engine) -> Response:
     """List what a person must look into."""
-    return await house.ask("alarms")
+    return await engine.ask("alarms")
 
 
 @guarded.put("/tables/{table}/seats/{seat}", response_model=Granted, responses=_more(_REFUSES))
 async def take_seat(
-    *, house: House, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
+    *, engine: Engine, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
 ) -> Response:
     """Seat a player."""
-    return await house.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
+    return await engine.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
 
 
 @guarded.post("/tables/{table}/wagers", response_model=Granted, responses=_more(_REFUSES))
-async def bet(house: House, key: Key, table: Table, wanted: NewWager) -> Response:
+async def bet(engine: Engine, key: Key, table: Table, wanted: NewWager) -> Response:
     """Make a bet."""
-    return await house.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
+    return await engine.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
 
 
 @guarded.post("/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_more(_REFUSES))
-async def bets(house: House, key: Key, table: Table, wanted: NewWagers) -> Response:
-    """Make up to 50 bets on one word of the table; each is granted or refused on its own."""
+async def bets(engine: Engine, key: Key, table: Table, wanted: NewWagers) -> Response:
+    """Make up to 50 bets on one statement of the table; each is granted or refused on its own."""
     asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
-    return await house.ask("bets", key=key, table=table, bets=asked)
+    return await engine.ask("bets", key=key, table=table, bets=asked)
 
 
 @guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))
-async def wager(house: House, table: Table, wager: Wager) -> Response:
+async def wager(engine: Engine, table: Table, wager: Wager) -> Response:
     """Read how a wager stands."""
-    return await house.ask("wager", table=table, wager=wager)
+    return await engine.ask("wager", table=table, wager=wager)
 
 
 @guarded.post("/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_more(_REFUSES))
-async def change(*, house: House, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
+async def change(*, engine: Engine, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
     """Increase, reduce, remove a wager, or call it on or off."""
     asked = {**wanted.model_dump(exclude_none=True), "id": wager}
-    return await house.ask("change", key=key, table=table, asked=asked)
+    return await engine.ask("change", key=key, table=table, asked=asked)
 
 
 MAX_LINES = 20
-"""Lines a minute."""
+"""Lines per minute."""
 MINUTE_S = 60.0
 MAX_CHARACTERS = 2000
-"""Of a line, or of a traceback."""
+"""The most characters of a line, or of a traceback."""
 
 
-class FewLines(logging.Handler):
-    """Writes a limited number of lines; the times are the records' own."""
+class LimitedLog(logging.Handler):
+    """Logs a limited number of lines per minute, by the records' own times."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
-        """Write lines this way."""
+        """Write each line with `write`."""
         super().__init__()
         self._write = write
         self._since_s = 0.0
@@ -253,7 +260,7 @@ class FewLines(logging.Handler):
 
 BEAT_S = 1.0
 HEALTH_S = 1.0
-"""The engine's report of its health is of no use later."""
+"""How long to wait for the engine's health report."""
 ANSWER_S = 10.0
 NICENESS = 5
 """Play has priority on a busy machine."""
@@ -308,7 +315,7 @@ class Remote:
         """Follow the engine until it is gone, then stop the server."""
         reader, self._writer = await asyncio.open_connection(sock=self._channel)
         beating = asyncio.create_task(self._beat(server))
-        frames = Frames(MAX_TOLD)
+        frames = Frames(MAX_ANSWER)
         with suppress(OSError, Broken, msgspec.MsgspecError):
             while data := await reader.read(65_536):
                 for number, payload in frames.feed(data):
@@ -363,7 +370,7 @@ def main() -> None:
     """Serve on the open files."""
     listening, speaking, *certificate = sys.argv[1:]
     logging.basicConfig(
-        handlers=[FewLines(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"
+        handlers=[LimitedLog(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"
     )
     with suppress(OSError):
         os.nice(NICENESS)

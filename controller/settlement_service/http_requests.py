@@ -20,9 +20,9 @@ from controller.settlement_service.account_requests import AccountRequests, Aski
 from controller.settlement_service.channel import (
     ACCESS,
     Account,
+    Action,
     Alarm,
     BrokerWord,
-    Deed,
     Health,
     HttpAnswer,
     HttpRequest,
@@ -31,10 +31,10 @@ from controller.settlement_service.channel import (
     RoundView,
     TableView,
     WagerView,
-    model_told,
+    json_answer,
+    model_answer,
     out_of_reach,
     refusal,
-    told_of,
 )
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
@@ -45,7 +45,7 @@ MAX_LISTED = 1000
 
 
 class Views:
-    """Reads, each within a transaction of its own."""
+    """Read access, each read in a transaction of its own."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -161,7 +161,7 @@ class Tokens:
         self._engine = engine
 
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
-        """Keep the digest of a new secret; raises RequestRefused for a name in use or an unknown player."""
+        """Store the digest of a new secret; raises RequestRefused for a name in use or an unknown player."""
         if (role == "player") != (player is not None):
             raise RequestRefused("TOKEN", "a player's token names its player, and no other token does")
         with self._engine.work() as work:
@@ -199,7 +199,7 @@ class Tokens:
 
 
 def digest_of(secret: str) -> str:
-    """Return what is kept of a token."""
+    """Return the digest of a token, which is all that is stored of it."""
     return sha256(secret.encode()).hexdigest()
 
 
@@ -251,19 +251,19 @@ class HttpRequests:
             alarms=len(alarms),
             broker=broker,
         )
-        return model_told(health)
+        return model_answer(health)
 
-    def _for(self, ask: HttpRequest, do: Deed | Literal["who"]) -> HttpAnswer:
+    def _for(self, ask: HttpRequest, do: Action | Literal["who"]) -> HttpAnswer:
         caller = self._tokens.caller(ask.digest)
         if caller is None:
             raise _Turned(401, "HTTP-401", "give a valid token")
         if do == "who":
-            return told_of(msgspec.json.encode(caller))
+            return json_answer(msgspec.json.encode(caller))
         reach = ACCESS[do][caller.role]
         if reach == "nothing":
             raise _forbidden(caller)
         if do == "rounds":
-            return told_of(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
+            return json_answer(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
         if do in ("tables", "alarms"):
             return self._listed(do)
         if do in ("wager", "change", "bet", "bets"):
@@ -272,20 +272,20 @@ class HttpRequests:
             raise _forbidden(caller)
         return self._of_accounts(ask, do, Asking(caller, ask.key))
 
-    def _listed(self, do: Deed) -> HttpAnswer:
+    def _listed(self, do: Action) -> HttpAnswer:
         if do == "tables":
-            return told_of(_tables.dump_json(self._views.tables()))
-        return told_of(_alarms.dump_json(self._views.alarms()))
+            return json_answer(_tables.dump_json(self._views.tables()))
+        return json_answer(_alarms.dump_json(self._views.alarms()))
 
-    def _of_accounts(self, ask: HttpRequest, do: Deed, asking: Asking) -> HttpAnswer:
+    def _of_accounts(self, ask: HttpRequest, do: Action, asking: Asking) -> HttpAnswer:
         match do:
             case "account":
                 account = self._views.account(ask.player)
                 if account is None:
                     raise _Turned(404, "HTTP-404", f"there is no player {ask.player}")
-                return model_told(account)
+                return model_answer(account)
             case "results":
-                return told_of(_results.dump_json(self._views.results(ask.player, ask.limit)))
+                return json_answer(_results.dump_json(self._views.results(ask.player, ask.limit)))
             case "open_account":
                 return _granted(self._accounts.open_account(asking, ask.player))
             case "take_seat":
@@ -294,13 +294,13 @@ class HttpRequests:
                 cents = ask.cents if do == "deposit" else -ask.cents
                 return _granted(self._accounts.pay(asking, ask.player, cents))
 
-    def _of_wagers(self, ask: HttpRequest, do: Deed, caller: Caller, *, own: bool) -> HttpAnswer:
+    def _of_wagers(self, ask: HttpRequest, do: Action, caller: Caller, *, own: bool) -> HttpAnswer:
         asking = Asking(caller, ask.key)
         if do == "change":
             return _granted(self._accounts.change(asking, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
-            # What dealer and boxperson must confirm aloud (C34-MK-1b) staff lodges, no player's token.
+            # Staff lodges what dealer and boxperson must confirm aloud (C34-MK-1b), never a player's token.
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":
@@ -309,7 +309,7 @@ class HttpRequests:
         found = self._views.wager(ask.table, ask.wager)
         if found is None or (own and found[0] != caller.player):
             raise _Turned(404, "HTTP-404", f"there is no wager {ask.wager} at {ask.table} that you may see")
-        return model_told(found[1])
+        return model_answer(found[1])
 
 
 _tables = TypeAdapter(Sequence[TableView])
@@ -323,7 +323,7 @@ def _forbidden(caller: Caller) -> _Turned:
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one of several bets; `schemas.WagerAnswer` is its form over HTTP."""
+    """The result of one of several bets; `channel.WagerAnswer` is its form over HTTP."""
 
     id: object
     granted: Done | None = None
@@ -337,8 +337,8 @@ def _each(bets: Sequence[Asked], answers: Sequence[Done | RequestRefused]) -> Ht
         else _Answer(id=bet["id"], granted=answer)
         for bet, answer in zip(bets, answers, strict=True)
     ]
-    return told_of(msgspec.json.encode(told))
+    return json_answer(msgspec.json.encode(told))
 
 
 def _granted(done: Done) -> HttpAnswer:
-    return told_of(msgspec.json.encode(done))
+    return json_answer(msgspec.json.encode(done))

@@ -1,8 +1,8 @@
-"""The engine's side of its HTTP API: starts the process that serves it, and answers what that process asks.
+"""The engine's side of its HTTP API: starts the process that serves it, and answers its requests.
 
-Any harm that comes over HTTP stays in that process: it is started again if it ends or falls silent, and
-shares no memory, files or time with the engine. The port is bound here, so that it stays ours while that
-process is restarted.
+An attack over HTTP stays in that process: it is restarted if it ends or falls silent, and shares no memory,
+files or processor time with the engine. The port is bound here, so that it stays ours while that process is
+restarted.
 """
 
 import os
@@ -20,8 +20,8 @@ import msgspec
 
 from controller.settlement_service.channel import (
     BEAT,
-    MAX_ASK,
-    MAX_TOLD,
+    MAX_ANSWER,
+    MAX_REQUEST,
     Broken,
     Frames,
     HttpAnswer,
@@ -46,7 +46,7 @@ AGAIN_S = 2.0
 WORKERS = 64
 """Simultaneous requests: a bet waits for its table's statement meanwhile (0.2 s, and 0.6 s for a silent one).
 There are more than the gate lets wait for one table, so that a silent table does not block the others."""
-MOST_WAITING = 64
+MAX_WAITING = 64
 """The most requests that wait for a worker; any further one is told to try again."""
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
@@ -65,8 +65,10 @@ class _Link:
     def answer(self, number: int, told: HttpAnswer) -> None:
         """Send an answer; if the other process does not accept it, its run ends."""
         payload = msgspec.json.encode(told)
-        if len(payload) > MAX_TOLD:
-            payload = msgspec.json.encode(refusal(503, "ENGINE", "the answer is too long; ask for less"))
+        if len(payload) > MAX_ANSWER:
+            payload = msgspec.json.encode(
+                refusal(503, "ENGINE", "the answer is too long; request fewer entries")
+            )
         with self._lock:
             try:
                 self.connection.sendall(frame(number, payload))
@@ -148,7 +150,7 @@ class HttpSupervisor:
         while not self._stopping.is_set():
             try:
                 why = self._serve_once()
-            except Exception as error:  # noqa: BLE001 - a thread that ends would leave no API for ever
+            except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API any more
                 why = f"it could not be served: {type(error).__name__}: {error}"
             self.ready = False
             if not self._stopping.is_set():
@@ -180,7 +182,7 @@ class HttpSupervisor:
         )
 
     def _converse(self, link: _Link, process: "subprocess.Popen[bytes]") -> str:
-        frames = Frames(MAX_ASK)
+        frames = Frames(MAX_REQUEST)
         quiet = 0
         while True:
             try:
@@ -200,7 +202,7 @@ class HttpSupervisor:
                 for number, payload in frames.feed(data):
                     self._hear(link, number, payload)
             except (Broken, msgspec.MsgspecError) as error:
-                return f"its process sent what is not a request ({error})"
+                return f"its process sent something that is not a request ({error})"
 
     def _code_of(self, process: "subprocess.Popen[bytes]") -> str:
         with suppress(subprocess.TimeoutExpired):
@@ -227,7 +229,7 @@ class HttpSupervisor:
             self._hear_health(link, number)
             return
         with self._lock:
-            full = self._waiting >= MOST_WAITING + WORKERS
+            full = self._waiting >= MAX_WAITING + WORKERS
             self._waiting += not full
         if full:
             link.answer(number, refusal(503, "BUSY", "too many requests wait; ask again with the same key"))
@@ -237,7 +239,7 @@ class HttpSupervisor:
     def _answer(self, link: _Link, number: int, ask: HttpRequest) -> None:
         try:
             told = self._requests.answer(ask)
-        except Exception as error:  # noqa: BLE001 - whoever asked must hear that nothing is known to be done
+        except Exception as error:  # noqa: BLE001 - the caller must learn that nothing is known to be done
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
             told = refusal(503, "ENGINE", "the engine failed on this request; ask again with the same key")
         finally:
@@ -269,8 +271,8 @@ class HttpSupervisor:
                 self._pruning.look()
             except OutOfReach as error:
                 told = out_of_reach(error)
-            except Exception as error:  # noqa: BLE001 - a thread that ends would leave health unheard
-                self._say(f"settlement: the database could not be tried: {type(error).__name__}: {error}\n")
+            except Exception as error:  # noqa: BLE001 - if this thread ended, health would no longer be reported
+                self._say(f"settlement: the database could not be tested: {type(error).__name__}: {error}\n")
                 told = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
                 link.answer(

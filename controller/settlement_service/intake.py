@@ -34,8 +34,9 @@ class Policies:
     """The house's choices."""
 
     malfunction: Literal["stand", "refund"] = "stand"
-    """What becomes of bets if a No Roll or No Spin is the equipment's fault: they stand for the next one
-    (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15, require)."""
+    """What happens to bets if a No Roll or No Spin is the equipment's fault: they stand for the next one
+    (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15, require).
+    """
     hold: int = 1000
     """How many outcomes of a table may wait for a missing one."""
 
@@ -47,7 +48,9 @@ class Intake:
         self._policies = policies
 
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
-        """Handle one delivery for its table; return its answer and those of what waited for it."""
+        """Handle one delivery for its table; return its answer, and those for deliveries that waited for
+        it.
+        """
         if table is None:
             return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
         if table.halted:
@@ -157,7 +160,7 @@ class Intake:
         work.bets_struck(table.name, closed, table.book.last_heard(closed))
         says = (
             f"round {closed.round}: {len(strikes)} wagers or changes were taken back: the table heard of them"
-            " after bets had closed, which its sensors told late; look for `readings_late` there"
+            " after bets had closed, which its sensors reported late; look for `readings_late` there"
         )
         work.alarm(table.name, "bets_struck", says)
 
@@ -193,7 +196,7 @@ class Intake:
             requests=tuple(course),
             seq=outcome.seq,
             result=True,
-            refund="a contradiction, looked into by a person",
+            refund="a contradiction that a person has resolved",
         )
 
     def _refunds(self, outcome: Outcome) -> str:

@@ -56,7 +56,7 @@ def key_path(database: str) -> Path:
 
 
 def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
-    """Read the engine's key from its credential or file, making one where there never was any.
+    """Read the engine's key from its credential or file; make one if there never was any.
 
     Raises:
         SettlementFault: the key can't be read or made.
@@ -83,8 +83,8 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 def rotate(path: Path) -> EngineKey:
     """Put a new key in the place of this one, signed by it; the old one is kept beside it as `.before`.
 
-    Cut off at any moment, done again it goes on where it was, and an engine that starts meanwhile has one of
-    the two keys.
+    If it is interrupted, the next call continues where it stopped; an engine that starts in between has one
+    of the two keys.
 
     Raises:
         SettlementFault: there is no key to rotate, another command rotates it, or the disk takes no other.
@@ -123,7 +123,7 @@ def _rotate(path: Path) -> EngineKey:
 
 
 def _finish(path: Path) -> bool:
-    """Let the key of an interrupted rotation take its place, if it is endorsed; return whether it has."""
+    """Complete an interrupted rotation, if its key is endorsed; return whether one was completed."""
     made = path.with_suffix(".new")
     try:
         if not made.exists() or not _handovers(path, load_key(made, "engine")):
@@ -187,7 +187,7 @@ def _write_handovers(path: Path, *handovers: _Handover) -> None:
     file = _endorsement_of(path)
     draft = file.with_name(file.name + ".new")
     draft.unlink(missing_ok=True)
-    with draft.open("x", encoding="ascii") as stream:  # never through a link
+    with draft.open("x", encoding="ascii") as stream:  # never through a symbolic link
         stream.writelines(f"{one.signature} {one.before}\n" for one in handovers)
         stream.flush()
         os.fsync(stream.fileno())

@@ -34,37 +34,37 @@ class Unbalanced(Exception):
 
 
 def player_account(player: str) -> str:
-    """Name a player's account."""
+    """Return the name of a player's account."""
     return f"player:{player}"
 
 
 def house(table: str) -> str:
-    """Name the account from which a table pays winnings and to which lost stakes go."""
+    """Return the name of the account from which a table pays winnings and to which lost stakes go."""
     return f"house:{table}"
 
 
 def at_risk(table: str) -> str:
-    """Name the account of the stakes that are up."""
+    """Return the name of the account of the stakes that are up."""
     return f"at_risk:{table}"
 
 
 def breakage(table: str) -> str:
-    """Name the account of what rounding down left with the house (rules.md 9.3)."""
+    """Return the name of the account of what rounding down left with the house (rules.md 9.3)."""
     return f"breakage:{table}"
 
 
 def rake(table: str) -> str:
-    """Name the account of a High Roller table's rake."""
+    """Return the name of the account of a High Roller table's rake."""
     return f"rake:{table}"
 
 
 def bonus_pot(table: str) -> str:
-    """Name the account of a High Roller table's Bonus Pot."""
+    """Return the name of the account of a High Roller table's Bonus Pot."""
     return f"bonus_pot:{table}"
 
 
 class Movement:
-    """Cents by account. What one account gets another gives."""
+    """Cents by account. What one account receives, another pays."""
 
     def __init__(self, legs: Mapping[str, int] | None = None) -> None:
         """Begin with these legs, or none."""
@@ -174,7 +174,7 @@ class Tally:
 
     @property
     def remembers(self) -> bool:
-        """Whether the game holds more than its bets, so that a fresh one would not do without any."""
+        """Whether the game holds more than its bets, so that a fresh one would not be equivalent."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:

@@ -1,4 +1,4 @@
-"""The database's tables, their version, and the way forward from older ones."""
+"""The database's tables, their version, and the migrations from older versions."""
 
 from collections.abc import Callable
 
@@ -183,7 +183,9 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table: from here on a book may contain `struck` steps, which no earlier engine can read."""
+    """Change no table: from this version on a book may contain `struck` steps, which no earlier engine can
+    read.
+    """
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)

@@ -24,8 +24,9 @@ log."""
 
 
 class DatabaseFile:
-    """The files that an engine has open: they may be deleted, or their disk may become read-only,
-    meanwhile."""
+    """The files that an engine has open: they may be deleted, or their disk may become read-only, while it
+    runs.
+    """
 
     def __init__(self, path: Path) -> None:
         """Remember the present file; raises OSError if there is none."""
@@ -39,12 +40,10 @@ class DatabaseFile:
         self._log_identity = None
 
     def taken_away(self) -> str | None:
-        """Return why writes would be lost with the engine; None if they are kept."""
+        """Return why writes would be lost when the engine ends; None if they are kept."""
         try:
             if _identity_of(self._path) != self._identity:
-                return (
-                    "another file lies where the open one was: stop the engine, and put the right one there"
-                )
+                return "another file has replaced the open one: stop the engine and put the right file back"
         except OSError as error:
             return f"the file that was opened is gone ({error.strerror})"
         try:
@@ -54,18 +53,18 @@ class DatabaseFile:
         except OSError as error:
             return f"{self._log.name}: {error.strerror}"
         if log != (self._log_identity or log):
-            return f"another {self._log.name} lies where the open one was: stop the engine"
+            return f"another {self._log.name} has replaced the open one: stop the engine"
         self._log_identity = log
         return None
 
     def trouble(self) -> str | None:
-        """Return why writes can't be kept; None if nothing is known against it."""
+        """Return why writes can't be kept; None if no reason is known."""
         if (gone := self.taken_away()) is not None:
             return gone
         try:
             disk = os.statvfs(self._path)
         except OSError as error:
-            return f"its disk does not answer ({error.strerror})"
+            return f"its disk does not respond ({error.strerror})"
         if disk.f_flag & os.ST_RDONLY:
             return "its disk has turned read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
@@ -86,7 +85,7 @@ CONNECT_S = 3
 ANSWER_S = 5.0
 """How long one statement may take."""
 AT_LENGTH_S = 600.0
-"""How long a statement may take that is known to be slow: a proof's, or a new layout's."""
+"""How long a statement may take that is known to be slow: one of a proof or of a migration."""
 _SOCKET = {
     "tcp_user_timeout": round(ANSWER_S * 1000),
     "keepalives_idle": 5,
@@ -187,11 +186,11 @@ class Store:
             self.trouble = None
 
     def prove_writable(self, connection: Connection) -> None:
-        """Write within the caller's transaction, and take it back where the last write was well.
+        """Write within the caller's transaction, and undo it if the last write succeeded.
 
-        After a failed write only one that is committed shows that the database takes them again, and of
-        PostgreSQL one that needs room: a row that is changed in its place is taken by a full disk too. Of an
-        SQLite file the disk is looked at as well: a write that is taken back never reaches it.
+        After a failed write only a committed one shows that the database accepts writes again; for PostgreSQL
+        it must be one that needs space, since a full disk still accepts a row that is changed in place. For
+        an SQLite file the disk is checked as well: a write that is undone never reaches it.
         """
         if self._file is not None and (found := self._file.trouble()) is not None:
             raise OutOfReach(f"{self.where}: {found}")
@@ -231,7 +230,7 @@ class Store:
         if self._connection is not None:
             return self._connection
         if self._file is not None and (found := self._file.taken_away()) is not None:
-            raise OutOfReach(f"{self.where}: {found}")  # SQLite would make a new one.
+            raise OutOfReach(f"{self.where}: {found}")  # SQLite would create a new one.
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:
@@ -240,7 +239,7 @@ class Store:
             said = _first_line(error)
             if _held(error) and not self._opened:
                 raise _owned(self.where) from error
-            # Of an engine that was at work, its own lost connection may be what still holds the database.
+            # If the engine was running, its own lost connection may still hold the database.
             raise OutOfReach(f"{self.where}: {said}") from error
         self._connection = connection
         return connection
@@ -249,7 +248,7 @@ class Store:
 def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def _set_up(dbapi_connection: Any, _record: object) -> None:  # the driver's own connection
-        # The driver would begin transactions by itself, and too late.
+        # The driver would begin transactions on its own, and too late.
         dbapi_connection.isolation_level = None
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
@@ -265,9 +264,8 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
-    """Return what the server and the sockets are told of limits.
-
-    An owner's statement ends before it is given up here, so that no session of it is left holding the lock.
+    """Return the limits that the server and the sockets are given. An owner's statement is ended by the
+    server before it is given up here, so that no session is left holding the lock.
     """
     idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"
     if owner:
@@ -280,8 +278,8 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Abandon a server that does not answer: no limit that the server enforces helps if it is stopped."""
-    from psycopg import Connection as Psycopg  # noqa: PLC0415 - only a house with PostgreSQL has it
+    """Give up on a server that does not answer: its own limits do not help if it has stopped."""
+    from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
     class Bounded(Psycopg[Any]):
@@ -310,7 +308,7 @@ def _take_lock(connection: Connection) -> None:
 
 
 def _held(error: DBAPIError) -> bool:
-    """Return whether another owner keeps it."""
+    """Return whether another owner holds it."""
     state = getattr(error.orig, "sqlstate", None)
     return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 

@@ -1,13 +1,14 @@
-"""Upkeep of a settlement database: prove what is booked, and drop answers that nobody asks for any more.
+"""Upkeep of a settlement database: check what is booked, and drop answers that nobody asks for any more.
 
-What is booked must be balanced, kept, in order and sealed, and come out again. Every check is worked out from
-the rows alone. The replay plays every table's steps from its first one, without any anchor, and must come to
-the same money.
+What is booked must be balanced, complete, in order and signed, and reproducible. Every check uses the rows
+alone. The replay runs every table's steps from its first one, without any anchor, and must move the same
+money.
 
-An answer is kept so that a request which is sent again is done once. It is dropped only where something else
-keeps the request from being granted again: a refusal was never granted, a bet's id is used up for good, and a
-change is for a wager that is decided beyond correction. That holds whatever the wall clock says; a clock that
-is wrong costs a client its answer and nobody any money. Deposits and seats have no other guard: theirs stay.
+An answer is kept so that a request that is sent again is carried out once. It is dropped only where something
+else keeps the request from being granted again: a refusal was never granted, a bet's id is used up for good,
+and a change is for a wager that is decided beyond correction. That holds whatever the wall clock says; a
+wrong clock costs a client its answer and nobody any money. Deposits and seats have no other safeguard: their
+answers are kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,7 +72,7 @@ def _by_kind(connection: Connection) -> dict[str, int]:
 
 
 def _movements(connection: Connection) -> Iterator[str]:
-    """Every movement has its legs, and they sum to zero."""
+    """Check that every movement has its entries, and that they sum to zero."""
     entries, movements = schema.entries, schema.movements
     total = func.sum(entries.c.cents)
     query = select(entries.c.movement, total).group_by(entries.c.movement).having(total != 0)
@@ -86,7 +87,7 @@ def _movements(connection: Connection) -> Iterator[str]:
 
 
 def _balances(connection: Connection) -> Iterator[str]:
-    """Every balance is the sum of its entries."""
+    """Check that every balance is the sum of its entries."""
     entries = schema.entries
     query = select(entries.c.account, func.sum(entries.c.cents)).group_by(entries.c.account)
     booked = {account: int(cents) for account, cents in connection.execute(query)}
@@ -105,8 +106,7 @@ def _stored(connection: Connection) -> dict[str, int]:
 
 
 def _outcomes(connection: Connection) -> Iterator[str]:
-    """Every table's outcomes are consecutive and carry the signature of its key; only a person accepts
-    gaps."""
+    """Check that every table's outcomes are consecutive and signed by its key; only a person accepts gaps."""
     outcomes = schema.outcomes
     for table in connection.execute(select(schema.tables)):
         keys = _keys(connection, table.name)
@@ -123,7 +123,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             if isinstance(outcome, str):
                 yield f"table {table.name}: {outcome}"
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
-                yield f"table {table.name}: outcome {row.seq} is kept under another's number, id or hash"
+                yield f"table {table.name}: outcome {row.seq} is stored under a number, id or hash of another"
         if table.next_seq != expected:
             yield f"table {table.name}: waits for outcome {table.next_seq} after {expected - 1}"
 
@@ -135,7 +135,7 @@ def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:
 
 
 def _wagers(connection: Connection) -> Iterator[str]:
-    """The stakes that are up are what is at risk."""
+    """Check that the stakes that are up equal what is at risk."""
     wagers = schema.wagers
     stored = _stored(connection)
     query = select(wagers.c.table_name, func.sum(wagers.c.stake)).group_by(wagers.c.table_name)
@@ -147,7 +147,7 @@ def _wagers(connection: Connection) -> Iterator[str]:
 
 
 def _replays(connection: Connection, games: Games) -> Iterator[str]:
-    """Each table's steps, replayed from the first, move the same money."""
+    """Check that each table's steps, replayed from the first, move the same money."""
     movements, entries = schema.movements, schema.entries
     for table in connection.execute(select(schema.tables)).all():
         query = (
@@ -163,14 +163,14 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
             for step in steps_after(connection, table.name, 0):
                 moved.add(book.apply(step).movement)
         except (Contradiction, Misread, AssertionError) as error:
-            yield f"table {table.name}: step {book.last_n + 1} can't be played again: {error}"
+            yield f"table {table.name}: step {book.last_n + 1} can't be replayed: {error}"
             continue
         again = dict(moved.legs())
         for account in sorted(booked.keys() | again.keys()):
             if booked.get(account, 0) != again.get(account, 0):
                 yield (
                     f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"played again by {again.get(account, 0)}"
+                    f"replayed by {again.get(account, 0)}"
                 )
 
 
@@ -186,7 +186,7 @@ _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What a request names, as far as it matters here."""
+    """The fields of a request that matter here."""
 
     do: str
     table: str = ""
@@ -198,7 +198,7 @@ _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
 class Pruning:
-    """Goes through an engine's answers again and again; for one thread."""
+    """Goes through an engine's answers again and again; used by one thread."""
 
     def __init__(self, engine: Engine) -> None:
         """Begin with the first row; the position is not stored, so a restart begins again."""

@@ -56,7 +56,7 @@ _WAGERS = select(schema.wagers.c.id).where(
 )
 """Built once: building them for each request took as long as running them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes that close the bets at the moment that decides: dice, ball or card."""
+"""Causes that close the bets at the decisive moment: the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
@@ -169,7 +169,7 @@ class Work:
         self._had |= {(table, wager): wager in found for wager in wagers}
 
     def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
-        """Keep an outcome that is applied, with its seal."""
+        """Store an outcome that was applied, with its signature."""
         self._chains[delivery.table, outcome.seq] = delivery.chain
         self.add(
             schema.outcomes,
@@ -191,7 +191,7 @@ class Work:
         return self.connection.execute(query).scalar_one_or_none()
 
     def step(self, table: str, step: Step, booked: Booked) -> None:
-        """Keep a step with its lines, wagers and money."""
+        """Store a step with its lines, wagers and money."""
         self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
         if booked.supersedes_from is not None:
             self._supersede(table, booked.supersedes_from, step.n)
@@ -233,7 +233,7 @@ class Work:
         return tuple(self._stands)
 
     def stands(self, table: str, row: Row) -> None:
-        """Keep a table's position; the last call in the transaction counts."""
+        """Store a table's position; the last call in the transaction counts."""
         self._stands[table] = {"t": table, **row}
 
     def halted(self, table: str, says: str) -> None:
@@ -241,11 +241,13 @@ class Work:
         self._halted.append({"t": table, "halted": says})
 
     def bet_taken(self, word: OpenStatement, heard_us: int) -> None:
-        """Keep when the table heard of a wager or change that was granted."""
+        """Store when the table received a wager or change that was granted."""
         self._round(word.table, word.round, bet_session=word.session, last_bet_t=heard_us)
 
     def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Keep when a round's bets closed, the ball or the dice were gone, and it was decided."""
+        """Store when a round's bets closed, when the ball dropped or the dice left the hand, and when it was
+        decided.
+        """
         if round_ is None:
             return
         if isinstance(outcome.data, Bets) and outcome.type == "bets.closed":
@@ -261,7 +263,9 @@ class Work:
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
     def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
-        """Keep when the table heard of the last request of a round that still holds, now that some do not."""
+        """Store when the table received the last request of a round that still holds, now that some do
+        not.
+        """
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
     def has_alarm(self, table: str) -> bool:

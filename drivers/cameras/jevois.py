@@ -32,7 +32,7 @@ from drivers.health import Change, Health, PortReopening, Trouble, readings_of
 BAUD = 115_200
 MAX_LINE = 1024
 FARTHEST = 10_000.0
-"""Far outside any image: a coordinate beyond it is damage."""
+"""Far outside any image: a coordinate beyond it is a damaged one."""
 
 Point = tuple[float, float]
 
@@ -58,7 +58,7 @@ class FrameMark:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A line that is none of these, in a form for technicians."""
+    """A line that is none of these, in printable form for technicians."""
 
     text: str
 
@@ -197,7 +197,7 @@ class JevoisSettings:
     """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't work, and say what was expected."""
+        """Refuse settings that can't work, and say what was expected."""
         if not set(self.faces.values()) <= set(range(1, 7)):
             raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
         fit_rows(self.calibration, self.error_mm)
@@ -213,7 +213,7 @@ class JevoisCamera:
         self.frames = 0
         """Whole frames."""
         self.spoilt = 0
-        """Frames left out because one of their lines was damaged or missing."""
+        """Frames skipped because one of their lines was damaged or missing."""
         self.strangers = 0
         """Detections of a category that is not a face of a die."""
         self._settings = settings
@@ -345,7 +345,7 @@ class JevoisCamera:
             return
         self.frames += 1
         self._heard_us = now_us
-        self._tell(now_us, self._health.over(now_us, seen="whole frames arrive"))
+        self._tell(now_us, self._health.over(now_us, seen="complete frames arrive again"))
         seen_us = self._seen_at(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]
         self._readings += [

@@ -24,7 +24,7 @@ MAX_LINE = 4096
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no JSON object, and why."""
+    """A line that is not a JSON object, and why."""
 
     why: str
 
@@ -129,7 +129,7 @@ class ScriptClock:
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 BEGINNINGS = frozenset({"die_released", "card"})
-"""Kinds that close the bets: if their time is too late, somebody can bet on what was already visible."""
+"""Kinds that close the bets: if their time is too late, somebody could bet on what was already visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +142,14 @@ class JsonCameraSettings:
     clock: Literal["arrival", "own"] = "arrival"
     """Readings are stamped on arrival, or carry `t`: microseconds of the script's own steady clock."""
     silent_s: float = 1.5
-    """Silence this long is a fault; the script sends {"kind": "alive"} when it has nothing else to say."""
+    """Silence of this length is a fault; the script sends {"kind": "alive"} when it has nothing else to
+    send.
+    """
     alive_ms: int | None = None
-    """With `clock: arrival`: the script says something at least this often. A release or a card that comes
-    after a silence of more than twice that may be as old as the last line before it, and is dated so."""
+    """With `clock: arrival`: the script sends something at least this often. A release or a card that
+    comes after a silence of more than twice that may be as old as the last line before it, and is dated
+    so.
+    """
     max_per_s: int = 1000
     """The most lines read in a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
@@ -155,7 +159,7 @@ class JsonCameraSettings:
     """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't work, and say what was expected."""
+        """Refuse settings that can't work, and say what was expected."""
         if not 0 < self.silent_s <= 60:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
         if self.alive_ms is not None and not 1 <= self.alive_ms <= 10_000:
@@ -208,7 +212,7 @@ class JsonCamera:
         return self._told(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were thrown away on their way here."""
+        """Handle the loss of bytes on their way here."""
         seen = f"{lost} bytes discarded: the table was busy"
         return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
 
@@ -279,7 +283,7 @@ class JsonCamera:
         except BadClockError as error:
             return self._told(now_us, self._lost(now_us, "bad_clock", str(error)))
         self._heard_us = now_us
-        up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines make sense")
+        up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines are valid again")
         return self._told(now_us, up) + readings
 
     def _time_of(self, kind: object, fields: dict[str, object], now_us: int) -> int:

@@ -1,4 +1,4 @@
-"""A board starts here: it is copied to the root of the board's file system."""
+"""Entry point of a board; copied to the root of its file system."""
 
 from drivers.firmware.shared.pico import Pico
 from drivers.firmware.shared.start import run

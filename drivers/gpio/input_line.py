@@ -46,7 +46,7 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The line may have been different for a moment: too short for a fault, too long to be ignored."""
+    """The line may have changed for a moment: too short for a fault, too long to be ignored."""
 
     t_us: int
 
@@ -101,7 +101,7 @@ class InputLine:
         self._asked_us = None
 
     def lost(self, since_us: int) -> list[LineChange]:
-        """Handle that an unknown number of edges was thrown away."""
+        """Handle the loss of an unknown number of edges."""
         self._forget()
         self._seq = None
         return [EdgesLost(0, since_us)]
@@ -129,7 +129,7 @@ class InputLine:
         return happened + self._settle(t_us)
 
     def level(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle the level that a look at the line found."""
+        """Handle the level found by a read of the line."""
         self._asked_us = None
         if t_us < self._heard_us:
             return []
@@ -157,17 +157,17 @@ class InputLine:
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
-            self._forget()  # what it did while it was ignored was not seen
+            self._forget()  # what the line did while it was ignored was not seen
             return [Calm(now_us)]
         return []
 
     def asked(self, now_us: int) -> None:
-        """Note that a look at the line has been ordered."""
+        """Record that a read of the line has been ordered."""
         self._asked_us = now_us
 
     @property
     def look_us(self) -> int | None:
-        """Return when a look at the line is of use."""
+        """Return when reading the line's level would help."""
         if self._raw is None:
             due = 0
         elif self._doubt_us is not None:
@@ -180,7 +180,7 @@ class InputLine:
 
     @property
     def certain_until_us(self) -> int:
-        """Return until when it is certain what the line was."""
+        """Return until when the line's state is certain."""
         return _ALWAYS_US if self._raw == self.stable else self._raw_us
 
     @property
@@ -189,7 +189,7 @@ class InputLine:
         return self._loud_us + CALM_US if self.babbling else None
 
     def _same_way(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in one direction: between the two the line was different, unseen."""
+        """Handle a second edge in one direction: between the two the line changed unseen."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_sure = t_us, True

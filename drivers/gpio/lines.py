@@ -89,7 +89,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the mark passes both sensors as it should",
     ),
 }
-"""Every trouble code of a GPIO device."""
+"""Every trouble of a GPIO device by its code."""
 
 
 ROUND_US = 1_000_000
@@ -143,7 +143,7 @@ class GpioDevice(ABC):
     def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
         """Handle a change of the input of this name."""
 
-    def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches keep no unfinished business
+    def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
         """Handle that changes of this input are missing, or can't be trusted, before what comes next."""
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -151,7 +151,7 @@ class GpioDevice(ABC):
         return self._gone(now_us, "starting", f"{self.name} has not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Start over: nothing is known until every line has been looked at."""
+        """Start over: nothing is known until every line has been read."""
         self._is_open = True
         self._heard_us = now_us
         self._round_us = now_us + ROUND_US
@@ -163,7 +163,7 @@ class GpioDevice(ABC):
         return [] if self.lines else self._there(now_us, "open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the lines are not there."""
+        """Handle the closing of the lines."""
         self._is_open = False
         self._output.clear()
         for name in self.lines:
@@ -171,7 +171,7 @@ class GpioDevice(ABC):
         return self._gone(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that edges were discarded before they came here."""
+        """Handle the loss of edges before they arrived here."""
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
@@ -295,7 +295,7 @@ class GpioDevice(ABC):
         return readings
 
     def _there(self, now_us: int, seen: str) -> list[AnyReading]:
-        """All devices are up; the faults that began while they were down are reported again."""
+        """Report all devices up, and repeat the faults that began while they were down."""
         return [
             reading
             for dev, health in self._health.items()
@@ -366,5 +366,5 @@ class GpioDevice(ABC):
 
 
 def _check_level(line: InputLine) -> int | None:
-    """Return when to look at a line; one that babbles is only looked at on the rounds."""
+    """Return when to read a line; one that babbles is only read on the rounds."""
     return None if line.babbling else line.look_us

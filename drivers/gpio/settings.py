@@ -1,4 +1,4 @@
-"""What a table's file says of its GPIO lines, and every mistake in it.
+"""The GPIO settings of a table's file, and all mistakes in them.
 
 Lines are the chip's own numbers, which are the GPIO numbers of the 40-pin header. Nothing that affects how a
 line is read has a default: chip, pull, sense and debounce are stated for each.
@@ -39,7 +39,7 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Limits for an input's settings, so that it can't lose what it is meant to detect."""
+    """Limits of an input's settings, so that it can't miss what it is meant to detect."""
 
     hold_off_us: int
     max_hold_off_us: int
@@ -92,7 +92,7 @@ class TimedInput:
 
     @property
     def limits(self) -> TimedLimits:
-        """Return what its kind asks for."""
+        """Return the limits of its kind."""
         return TIMED[self.kind]
 
 
@@ -106,7 +106,7 @@ class BeamsSettings:
     """How the rotor turns when its mark passes the `rotor_phase` sensor before the `rotor_index` one."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't work. Raises ValueError with every mistake."""
+        """Refuse settings that can't work. Raises ValueError with every mistake."""
         _refuse([*_line_mistakes(self.chip, self.inputs), *_beam_mistakes(self)])
 
 
@@ -153,8 +153,8 @@ class PanelOutput:
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` says whose requests the lines are: gpiod's. A table of release 0.2 says lgpio, which polled for
-    edges; it is taken for gpiod.
+    `factory` names the library that requests the lines: gpiod. A table of release 0.2 says lgpio, which
+    polled for edges; it is taken for gpiod.
     """
 
     chip: ChipLabel
@@ -163,7 +163,7 @@ class PanelSettings:
     outputs: Mapping[str, PanelOutput] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what can't work. Raises ValueError with every mistake."""
+        """Refuse settings that can't work. Raises ValueError with every mistake."""
         _refuse([*_line_mistakes(self.chip, self.inputs, self.outputs), *_panel_mistakes(self)])
 
 

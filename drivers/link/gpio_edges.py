@@ -43,7 +43,7 @@ def find_chip(label: str, chips: Chips) -> Chip:
 def busy(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
     """Return the error of a line that is taken, and by whom if that is known."""
     by = holder(chip, line)
-    held = f"is held by {by}" if by else "is held by somebody who gives no name"
+    held = f"is in use by {by}" if by else "is in use by an unnamed program"
     return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} {held}")
 
 

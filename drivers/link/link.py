@@ -269,7 +269,7 @@ class Link:
                 self._serve(self._port.open())
             except PortError as error:
                 self._report(LinkDown(error.code, error.seen))
-            except Exception as error:  # noqa: BLE001 - a thread that ends unseen is a device that hangs for ever
+            except Exception as error:  # noqa: BLE001 - if this thread ended unnoticed, its device would hang for ever
                 self._report(LinkDown("port_fault", f"{type(error).__name__}: {error}"))
             finally:
                 self._port.close()

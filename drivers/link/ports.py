@@ -20,11 +20,11 @@ _WITHOUT_SERIAL = re.compile(
 )
 
 
-A_NAME_THAT_STAYS = "a name that stays"
+A_NAME_THAT_STAYS = "a stable name"
 
 
 class PortNameError(ValueError):
-    """A name of a port that may be another device tomorrow: found, expected, what to do."""
+    """A port name that may refer to another device tomorrow: found, expected, what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -48,7 +48,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
     if not name.startswith("/"):
         raise PortNameError(repr(name), "a whole path", "such as /dev/serial/by-id/usb-...")
     if _BY_PLUGGING.fullmatch(name):
-        hint = f"it is whatever was plugged in first; {_instead(name, root)}"
+        hint = f"it names whatever was plugged in first; {_instead(name, root)}"
         raise PortNameError(name, A_NAME_THAT_STAYS, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _instead(name, root, by_id=False)

@@ -1,4 +1,4 @@
-"""A serial port, through pyserial: opened for us alone, never flushed, never written without a time limit.
+"""A serial port, through pyserial: opened exclusively, never flushed, never written without a time limit.
 
 It is read in blocks from its descriptor: pyserial reads one byte, asks for the rest and reads again.
 """
@@ -100,7 +100,9 @@ class SerialPort:
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the port, and forget what it has not sent: a close may wait for that for half a minute."""
+        """Close the port, and forget what it has not sent: a closing may otherwise wait for that for half
+        a minute.
+        """
         port, self._serial = self._serial, None
         if port is not None:
             _close(port)

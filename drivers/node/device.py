@@ -15,7 +15,7 @@ from drivers.readings import ReadingError, reading_of
 
 ANSWERS_KEPT = 64
 NOBODYS_BYTES = 32
-"""Length of a random key, which no board has."""
+"""Length of a random key that no board has."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
@@ -68,7 +68,7 @@ class NodeDevice:
     """The table's end of one node, and the table's devices that it speaks for."""
 
     def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         self.name = name
         self.answers: deque[CommandResult] = deque(maxlen=ANSWERS_KEPT)
         """The results of the last commands."""
@@ -98,7 +98,7 @@ class NodeDevice:
         return self._readings(self._end.closed(now_us, code, seen), now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were thrown away on their way here."""
+        """Handle the loss of bytes on their way here."""
         return self._readings(self._end.overflowed(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -129,7 +129,9 @@ class NodeDevice:
         return self._end.command(now_us, verb, fields)
 
     def rekey(self, key: str, flaw: str = "") -> None:
-        """Trust another key (hexadecimal digits) at once; without one, no key at all, and `flaw` says why."""
+        """Use another key (hexadecimal digits) at once; without one no key is accepted, and `flaw` says
+        why.
+        """
         self._end.rekey(bytes.fromhex(key) or self._chance(NOBODYS_BYTES), flaw)
 
     def recent(self) -> list[str]:
@@ -182,7 +184,7 @@ class NodeDevice:
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
-            fixed = {}  # a word on the device itself has no wall, beam or die
+            fixed = {}  # a reading about the device itself has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refused(now_us, f"{seen.kind} of channel {seen.channel} contradicts {dict(fixed)}")
         try:
@@ -238,7 +240,7 @@ def _claims(settings: NodeSettings) -> Iterator[Claim]:
 
 
 def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
-    """Return the settings of a node that knows where its sensors are mounted and what they are there for."""
+    """Return the settings of a node completed with where its sensors are mounted and what they are for."""
     channels = settings.channels or (
         {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
     )

@@ -1,7 +1,7 @@
 """The node's end of the link: what a sensor board does, for simulators and tests.
 
 The same wire as the table's end, reversed. Times are the node's own clock in microseconds and need not wrap:
-what is sent is cut to 32 bits.
+what is sent is truncated to 32 bits.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from drivers.node.wire import ReorderBuffer, Wire
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What the table wants done; acknowledge it with the same number."""
+    """A command of the table; it is acknowledged with the same number."""
 
     number: int
     verb: str
@@ -34,7 +34,7 @@ class Command:
 
 
 class NodeEnd:
-    """A node that speaks to its table."""
+    """The node's end of its link to the table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
         """Make the end of this node; `salt` is 16 digits 0-9 A-F, fresh at each start, and so is

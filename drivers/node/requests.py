@@ -21,7 +21,7 @@ dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
 """How far outside its own round trip an answer may lie before it contradicts the fitted line."""
 CONTRADICTIONS = 3
-"""This many answers in a row off the fitted line mean that the node's clock was reset."""
+"""This many consecutive answers off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
 """The evidence for a drift must outweigh the usual one this many times before it is an error."""

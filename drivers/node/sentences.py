@@ -18,7 +18,9 @@ PING_EVERY_US = 984_000
 """Not a multiple of a second, so that pings do not synchronise with anything else."""
 PING_AGAIN_US = 100_000
 DEAF_US = 1_900_000
-"""From the last answer: a ping and nine retries went unanswered, so a node that still talks can't hear us."""
+"""From the last answer: a ping and nine retries went unanswered, so a node that still sends does not
+receive us.
+"""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000

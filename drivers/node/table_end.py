@@ -48,7 +48,7 @@ class Phase(Enum):
 
 
 class TableEnd:
-    """One node as the table hears it."""
+    """One node, as seen from the table."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class TableEnd:
         self._draw = nonce
         self._sealed = key is not None
         self._key_news = ""
-        """What happened to the key since the last tick."""
+        """What has happened to the key since the last tick."""
         self._key_flaw = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -92,7 +92,7 @@ class TableEnd:
 
     @property
     def counters(self) -> Counters:
-        """What was heard so far."""
+        """The figures since the link was made."""
         return self._wire.counters
 
     @property
@@ -119,7 +119,7 @@ class TableEnd:
         return self.health.closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Handle that bytes of this node were discarded before they came here."""
+        """Handle the loss of bytes of this node before they arrived here."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
@@ -145,7 +145,9 @@ class TableEnd:
         self._key_news = flaw or "the table has another key for it"
         self._wire.rekey(key)
         if self.phase is not Phase.OFF:
-            self.phase = Phase.GREETING  # What is under the old key must not be read even before the tick.
+            self.phase = (
+                Phase.GREETING
+            )  # Anything sealed with the old key must not be read, not even before the tick.
 
     def take_output(self) -> bytes:
         """Return the bytes to be sent now."""
@@ -249,8 +251,9 @@ class TableEnd:
         return told
 
     def _deaf_at_us(self) -> int | None:
-        """Return when it counts as deaf; None while nothing has been received from it since an answer was
-        due."""
+        """Return when the node counts as deaf; None while nothing has been received from it since an
+        answer was due.
+        """
         if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
             return None
         return self._answered_us + DEAF_US
@@ -414,7 +417,7 @@ class TableEnd:
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
-        """Report that a reading made no sense, so that one is missing."""
+        """Report that a reading was invalid, so that one is missing."""
         self.counters.refused += 1
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 

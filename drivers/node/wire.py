@@ -1,6 +1,6 @@
 """One end of the node link: lines, sentences, numbers, session and seal, the same at the table and the node.
 
-The table's end speaks `>` and hears `$`, the node's end the other way round; nothing else differs here.
+The table's end sends `>` and receives `$`, the node's end the reverse; nothing else differs here.
 """
 
 import hmac
@@ -64,7 +64,7 @@ class Counters:
 
     @property
     def flawed(self) -> int:
-        """Lines that can't have been sent as they came."""
+        """Lines that can't have been sent as they were received."""
         return self.noise + self.half + self.bad_crc + self.bad_form
 
     def snapshot(self) -> dict[str, int]:
@@ -181,7 +181,7 @@ class ReorderBuffer:
 
 
 SEAL_BYTES = 8
-"""HMAC-SHA-256 cut to its first 8 bytes: a forger's chance is 1 in 2^64 a try."""
+"""HMAC-SHA-256 cut to its first 8 bytes: a forger's chance is 1 in 2^64 per try."""
 RECENT = 64
 
 
@@ -189,7 +189,7 @@ class Wire:
     """Bytes to checked sentences of the other end, and sentences to bytes."""
 
     def __init__(self, speaker: Speaker, node: str, key: bytes | None = None) -> None:
-        """Speak as this end of the link to `node`; with a key every sentence is sealed and must be."""
+        """Be this end of the link with `node`; with a key, every sentence is sealed and must be."""
         self.node = node
         self.counters = Counters()
         self.session = NO_SESSION

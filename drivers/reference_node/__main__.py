@@ -14,10 +14,10 @@ from drivers.firmware.shared.node import Node
 
 
 class Board(Node):
-    """A board on a port, whose lamps are words on standard output."""
+    """A board on a port that prints its lamps to standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
-        """Speak on an open port; the clock stands at `start_us` now."""
+        """Use an open port; the clock starts at `start_us`."""
         super().__init__(
             name,
             reads,
@@ -30,7 +30,7 @@ class Board(Node):
         self.zero_us = time.monotonic_ns() // 1000 - start_us
 
     def clock(self) -> int:
-        """Microseconds since the start, and what it started with."""
+        """Return microseconds since the start, plus the start value."""
         return time.monotonic_ns() // 1000 - self.zero_us
 
     def write(self, line: bytes) -> None:
@@ -38,14 +38,14 @@ class Board(Node):
         os.write(self.port, line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Show what a lamp, a buzzer or the self-test is told to do."""
+        """Print what a lamp, a buzzer or the self-test is asked to do."""
         sys.stdout.write(f"{verb} {' '.join(f'{name}={value}' for name, value in sorted(fields.items()))}\n")
         sys.stdout.flush()
         return verb in ("lamp", "buzzer", "selftest"), "done" if verb == "selftest" else ""
 
 
 def main() -> int:
-    """Speak until the port or standard input ends."""
+    """Run until the port or standard input ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port")
     parser.add_argument("name")

@@ -144,7 +144,7 @@ class ShoeProtocol:
         return [self._doubt(f"the same code again after {again_us / 1000:.0f} ms: a repeat, or a card")]
 
     def _doubt(self, seen: str) -> Doubt:
-        # It may have said whom the next cards go to.
+        # It may have named the recipient of the next cards.
         self._to = None
         self.doubts += 1
         return Doubt(seen)
@@ -154,7 +154,7 @@ _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False),
 
 
 class ShoeSpeaker:
-    """The other end, for simulations and tests: a shoe that sends cards by the same code table."""
+    """The shoe's end, for simulations and tests: it sends cards by the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
         """Send each code `times` times."""
@@ -215,7 +215,7 @@ class ShoeSettings:
     """Silence of this length is a fault; only for a shoe that sends `alive` by itself."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't work, and say what was expected."""
+        """Refuse settings that can't work, and say what was expected."""
         words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
         every = Counter((*self.cards, *self.positions, *words))
         twice = sorted(code for code, times in every.items() if times > 1)
@@ -233,7 +233,9 @@ class ShoeSettings:
         if self.silent_s is not None and not 0 < self.silent_s <= 600:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 600")
         if self.silent_s is not None and not self.alive:
-            raise ValueError("silent_s: expected codes under `alive`, by which a quiet shoe says it is there")
+            raise ValueError(
+                "silent_s: expected codes under `alive`, by which an idle shoe shows that it is connected"
+            )
 
     @property
     def codes(self) -> Codes:
@@ -285,7 +287,7 @@ class Shoe:
         return self._readings(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were discarded on their way here: cards may be among them."""
+        """Handle the loss of bytes on their way here: cards may be among them."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))

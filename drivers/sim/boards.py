@@ -96,7 +96,7 @@ class Sensor:
 
     dev: str
     reads: tuple[str, ...]
-    told: frozenset[str] = frozenset()
+    fixed_fields: frozenset[str] = frozenset()
     """Fields that the table's file says of it, so that the board need not know them."""
 
 
@@ -169,7 +169,7 @@ class Board:
             return
         kind, fields = texts_of(reading)
         channel, sensor = self._sensor_of(reading.dev)
-        written = {name: text for name, text in fields.items() if name not in sensor.told}
+        written = {name: text for name, text in fields.items() if name not in sensor.fixed_fields}
         self.say(now_us, kind, written, seen_us=reading.t, channel=channel)
 
     def say(
@@ -211,7 +211,7 @@ class Board:
         self._end = NodeEnd(hello, salt, key=self._key)
 
 
-class Unasked:
+class SendOnlyDevice:
     """A device that only sends: its bytes, and when its next sign of life is due."""
 
     def __init__(self, name: str) -> None:
@@ -251,7 +251,7 @@ class Unasked:
         return output
 
 
-class Script(Unasked):
+class Script(SendOnlyDevice):
     """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
@@ -303,7 +303,7 @@ SHOE_ALIVE_US = 1_000_000
 SHOE_TIMES = 2
 
 
-class VirtualShoe(Unasked):
+class VirtualShoe(SendOnlyDevice):
     """The shoe at its cable. It deals in rotation, knows no positions and stamps nothing."""
 
     def __init__(self, name: str) -> None:
@@ -334,7 +334,7 @@ class VirtualShoe(Unasked):
             self._output.append(self._speaker.word("alive"))
 
 
-Spoil = Callable[[Random, bytes], list[tuple[int, bytes]]]
+Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
 """A line as a bad cable delivers it: pieces, each with its additional delay in microseconds."""
 
 USB_US = (200, 900)
@@ -346,7 +346,7 @@ class Wire:
 
     def __init__(self, rng: Random) -> None:
         """Carry every byte as it is."""
-        self.spoils: list[Spoil] = []
+        self.spoils: list[Disturbance] = []
         self._rng = rng
         self._flying: list[tuple[int, int, bytes]] = []
         self._sent = 0
@@ -447,12 +447,12 @@ class Cable:
             self.to_table.send(now_us, said)
 
 
-def dropping(share: float) -> Spoil:
+def dropping(share: float) -> Disturbance:
     """Lose this share of the lines."""
     return lambda rng, line: [] if rng.random() < share else [(0, line)]
 
 
-def dropping_for_good(line_of_two: int) -> Spoil:
+def dropping_for_good(line_of_two: int) -> Disturbance:
     """Lose every second sentence of a node, also when it is repeated."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
@@ -463,17 +463,17 @@ def dropping_for_good(line_of_two: int) -> Spoil:
     return drop
 
 
-def doubling(share: float) -> Spoil:
+def doubling(share: float) -> Disturbance:
     """Deliver this share of the lines twice."""
     return lambda rng, line: [(0, line)] * (2 if rng.random() < share else 1)
 
 
-def swapping(share: float, max_us: int) -> Spoil:
+def swapping(share: float, max_us: int) -> Disturbance:
     """Hold this share of the lines back until others have overtaken them."""
     return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < share else 0, line)]
 
 
-def cutting(share: float) -> Spoil:
+def cutting(share: float) -> Disturbance:
     """Cut off this share of the lines, so that the next one begins in the same line."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
@@ -484,7 +484,7 @@ def cutting(share: float) -> Spoil:
     return cut
 
 
-def damaging(share: float) -> Spoil:
+def damaging(share: float) -> Disturbance:
     """Flip one bit in this share of the lines."""
 
     def damage(rng: Random, line: bytes) -> list[tuple[int, bytes]]:

@@ -9,8 +9,8 @@ from controller.model.readings import AnyReading, BallBeam, DieAt, DieReleased, 
 from drivers.sim.boards import (
     Board,
     Cable,
+    Disturbance,
     Script,
-    Spoil,
     cutting,
     damaging,
     doubling,
@@ -127,7 +127,7 @@ def garbage(site: Site) -> Undo:
     return site.until_undone(BURST_US, burst)
 
 
-def _spoiling(make: Callable[[], Spoil]) -> Work:
+def _spoiling(make: Callable[[], Disturbance]) -> Work:
     def work(site: Site) -> Undo:
         spoil = make()
         spoils = site.cable.to_table.spoils

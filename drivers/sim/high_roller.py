@@ -13,7 +13,7 @@ import msgspec
 from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, Card, Input
 from drivers.sim import dice
-from drivers.sim.scenes import Feed, Header, Scene, Told, Truth, in_order_of_arrival, without_numbers
+from drivers.sim.scenes import Expected, Feed, Header, Scene, Truth, in_order_of_arrival, without_numbers
 
 RULES = "high-roller-12-005"
 SECOND_US = 1_000_000
@@ -123,7 +123,7 @@ class Evening:
         """Whether the Bonus Pot and the streak of wins are known, as the people at the table believe them."""
         self.now = SECOND_US
         self.feed: Feed = []
-        self.truth: list[Told] = []
+        self.truth: list[Expected] = []
         self.rolls = 0
         self.seats = sorted(self.rng.sample(range(1, 9), self.rng.randint(3, 6)))
         self.button = 0
@@ -353,7 +353,7 @@ class Evening:
         self.gone.clear()
 
 
-def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Told]]:
+def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
     """Play an evening of `games` games, the last one final; the same seed gives the same evening."""
     table = Evening(seed)
     table.draw_button()

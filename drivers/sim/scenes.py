@@ -27,7 +27,7 @@ from controller.model.readings import AnyReading
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their arrival in table time (us), in order of arrival."""
-Told = dict[str, object]
+Expected = dict[str, object]
 """An outcome that must be published: its type, and the keys of its data that matter."""
 
 
@@ -57,7 +57,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
     """The final cards of each position, `dealer` included; empty if there are none."""
-    told: tuple[Told, ...] = ()
+    told: tuple[Expected, ...] = ()
     """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
 
 
@@ -74,9 +74,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The expected outcomes depend on the scenes before it."""
 
 
-def without_numbers(told: Iterable[Told]) -> tuple[Told, ...]:
+def without_numbers(told: Iterable[Expected]) -> tuple[Expected, ...]:
     """Leave out the number of the roll, deal or game: a table that missed one numbers them differently."""
-    kept: list[Told] = []
+    kept: list[Expected] = []
     for outcome in told:
         data = outcome["data"]
         assert isinstance(data, dict)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Input, Switch
 from drivers.sim.scenes import (
+    Expected,
     Feed,
     Header,
     Scene,
-    Told,
     Truth,
     Verdict,
     in_order_of_arrival,
@@ -32,11 +32,11 @@ class Dealt(NamedTuple):
     folds: list[str]
 
 
-def results(dealt: Dealt) -> list[Told]:
+def results(dealt: Dealt) -> list[Expected]:
     """Compare every hand with the dealer's, from the dealer's right; folds come last."""
     dealer = worth(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
-    found: list[Told] = []
+    found: list[Expected] = []
     for seat in seats:
         if seat in dealt.folds:
             continue
@@ -104,7 +104,7 @@ class Evening:
         self.directed = directed
         self.now = SECOND_US
         self.feed: Feed = []
-        self.truth: list[Told] = []
+        self.truth: list[Expected] = []
         self.deals = 0
         self.seats: list[str] = []
         self.out: dict[str, list[str]] = {}
@@ -394,7 +394,7 @@ KINDS: Mapping[str, Kind] = {
 
 def evening(
     seed: int, mix: Mapping[str, float] = USUAL, n: int = 12, *, directed: bool = True
-) -> tuple[Header, Feed, list[Told]]:
+) -> tuple[Header, Feed, list[Expected]]:
     """Play `n` deals of the kinds of a mix (kind: weight); the same seed gives the same evening.
 
     `directed` is a shoe that knows whom it deals to.

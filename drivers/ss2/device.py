@@ -1,6 +1,6 @@
 """An SS2 wheel at the table: its frames become `wheel_status` readings, its silence and faults its health.
 
-The device reports what the wheel said and when it said nothing. What a number is worth is the judge's
+The device reports what the wheel sent and when it sent nothing. Whether a number counts is the judge's
 decision.
 """
 
@@ -36,11 +36,11 @@ from drivers.ss2.protocol import (
 from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
 
 FASTEST_RPM_X10 = 300
-"""A wheel turns at 10 to 25 rpm; more is an encoder, a drive or a setting gone wrong."""
+"""A wheel turns at 10 to 25 rpm; more means a wrong encoder, drive or setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MANY_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""What stands until the wheel's frames say otherwise."""
+"""Troubles that remain until the wheel's frames show otherwise."""
 
 
 def is_speed(rotor_rpm_x10: int) -> bool:
@@ -60,7 +60,7 @@ class GameMonitor:
     """Compares each frame with the one before."""
 
     def __init__(self, *, state_7: bool) -> None:
-        """`state_7` says that the wheel is set to report a ball that it does not find in the track."""
+        """`state_7` says that the wheel is set to report a ball that it does not detect in the track."""
         self._state_7 = state_7
         self._last: Status | None = None
         self._told: set[str] = set()
@@ -251,7 +251,7 @@ class Ss2Wheel:
         self._ask_at_us = now_us if self._settings.ask_status else None
         self._check_settings(now_us)
 
-    # --- what the wheel says ---
+    # --- what the wheel reports ---
 
     def _handle(self, now_us: int, message: Message) -> None:
         match message:
@@ -327,7 +327,7 @@ class Ss2Wheel:
     def _end_self_test(self, now_us: int) -> None:
         codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
         if codes:
-            self._end(now_us, *codes, seen="its self-test finds nothing any more")
+            self._end(now_us, *codes, seen="its self-test finds no more faults")
 
     def _answered(self, now_us: int, answer: StatusAnswer) -> None:
         if answer.name == "void":
@@ -373,14 +373,14 @@ class Ss2Wheel:
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Note a trouble that keeps the wheel down; it is reported again if what is seen changes."""
+        """Record a trouble that keeps the wheel down; it is reported again if what is seen changes."""
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
-        """Report a trouble that is over as soon as it was seen."""
+        """Report a momentary trouble, which is over as soon as it was seen."""
         self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
     def _keep_active(self, now_us: int, fault: Fault) -> None:

@@ -28,7 +28,7 @@ Direction = Literal["cw", "ccw"]
 
 
 class State(IntEnum):
-    """What the wheel reports to be doing."""
+    """The wheel's state, as it reports it."""
 
     ROTOR_STARTED = 1
     PLACE_BETS = 2
@@ -155,7 +155,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """What was left out, in a form for technicians: the start of a bad line."""
+    """The start of a bad line, in printable form for technicians."""
 
     text: str
 
@@ -207,7 +207,7 @@ class Decoder:
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Accept no message from what stands before the next line end: the line may be joined anywhere in it.
+        """Accept no message before the next line end: reception may have begun anywhere in the line.
 
         The end of a sensor event, `17`, would be a winning number.
         """
@@ -351,7 +351,7 @@ class Requests:
         return self._asked is None and not self._waiting
 
     def ask(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
-        """Ask once the requests before are answered; `letters` are those that a reply may bear, else the
+        """Ask once the earlier requests are answered; `letters` are those that a reply may bear, else the
         command's.
 
         The wheel's replies sometimes bear other letters than its guide says.

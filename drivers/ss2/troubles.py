@@ -11,7 +11,7 @@ COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
 SELF_TEST = "self_test"
-"""With the number of what was found behind it, where this release knows what it means."""
+"""Followed by the number of what was found, if this release knows its meaning."""
 
 _READ_BACK = "when its settings are read back"
 _AT_ONCE = "at once"
@@ -20,7 +20,7 @@ _APPROVE = "then: tablectl approve device"
 
 
 def _part(likely: str, do: str) -> Cause:
-    """Return the cause of what locks the table until somebody has looked."""
+    """Return the cause of a fault that locks the table until somebody has checked the wheel."""
     return Cause(likely, f"{do}; {_APPROVE}", _APPROVED)
 
 
@@ -32,19 +32,19 @@ def _ball_sensors(first: int, likely: str, do: str) -> Iterator[tuple[str, Cause
 TROUBLES_OF_WHEEL: dict[str, Cause] = {
     **TROUBLES,
     "starting": Cause(
-        "the wheel has just been switched on: it says nothing for some seconds",
+        "the wheel has just been switched on: it is silent for some seconds",
         "wait ten seconds; then see that the wheel is on, and that its cable is a null-modem one",
         "with the first status frame",
     ),
     "silent": Cause(
         "the wheel is off or hangs, its cable is out at the wheel, or its mode word lacks 128",
-        "switch the wheel off and on and wait ten seconds; look at its plug; if it only speaks when asked,"
-        " say ask_status: true in the table's file",
+        "switch the wheel off and on and wait ten seconds; look at its plug; if it only answers when asked,"
+        " set ask_status: true in the table's file",
         "with the next status frame",
     ),
     "unchecked": Cause(
         "the wheel has just started, or its rotor still turns",
-        "wait until the rotor has run down: it is asked again by itself",
+        "wait until the rotor has run down: it is asked again automatically",
         _READ_BACK,
     ),
     "configuration": Cause(
@@ -130,7 +130,7 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
     ),
     "unknown_state": Cause(
         "its parameter g has 32, and the table's file does not say so",
-        "say state_7: true in the table's file, or take 32 out of the wheel's parameter g",
+        "set state_7: true in the table's file, or take 32 out of the wheel's parameter g",
         _AT_ONCE,
     ),
     "void_refused": Cause(

@@ -14,7 +14,7 @@ from controller.app.service import Watchdog
 from controller.model.outcomes import Outcome
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
-from controller.settlement_service.embedded import EngineWithin
+from controller.settlement_service.embedded import EmbeddedEngine
 from tests.app.house import House, live_of, play, unlocked
 from tests.app.rig import until
 from tests.scenes import SECOND_US, says, throw
@@ -35,7 +35,7 @@ def table_in(folder: Path) -> House:
     """Return a table with its engine in its own process, and its files in this folder."""
     one = House(folder, Options(journal=folder / "journal", socket=folder / "control", table="craps"))
     one.options = replace(one.options, self_test_devices=False)
-    one.engine = lambda asked: EngineWithin(asked, lambda: 0, lambda: "0" * 32)
+    one.engine = lambda asked: EmbeddedEngine(asked, lambda: 0, lambda: "0" * 32)
     one.publish = PublishSettings(embedded=EmbeddedSettings(api_port=None))
     return one
 
@@ -77,10 +77,10 @@ class Evening:
         return sorted(path.relative_to(self.folder) for path in left)
 
 
-def engine_of(one: House) -> EngineWithin:
+def engine_of(one: House) -> EmbeddedEngine:
     sink = live_of(one.daemons[-1])._publishing._sink
     consumer = sink._consumer  # type: ignore[union-attr]  # it is the embedded one
-    assert isinstance(consumer, EngineWithin)
+    assert isinstance(consumer, EmbeddedEngine)
     return consumer
 
 

@@ -19,7 +19,7 @@ from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
-from controller.settlement_service.embedded import EngineWithin
+from controller.settlement_service.embedded import EmbeddedEngine
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from tests.app.house import House, HouseMaker, drain, live_of, unlocked
@@ -38,11 +38,11 @@ class Table:
     """A daemon with its engine, driven reading by reading."""
 
     def __init__(self, house: House) -> None:
-        self.within: list[EngineWithin] = []
+        self.within: list[EmbeddedEngine] = []
         numbers = count(1)
 
-        def engine(asked: EngineFor) -> EngineWithin:
-            self.within.append(EngineWithin(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
+        def engine(asked: EngineFor) -> EmbeddedEngine:
+            self.within.append(EmbeddedEngine(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
             return self.within[-1]
 
         house.engine = engine

@@ -24,7 +24,7 @@ THROWN_US = 40 * FRAME_US
 FAILS_US = THROWN_US + 530_000
 """Both dice are in sight, and neither is known to lie."""
 ENDS_US = THROWN_US + 1_300_000
-Spoil = Callable[[int, Array], Array]
+Disturbance = Callable[[int, Array], Array]
 
 
 def moved(_t_us: int, picture: Array) -> Array:
@@ -34,7 +34,7 @@ def moved(_t_us: int, picture: Array) -> Array:
     return cv2.warpAffine(picture, shift, picture.shape[1::-1], borderMode=cv2.BORDER_REFLECT)
 
 
-def lit_at(mains_hz: float) -> Spoil:
+def lit_at(mains_hz: float) -> Disturbance:
     """A lamp swings at twice the mains' frequency; each row of the sensor is exposed after the one before."""
 
     def lit(t_us: int, picture: Array) -> Array:
@@ -48,7 +48,7 @@ def lit_at(mains_hz: float) -> Spoil:
     return lit
 
 
-FAULTS: dict[str, tuple[str, Spoil]] = {
+FAULTS: dict[str, tuple[str, Disturbance]] = {
     "covered": ("covered", lambda _, picture: cv2.convertScaleAbs(picture, alpha=0.03)),
     "blinded by a lamp": ("blinded", lambda _, picture: cv2.convertScaleAbs(picture, alpha=4.0, beta=120)),
     "bumped by 10 mm": ("bumped", moved),
@@ -58,7 +58,7 @@ FAULTS: dict[str, tuple[str, Spoil]] = {
 }
 
 
-def frames(spoil: Spoil) -> Iterator[tuple[int, Array]]:
+def frames(spoil: Disturbance) -> Iterator[tuple[int, Array]]:
     """Yield an empty table, and a throw during which the view fails."""
     camera = filming()
     for count in range(LEARNING + 5):

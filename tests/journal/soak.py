@@ -38,7 +38,7 @@ from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity
 
 LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, together=4)
 THROWS = 12
-MAX_TOLD = 30
+MAX_ANSWER = 30
 MAX_OPERATIONS = 250
 
 
@@ -119,7 +119,7 @@ def kill_once(folder: Path, chance: random.Random) -> str:
     """Let a player play and be killed; give how it ended. AssertionError where a promise is broken."""
     inside = chance.random() < 0.5
     operations = chance.randrange(1, MAX_OPERATIONS) if inside else 0
-    most_told = MAX_TOLD if inside else chance.randrange(MAX_TOLD)
+    most_told = MAX_ANSWER if inside else chance.randrange(MAX_ANSWER)
     seed = chance.randrange(2**32)
     reading, writing = os.pipe()
     pid = os.fork()

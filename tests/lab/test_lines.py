@@ -22,7 +22,7 @@ def test_a_line_that_another_program_holds_is_named_and_taken_when_it_is_free(
 
     report.note(f"a line of {device} held", f"{found.troubles}, up {found.up_after_us / 1e6:.1f} s after")
     assert set(found.troubles) == {device}, "the other device has its lines"
-    assert f"is held by {lines.OTHER}" in found.troubles[device]
+    assert f"is in use by {lines.OTHER}" in found.troubles[device]
     assert found.after == [""]
     assert found.exit_code == 0
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from controller.journal.keys import Key
-from controller.settlement_service.channel import ACCESS, Deed
+from controller.settlement_service.channel import ACCESS, Action
 from controller.settlement_service.channel import Role as TokenRole
 from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens
@@ -352,7 +352,7 @@ def test_no_route_and_no_deed_is_without_its_cells() -> None:
     paths = app.openapi()["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert routes == {(row.method, row.route) for row in TABLE}
-    assert set(ACCESS) == set(get_args(Deed))
+    assert set(ACCESS) == set(get_args(Action))
     assert all(set(reach) == set(get_args(TokenRole)) for reach in ACCESS.values())
 
 

@@ -28,7 +28,7 @@ from controller.publish.mqtt_link import Outgoing
 from controller.publish.sink import Acknowledged, Report
 from controller.publish.wire import topics_of
 from controller.settlement_service.consuming import Broker
-from controller.settlement_service.embedded import Embedded, EngineWithin, RefusedOutcome
+from controller.settlement_service.embedded import EmbeddedConsumer, EmbeddedEngine, RefusedOutcome
 from controller.settlement_service.key import EngineKey
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import ENGINE_KEY, Alarms, pinned, until
@@ -204,7 +204,7 @@ def test_an_event_on_another_tables_topic_is_ignored(
 
 def test_within_the_process_an_answer_follows_the_commit(house: House, roulette: SealedTable) -> None:
     answers: list[Answer] = []
-    consumer = Embedded(house.engine, "embedded")
+    consumer = EmbeddedConsumer(house.engine, "embedded")
     event = roulette.opens()
     consumer.take(event, answers.append)
     consumer.take(event, answers.append)
@@ -217,7 +217,7 @@ def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path
     house.enrol(SealedTable("wheel-1", key), "roulette")
     answers: list[Answer] = []
     with pytest.raises(RefusedOutcome, match="not signed") as refused:
-        Embedded(house.engine, "embedded").take(clone.opens(), answers.append)
+        EmbeddedConsumer(house.engine, "embedded").take(clone.opens(), answers.append)
     assert refused.value.code == "settlement_refused"
     assert answers == []
 
@@ -229,7 +229,7 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
     enrolment = Enrolment(b"\1" * 32, never_settled=True)
     asked = EngineFor("craps", "craps-12-034", EmbeddedSettings(), tmp_path, lambda: enrolment)
     with pytest.raises(Blocked, match="another program") as blocked:
-        EngineWithin(asked, lambda: 0).begin()
+        EmbeddedEngine(asked, lambda: 0).begin()
     assert blocked.value.code == "settlement_unfit"
 
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
-from controller.settlement_service.channel import HttpAnswer, HttpRequest, told_of
-from controller.settlement_service.http_limits import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
+from controller.settlement_service.channel import HttpAnswer, HttpRequest, json_answer
+from controller.settlement_service.http_limits import MAX_ADDRESSES, MAX_AT_ONCE, STRANGERS_PER_S, Bounds
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def ran(task: Coroutine[object, object, T]) -> T:
         return thread.submit(asyncio.run, task).result()
 
 
-class Office:
+class RequestHandler:
     """Knows two tokens, and counts who asks."""
 
     def __init__(self) -> None:
@@ -28,7 +28,11 @@ class Office:
     async def ask(self, ask: HttpRequest) -> HttpAnswer:
         self.asked.append(ask)
         role = ROLES.get(ask.digest)
-        return told_of(b"{}", 401) if role is None else told_of(f'{{"name":"x","role":"{role}"}}'.encode())
+        return (
+            json_answer(b"{}", 401)
+            if role is None
+            else json_answer(f'{{"name":"x","role":"{role}"}}'.encode())
+        )
 
 
 ROLES: dict[str, str] = {}
@@ -94,29 +98,29 @@ async def requested(bounds: Bounds, of: Scope, *body: bytes) -> int:
 def test_a_player_has_few_requests_under_way_at_once() -> None:
     async def tried(role: str) -> tuple[list[int], int]:
         application = Application()
-        bounds = Bounds(application, Office())
+        bounds = Bounds(application, RequestHandler())
         secret = digest(f"{role}-secret", role)
-        tasks = [asyncio.create_task(requested(bounds, scope(secret))) for _ in range(3 * MOST_AT_ONCE)]
+        tasks = [asyncio.create_task(requested(bounds, scope(secret))) for _ in range(3 * MAX_AT_ONCE)]
         await asyncio.sleep(0)
         while len([task for task in tasks if task.done()]) + application.within < len(tasks):
             await asyncio.sleep(0)
         application.go.set()
         return sorted(await asyncio.gather(*tasks)), application.most
 
-    assert ran(tried("player")) == ([200] * MOST_AT_ONCE + [429] * 2 * MOST_AT_ONCE, MOST_AT_ONCE)
-    assert ran(tried("staff")) == ([200] * 3 * MOST_AT_ONCE, 3 * MOST_AT_ONCE)
+    assert ran(tried("player")) == ([200] * MAX_AT_ONCE + [429] * 2 * MAX_AT_ONCE, MAX_AT_ONCE)
+    assert ran(tried("staff")) == ([200] * 3 * MAX_AT_ONCE, 3 * MAX_AT_ONCE)
 
 
 def test_a_known_token_is_let_in_while_strangers_are_turned_away() -> None:
     async def tried() -> tuple[list[int], int, int]:
-        application, office = Application(), Office()
+        application, handler = Application(), RequestHandler()
         application.go.set()
-        bounds = Bounds(application, office)
+        bounds = Bounds(application, handler)
         known = scope(digest("till-secret", "staff"))
         first = await requested(bounds, known)
         guessed = [await requested(bounds, scope(f"guess-{n}")) for n in range(100)]
         assert (first, await requested(bounds, known)) == (200, 200)
-        return guessed, len(office.asked), sum(status == 429 for status in guessed)
+        return guessed, len(handler.asked), sum(status == 429 for status in guessed)
 
     guessed, asked, turned = ran(tried())
     assert set(guessed) == {401, 429}
@@ -130,7 +134,7 @@ def test_who_guesses_tokens_keeps_no_new_token_of_another_address_out() -> None:
     async def tried() -> tuple[int, int]:
         application = Application()
         application.go.set()
-        bounds = Bounds(application, Office())
+        bounds = Bounds(application, RequestHandler())
         guesses = [
             await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.0.{n % 2}.9", n)})
             for n in range(4 * STRANGERS_PER_S)
@@ -147,8 +151,8 @@ def test_who_guesses_tokens_has_one_address_whatever_he_claims() -> None:
     """Each guess claims another address, by what a relay would add."""
 
     async def tried() -> int:
-        office = Office()
-        bounds = Bounds(Application(), office)
+        handler = RequestHandler()
+        bounds = Bounds(Application(), handler)
         for n in range(20 * STRANGERS_PER_S):
             claims = {"x_forwarded_for": f"10.0.0.{n}", "forwarded": f"for=10.0.0.{n}"}
             await requested(bounds, {**scope(f"try-{n}", **claims), "client": ("10.9.9.9", n)})
@@ -159,7 +163,7 @@ def test_who_guesses_tokens_has_one_address_whatever_he_claims() -> None:
 
 def test_addresses_are_told_apart_up_to_a_number_and_forgotten_in_time() -> None:
     async def tried() -> int:
-        bounds = Bounds(Application(), Office())
+        bounds = Bounds(Application(), RequestHandler())
         for n in range(2 * MAX_ADDRESSES):
             await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.1.{n // 250}.{n % 250}", n)})
         return len(bounds._strangers)
@@ -171,7 +175,7 @@ def test_the_body_comes_to_the_application_as_it_was_sent() -> None:
     async def tried() -> list[bytes]:
         application = Application()
         application.go.set()
-        bounds = Bounds(application, Office())
+        bounds = Bounds(application, RequestHandler())
         of = scope(
             digest("till-secret", "staff"), "POST", content_type="application/json", content_length="13"
         )

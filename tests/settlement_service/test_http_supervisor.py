@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller.settlement_service import http_supervisor as front_module
 from controller.settlement_service.channel import (
-    MAX_ASK,
+    MAX_REQUEST,
     Broken,
     Frames,
     HttpAnswer,
@@ -74,7 +74,7 @@ def served(house: House, said: list[str]) -> HttpSupervisor:
 BAD: dict[str, bytes] = {
     "no JSON": frame(1, b"hello"),
     "no deed": frame(1, b'{"do":"enrol"}'),
-    "a frame without end": frame(1, b"x" * (MAX_ASK + 1))[:100],
+    "a frame without end": frame(1, b"x" * (MAX_REQUEST + 1))[:100],
     "noise": bytes(range(255, 0, -1)) * 40,
 }
 
@@ -88,7 +88,7 @@ def test_what_is_no_request_ends_the_run(
     until(lambda: liar.runs > 2, "another run")
     front.stop()
     liar.close()
-    assert "sent what is not a request" in said[0]
+    assert "sent something that is not a request" in said[0]
     assert not front.ready
 
 

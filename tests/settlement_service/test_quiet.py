@@ -2,7 +2,7 @@
 
 import logging
 
-from controller.settlement_service.http_process import MAX_CHARACTERS, MAX_LINES, MINUTE_S, FewLines
+from controller.settlement_service.http_process import MAX_CHARACTERS, MAX_LINES, MINUTE_S, LimitedLog
 
 
 def record(at_s: float, says: str = "bad request") -> logging.LogRecord:
@@ -13,7 +13,7 @@ def record(at_s: float, says: str = "bad request") -> logging.LogRecord:
 
 def test_what_is_too_much_is_counted_and_said_in_the_next_minute() -> None:
     lines: list[str] = []
-    log = FewLines(lines.append)
+    log = LimitedLog(lines.append)
     for n in range(1000):
         log.emit(record(100 + n / 100))
     assert len(lines) == MAX_LINES
@@ -23,7 +23,7 @@ def test_what_is_too_much_is_counted_and_said_in_the_next_minute() -> None:
 
 def test_a_clock_that_is_set_back_silences_nothing() -> None:
     lines: list[str] = []
-    log = FewLines(lines.append)
+    log = LimitedLog(lines.append)
     for n in range(MAX_LINES + 5):
         log.emit(record(10_000 + n))
     log.emit(record(50, "later"))
@@ -32,5 +32,5 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
 
 def test_a_long_line_is_cut() -> None:
     lines: list[str] = []
-    FewLines(lines.append).emit(record(1, "x" * 10 * MAX_CHARACTERS))
+    LimitedLog(lines.append).emit(record(1, "x" * 10 * MAX_CHARACTERS))
     assert len(lines[0]) < MAX_CHARACTERS + 10

@@ -167,7 +167,9 @@ def _truth_in_words(truth: msgspec.Struct) -> str:
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Deal the throws out to the kinds; a fifth of them are near misses."""
     conditions = tuple(
-        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error)
+        Conditions(
+            fps=fps, noise_mm=noise, exchanges=arguments.exchanges, reports_error=arguments.reports_error
+        )
         for fps in arguments.fps
         for noise in arguments.noise
     )
@@ -236,7 +238,9 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--noise", type=float, nargs="+", default=[2.0], help="error of a track point, mm (2)"
     )
-    parser.add_argument("--tells-error", action="store_true", help="the camera tells the error of its points")
+    parser.add_argument(
+        "--reports-error", action="store_true", help="the camera reports the error of its points"
+    )
     parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
     parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")

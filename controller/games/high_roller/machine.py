@@ -8,8 +8,8 @@ import msgspec
 
 from controller.games.high_roller import buying
 from controller.games.high_roller.rolls import (
+    Publication,
     RollEffect,
-    Told,
     called,
     corrected,
     decline,
@@ -79,7 +79,7 @@ class HighRoller(PlaysThrows):
         self._state = state or HighRollerState()
         self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
         self._round = betting_round
-        self._following: tuple[Told, ...] = ()
+        self._following: tuple[Publication, ...] = ()
         self._turned_away_until = 0
         self.throws = Throws(
             self, throw_rules, table, agenda, health, calls=calls, last=last_roll, learned=learned

@@ -26,7 +26,7 @@ from controller.model.rulesets import HighRollerRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of, split
 
-Told = tuple[str, Data]
+Publication = tuple[str, Data]
 """An outcome to publish: its type and data."""
 
 
@@ -36,7 +36,7 @@ class RollEffect(NamedTuple):
     call: HighRollerCall
     trigger: str
     state: HighRollerState
-    told: tuple[Told, ...] = ()
+    told: tuple[Publication, ...] = ()
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
@@ -115,7 +115,7 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
     return taken._replace(trigger="decline") if taken.trigger == "roll" else taken
 
 
-def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Told:
+def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Publication:
     """Return what is published of a game that is void: all stakes go back (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
@@ -134,7 +134,7 @@ def _round_over(state: HighRollerState) -> bool:
     return state.roll_off is not None and len(state.roll_off.turns) == 1
 
 
-def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Told, ...]:
+def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Publication, ...]:
     were_in = set(remaining(state))
     out = tuple(state.seat(name) for name in state.clockwise if name in were_in and name not in stay)
     return (("player.eliminated", PlayerEliminated(game=state.game, players=out)),) if out else ()
@@ -142,7 +142,7 @@ def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Told, ...]:
 
 class _Won(NamedTuple):
     state: HighRollerState
-    told: tuple[Told, ...]
+    told: tuple[Publication, ...]
 
 
 def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules) -> _Won:
@@ -159,7 +159,7 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
         wins_needed=rules.wins_for_bonus,
         share_first=rules.bonus_share_joins == "before",
     )
-    told: list[Told] = [
+    told: list[Publication] = [
         (
             "game.won",
             GameWon(

@@ -81,7 +81,7 @@ class Launches:
             self._running_out = None
             return self._check(reading)
         old.see(reading)
-        launched = self.anew(old.watch) if isinstance(reading, BallBeam) else None
+        launched = self.relaunched(old.watch) if isinstance(reading, BallBeam) else None
         if launched is None:
             return None
         self._running_out = None
@@ -89,7 +89,7 @@ class Launches:
         self._last_pulse_us, self._pulse_dev = reading.t, reading.dev
         return self._launched(launched)
 
-    def anew(self, watch: SpinWatch) -> SpinWatch | None:
+    def relaunched(self, watch: SpinWatch) -> SpinWatch | None:
         """Return the watch of another launch than the one that this watch began with, where one was seen."""
         first = watch.launched_anew()
         if first is None:

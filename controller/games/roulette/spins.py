@@ -56,7 +56,7 @@ _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
 class Spins(WheelSpins):
     """The spins of one wheel by the table's own beams, from the launch to the ruling."""
 
-    launch_told_by = "ball_beam"
+    launch_reported_by = "ball_beam"
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Spins(WheelSpins):
         watch = self._watch
         assert watch is not None
         watch.see(pulse)
-        launched = self._launches.anew(watch) if watch.tells_of_another else None
+        launched = self._launches.relaunched(watch) if watch.may_be_another_launch else None
         if launched is not None:
             self._decide_before_launch()
             self._begin(launched, pulse)
@@ -158,7 +158,7 @@ class Spins(WheelSpins):
         if name == "hold":
             self.attempts.hold_over()
         elif name == SPOKEN:
-            self._spoken_of_none(t)
+            self._no_launch_followed(t)
         elif name == "no_more_bets" and self.attempts.under_way:
             if not self._put_off(name, self._no_more_bets_at_us(), t):
                 self._game.no_more_bets(t)
@@ -213,7 +213,7 @@ class Spins(WheelSpins):
         before_us = self._launches.first_pulse_us - spoken_us
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
-    def _spoken_of_none(self, t: int) -> None:
+    def _no_launch_followed(self, t: int) -> None:
         """No launch followed the held No Spin: it is for the last spin, or for none."""
         spoken = self._spoken
         assert spoken is not None

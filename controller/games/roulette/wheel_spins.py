@@ -49,7 +49,7 @@ class WheelSpins(ABC):
     last_entry: Input | None = None
     """None: a spin is seen by sensors alone."""
 
-    launch_told_by: ClassVar[str]
+    launch_reported_by: ClassVar[str]
     """The kind of reading without which a launch is not noticed."""
 
     def __init__(
@@ -153,7 +153,7 @@ class WheelSpins(ABC):
         for since_us, until_us, dev in self._health.absences(t):
             kinds = self._health.sources.get(dev)
             hidden_us = until_us - max(since_us, self.attempts.over_us)
-            if hidden_us >= HIDES_A_SPIN_US and (kinds is None or self.launch_told_by in kinds):
+            if hidden_us >= HIDES_A_SPIN_US and (kinds is None or self.launch_reported_by in kinds):
                 return f"{dev} was down for {hidden_us / 1e6:.1f} s"
         return None
 
@@ -217,7 +217,7 @@ IN_ONE_GO_US = 250_000
 class SmartSpins(WheelSpins):
     """The spins of one smart wheel, from the ball in its rim to the ruling."""
 
-    launch_told_by = "wheel_status"
+    launch_reported_by = "wheel_status"
 
     _word: WheelWord | None = None
     _dropped = False

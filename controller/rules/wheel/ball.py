@@ -127,7 +127,7 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
     rest = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own]
     if len(rest) < _OTHER_PASSES:
         return 0.0
-    other = chain.afresh()
+    other = chain.empty_copy()
     for pulse in rest:
         other.see(pulse.t, pulse.beam)
     story = other.best

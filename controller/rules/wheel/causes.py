@@ -20,7 +20,7 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun, turns_beside
-from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before, told_once
+from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before, without_repeats
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -117,7 +117,7 @@ class Case:
         if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
-        passes = told_once([mark for mark in self.trace.index_passes if mark.dev == dev])
+        passes = without_repeats([mark for mark in self.trace.index_passes if mark.dev == dev])
         # A mark within a lap before the first pulse may have passed while the ball was already running.
         lately = began_us, began_us - self._first_lap_us()
         for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in lately]):

@@ -131,7 +131,7 @@ class Chain:
         self._calm = 0
         self._aside: _Aside | None = None
 
-    def afresh(self) -> "Chain":
+    def empty_copy(self) -> "Chain":
         """Return a chain of the same wheel that has seen nothing."""
         return Chain(*self._made_of)
 
@@ -212,7 +212,7 @@ class Chain:
             stories[0].cost = options[0][0]
             self._step(stories[0], options[0], t, beam)
             return
-        kept = [self._told(option, t, beam) for option in _best_of(options)]
+        kept = [self._extended(option, t, beam) for option in _best_of(options)]
         best = kept[0]
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
@@ -254,7 +254,7 @@ class Chain:
         for story in self._stories[1:]:
             self._go_on(story, t, beam, hears, options)
         dear = aside.dear
-        kept = [self._told(option, t, beam) for option in _best_of(options) if option[0] < dear]
+        kept = [self._extended(option, t, beam) for option in _best_of(options) if option[0] < dear]
         if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
             return False
         least = kept[0].cost
@@ -331,11 +331,11 @@ class Chain:
         return None if other else best.direction
 
     @property
-    def tells_of_another(self) -> bool:
+    def may_be_another_launch(self) -> bool:
         """Whether the cheapest story has a run before its last one."""
         return bool(self._stories) and self._stories[0].before is not None
 
-    def anew(self) -> Story | None:
+    def second_run(self) -> Story | None:
         """Return the story of a second run, if every remaining story contains one."""
         best = self.best
         if best is None or best.before is None:
@@ -475,7 +475,7 @@ class Chain:
             launched = Story(sense, Pass(None, t, beam), least, run)
             options.append((least, (sense, t, 0), launched, 0.0, 0.0, _LAUNCHED, 0.0, 0.0))
 
-    def _told(self, option: _Option, t: int, beam: int) -> Story:
+    def _extended(self, option: _Option, t: int, beam: int) -> Story:
         """Return what a story becomes with the pulse."""
         cost, _, story, _, _, whole, fewer, more = option
         if whole == _LAUNCHED:

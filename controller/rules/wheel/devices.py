@@ -51,7 +51,7 @@ def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Abs
     return Absence(dev, before_us[-1], first_pulse_us)
 
 
-def told_once(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
+def without_repeats(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
     """Return index passes without the duplicates of an edge that bounced."""
     once: list[RotorIndex] = []
     for mark in passes:

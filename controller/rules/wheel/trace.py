@@ -220,7 +220,7 @@ class SpinTrace:
         What follows a drop and is no faster was knocked back up; what follows a silence may be the same ball
         as before. Both belong to this spin.
         """
-        story = self.chain.anew()
+        story = self.chain.second_run()
         if story is None or story.before is None:
             return None
         before, left_us = story.before, self.left_track_us

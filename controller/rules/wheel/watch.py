@@ -128,9 +128,9 @@ class SpinWatch:
         return story.first.t
 
     @property
-    def tells_of_another(self) -> bool:
+    def may_be_another_launch(self) -> bool:
         """Whether the pulses may be those of another launch too."""
-        return self._trace.chain.tells_of_another
+        return self._trace.chain.may_be_another_launch
 
     def launched_anew(self) -> Pass | None:
         """Return the first pass of another ball, or of this one launched again; None while there is none."""

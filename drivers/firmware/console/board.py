@@ -15,20 +15,20 @@ class Contact:
     """One contact: a change counts at its first edge once it has lasted."""
 
     def __init__(self, active: bool) -> None:
-        """Stand as it is now."""
+        """Start with the contact's present state."""
         self.active = active
         self.level = active
         self.since_us = 0
 
     def edge(self, active: bool, at_us: int) -> None:
-        """Note an edge."""
+        """Handle an edge."""
         if active != self.level:
             if active != self.active:
                 self.since_us = at_us if self.level == self.active else self.since_us
             self.level = active
 
     def settled(self, now_us: int) -> bool:
-        """Whether it has changed for good by now; its time is `since_us`."""
+        """Return whether it has changed for good by now; `since_us` is when."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -63,11 +63,11 @@ class Console(Board):
             hardware.output(self.buzzer, False)
 
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """How each switch stands."""
+        """Return the state of each switch."""
         return [self.says(one, now_us) for one in self.switches]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Keys pressed, switches changed."""
+        """Return the keys pressed and the switches changed."""
         if self.buzzing and now_us >= self.quiet_us:
             self.buzzing = False
             self.hardware.output(self.buzzer, False)
@@ -75,7 +75,7 @@ class Console(Board):
             if pin in self.contacts:
                 self.contacts[pin].edge(not level, at_us)
         for pin, contact in self.contacts.items():
-            contact.edge(not self.hardware.level(pin), now_us)  # an edge that was lost is seen by its level
+            contact.edge(not self.hardware.level(pin), now_us)  # a lost edge is noticed by its level
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
@@ -90,12 +90,12 @@ class Console(Board):
         return seen
 
     def says(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
-        """A switch as a reading; a loop to ground that is broken is open."""
+        """Return a switch as a reading; a broken loop to ground counts as open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Light a lamp, sound the buzzer."""
+        """Switch a lamp, or sound the buzzer."""
         if verb == "lamp":
             self.lamps.show(fields)
             return True, ""
@@ -104,7 +104,7 @@ class Console(Board):
         return super().command(verb, fields, now_us)
 
     def buzz(self, text: str, now_us: int) -> tuple[bool, str]:
-        """Sound for so many milliseconds."""
+        """Sound the buzzer for this many milliseconds."""
         if self.buzzer is None:
             return True, "no buzzer is fitted"
         try:
@@ -119,12 +119,12 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """A key that is held at rest is stuck."""
+        """Report stuck keys: those that are held now."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 
     def safe(self) -> None:
-        """Lamps dark, buzzer quiet."""
+        """Switch lamps and buzzer off."""
         self.lamps.dark()
         if self.buzzer is not None:
             self.hardware.output(self.buzzer, False)

@@ -1,4 +1,4 @@
-"""The chip's own program for stamping when a pin falls, in the words of MicroPython's assembler.
+"""The chip's own program for stamping when a pin falls, in MicroPython's assembler.
 
 It runs in a state machine of the PIO beside the processor: no interrupt and no other pin delays it.
 """
@@ -6,14 +6,16 @@ It runs in a state machine of the PIO beside the processor: no interrupt and no 
 import rp2
 
 COUNTS_HZ = 2000000
-"""Two cycles are a count: a count is a microsecond."""
+"""A count takes two cycles, a microsecond."""
 
 
 @rp2.asm_pio(fifo_join=rp2.PIO.JOIN_RX)
 def falls():
-    """Count X down once in two cycles, whatever happens, and push it when the pin falls: drift is none.
+    """Count X down once every two cycles, whatever happens, and push it when the pin falls: there is no
+    drift.
 
-    The pin falls: six cycles and three counts. Where X is 0 a jump falls through, one cycle in 71 minutes.
+    A falling pin takes six cycles and three counts. When X is 0 a jump falls through: one cycle lost in 71
+    minutes.
     """
     label("high")
     jmp(pin, "still")

@@ -8,13 +8,13 @@ import os
 SETTINGS = "board.json"
 """The board's own settings: its name, its key, its pins. No part of the hash."""
 HASH_DIGITS = 16
-"""Digits of the SHA-256 that a board says: 64 bits tell any two builds apart."""
+"""Digits of the SHA-256 that a board reports: 64 bits distinguish any two builds."""
 FOLDER = 0x4000
-"""The bit of a mode that says folder, as os.stat has it everywhere."""
+"""The folder bit of a file's mode, as in os.stat."""
 
 
 def load(path: str) -> dict[str, object]:
-    """Read the settings; raises OSError or ValueError where there are none that can be read."""
+    """Read the settings; raises OSError or ValueError if they can't be read."""
     with open(path) as file:
         settings = json.load(file)
     if not isinstance(settings, dict) or not settings.get("name"):
@@ -23,7 +23,7 @@ def load(path: str) -> dict[str, object]:
 
 
 def files_below(folder: str, inside: str = "") -> list[str]:
-    """Every Python file below a folder, by its path there, sorted."""
+    """Return the path of every Python file below a folder, sorted."""
     found = []
     for name in sorted(os.listdir(folder)):
         if name == "__pycache__":
@@ -37,7 +37,9 @@ def files_below(folder: str, inside: str = "") -> list[str]:
 
 
 def hash_of(folder: str) -> str:
-    """SHA-256 of every Python file below a folder: each one's path, length and bytes; hexadecimal digits."""
+    """Return the SHA-256 over the path, length and bytes of every Python file below a folder, in
+    hexadecimal digits.
+    """
     digest = hashlib.sha256()
     for path in files_below(folder):
         with open(folder.rstrip("/") + "/" + path, "rb") as file:
@@ -48,5 +50,5 @@ def hash_of(folder: str) -> str:
 
 
 def firmware_of(board: str, version: str, whole_hash: str) -> str:
-    """What a board's hello says that it runs: `wall-1.0+0123456789abcdef`."""
+    """Return the firmware id of a board's hello: `wall-1.0+0123456789abcdef`."""
     return board + "-" + version + "+" + whole_hash[:HASH_DIGITS]

@@ -1,11 +1,11 @@
-"""Lamps of a board: each follows one of the table's lamps."""
+"""The lamps of a board: each follows one of the table's lamps."""
 
 
 class Lamps:
-    """Pins by the lamp that they follow.
+    """The pins of a board's lamps.
 
-    `lit_when` are the words that light one, `on` where left out; one with `dark_when` is lit by every other
-    word.
+    `lit_when` are the values for which one is lit, by default `on`; one with `dark_when` is lit for every
+    other value.
     """
 
     def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
@@ -15,7 +15,7 @@ class Lamps:
         self.dark()
 
     def show(self, fields: dict[str, str]) -> None:
-        """Show what the table says of a lamp; one that is not fitted here is none of the board's."""
+        """Show a lamp's value; lamps that are not fitted to this board are ignored."""
         for one in self.lamps:
             if one["lamp"] == fields.get("name"):
                 shows = fields.get("shows")
@@ -26,6 +26,6 @@ class Lamps:
                 self.hardware.output(one["pin"], lit)
 
     def dark(self) -> None:
-        """Put every lamp out."""
+        """Switch every lamp off."""
         for one in self.lamps:
             self.hardware.output(one["pin"], False)

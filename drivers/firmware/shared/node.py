@@ -1,6 +1,6 @@
 """A sensor node's side of the link: heartbeat, clock answers, commands, retransmission.
 
-Runs on CPython and MicroPython. A board gives it a clock, a way to write, and what it does for a command.
+Runs on CPython and MicroPython. A board provides a clock, a way to write, and what it does for a command.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:/+-"
 
 
 def crc_of_byte(byte: int) -> int:
-    """The CRC-16 register after one byte, from 0."""
+    """Return the CRC-16 register after one byte, from 0."""
     crc = byte << 8
     for _ in range(8):
         crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
@@ -27,7 +27,7 @@ CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16/IBM-3740: polynomial 0x1021, start 0xFFFF; b"123456789" gives 0x29B1."""
+    """Return the CRC-16/IBM-3740: polynomial 0x1021, start 0xFFFF; b"123456789" gives 0x29B1."""
     crc = 0xFFFF
     table = CRC_TABLE
     for byte in data:
@@ -36,7 +36,7 @@ def crc16(data: bytes) -> int:
 
 
 def hmac_sha256(key: bytes, data: bytes) -> bytes:
-    """HMAC-SHA-256 of RFC 2104, which MicroPython has no module for."""
+    """Return the HMAC-SHA-256 of RFC 2104, for which MicroPython has no module."""
     if len(key) > 64:
         key = hashlib.sha256(key).digest()
     key = key + bytes(64 - len(key))
@@ -45,7 +45,7 @@ def hmac_sha256(key: bytes, data: bytes) -> bytes:
 
 
 def hex_of(data: bytes) -> str:
-    """Upper case hexadecimal digits."""
+    """Return upper-case hexadecimal digits."""
     return "".join([f"{byte:02X}" for byte in data])
 
 
@@ -55,7 +55,7 @@ def escaped(value: str) -> str:
 
 
 def number(text: str) -> int:
-    """A whole number, or -1 if the text is not a number."""
+    """Return a whole number, or -1 if the text is not one."""
     try:
         return int(text)
     except ValueError:
@@ -63,7 +63,9 @@ def number(text: str) -> int:
 
 
 class Node:
-    """One board. Call `receive` with what came, `tick` often, `reading` for what a sensor saw."""
+    """One board. Call `receive` with bytes that arrived, `tick` often, and `reading` for what a sensor
+    saw.
+    """
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class Node:
         ]
 
     def clock(self) -> int:
-        """The board's clock in microseconds: it must run through all 32 bits (ticks_us does not)."""
+        """Return the board's clock in microseconds; it must use all 32 bits (ticks_us does not)."""
         raise NotImplementedError
 
     def write(self, line: bytes) -> None:
@@ -112,12 +114,12 @@ class Node:
         raise NotImplementedError
 
     def announce(self) -> None:
-        """Say that the board is there, to whoever listens."""
+        """Announce the board to any listener."""
         self.say("hello", self.hello, self.clock())
         self.next_us = self.clock() + ANNOUNCE_US
 
     def leave(self) -> None:
-        """End the session: the table has fallen silent."""
+        """End the session because the table has fallen silent."""
         self.session = NO_SESSION
         self.nonces = b""
         self.nonce = ""
@@ -126,7 +128,7 @@ class Node:
         self.announce()
 
     def tick(self) -> None:
-        """Beat, or announce, when it is time."""
+        """Send a heartbeat or an announcement when it is due."""
         if self.clock() < self.next_us:
             return
         if self.session == NO_SESSION:
@@ -176,7 +178,7 @@ class Node:
                 self.obey(words[4], fields, got_us)
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Start a session, or say hello again in it."""
+        """Start a session, or repeat the hello in it."""
         nonce = said.get("nonce", "")
         if said.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
             return
@@ -202,7 +204,7 @@ class Node:
         self.next_us = self.clock() + BEAT_US
 
     def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
-        """Obey a sentence of the session."""
+        """Handle a sentence of the session."""
         if verb == "ping":
             got = str(got_us % WRAP_US)
             self.say("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())
@@ -224,7 +226,7 @@ class Node:
             self.say("ack", answer, self.clock())
 
     def say(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
-        """Write one sentence and remember it."""
+        """Send one sentence and keep it for a repetition."""
         body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
         for name, value in fields:
             body += f" {name}={escaped(value)}"
@@ -238,7 +240,7 @@ class Node:
         self.write(line)
 
     def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
-        """Whether the seal is right; all of its digits are compared, so that timing reveals nothing."""
+        """Return whether the seal is right; all digits are compared, so that timing reveals nothing."""
         if not self.key:
             return True
         right = hex_of(hmac_sha256(self.key, nonces + body)[:8])

@@ -12,16 +12,16 @@ import rp2
 from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
-"""Edges kept between two turns of the loop; more are counted as lost."""
+"""Edges kept between two passes of the loop; any more are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
-"""The loop turns within milliseconds; a port that takes nothing holds it for at most half a second."""
+"""A pass of the loop takes milliseconds; a port that accepts nothing delays it by at most half a second."""
 RP2040_CHIP_RESET = 0x40064008
 RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
 RP2350_WATCHDOG = 0x400D8000
 CLEAR = 0x3000
-"""Written here, a bit of a register is cleared."""
+"""Offset at which writing a 1 clears that bit of a register."""
 ENABLE = 1 << 30
 PIO0_CTRL = 0x50200000
 PIO0_START = 0xF0F
@@ -32,12 +32,12 @@ DISCHARGE_US = 200
 
 
 def is_rp2350() -> bool:
-    """Whether the chip is the newer one."""
+    """Return whether the chip is an RP2350, the newer one."""
     return "RP2350" in sys.implementation._machine
 
 
 def reset_cause() -> str:
-    """Why the board started; an RP2040 can't tell a brown-out from power-on."""
+    """Return why the board started; an RP2040 can't distinguish a brown-out from power-on."""
     if machine.reset_cause() == machine.WDT_RESET:
         return "watchdog"
     if is_rp2350():
@@ -77,14 +77,14 @@ class Pico:
         self.poller.register(sys.stdin, select.POLLIN)
 
     def clock(self) -> int:
-        """Microseconds since the start, through the wraps of ticks_us (every 18 minutes)."""
+        """Return microseconds since the start, across the wraps of ticks_us (every 18 minutes)."""
         raw = time.ticks_us()
         self.whole += time.ticks_diff(raw, self.raw)
         self.raw = raw
         return self.whole
 
     def random(self, count: int) -> bytes:
-        """Random bytes of the ring oscillator."""
+        """Return random bytes from the ring oscillator."""
         return os.urandom(count)
 
     def feed(self) -> None:
@@ -99,11 +99,13 @@ class Pico:
         machine.mem32[base + CLEAR] = ENABLE
 
     def interruptible(self, may: bool) -> None:
-        """Whether Ctrl-C stops the program: only while no table is there, or noise could stop it in play."""
+        """Set whether Ctrl-C stops the program: only while no table is connected, or noise could stop it
+        in play.
+        """
         micropython.kbd_intr(3 if may else -1)
 
     def read(self) -> bytes:
-        """What the table sent; empty where nothing has come."""
+        """Return what the table sent; empty if nothing has arrived."""
         data = bytearray()
         while len(data) < READ_BYTES and self.poller.poll(0):
             byte = sys.stdin.buffer.read(1)
@@ -135,11 +137,11 @@ class Pico:
         pin.irq(edge, machine.Pin.IRQ_FALLING | machine.Pin.IRQ_RISING, hard=True)
 
     def level(self, number: int) -> bool:
-        """How a watched pin stands now."""
+        """Return the present level of a watched pin."""
         return bool(self.pins[number].value())
 
     def edges(self) -> list:
-        """Pin, level and clock of every edge since the last call."""
+        """Return pin, level and clock of every edge since the last call."""
         now = self.clock()
         raw = self.raw
         found = self.stamped(now)
@@ -162,7 +164,9 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def stamped(self, now: int) -> list:
-        """Falls that the PIO stamped since the last call, in the order of their time; of each pin eight."""
+        """Return the falling edges that the PIO stamped since the last call, in time order; at most eight
+        of each pin.
+        """
         found = []
         for number, one in self.machines:
             while one.rx_fifo():
@@ -172,12 +176,12 @@ class Pico:
         return found
 
     def hold(self, peak: int, discharge: int) -> None:
-        """Read a peak detector at an ADC pin; another pin empties it."""
+        """Set up a peak detector at an ADC pin, and the pin that discharges it."""
         self.adc = machine.ADC(machine.Pin(peak))
         self.discharge = machine.Pin(discharge, machine.Pin.OUT, value=0)
 
     def peak(self) -> int:
-        """The peak since the last call, in counts of 12 bits."""
+        """Return the peak since the last call, in counts of 12 bits."""
         found = self.adc.read_u16() >> 4
         self.discharge.value(1)
         time.sleep_us(DISCHARGE_US)
@@ -185,7 +189,7 @@ class Pico:
         return found
 
     def lost(self) -> int:
-        """Edges that found no room since the start."""
+        """Return how many edges have been lost since the start for lack of room."""
         return self.missed
 
     def output(self, number: int, on: bool) -> None:

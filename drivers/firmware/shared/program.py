@@ -4,9 +4,11 @@ from drivers.firmware.shared.node import NO_SESSION, Node, hex_of
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""The table asks for the clock every 984 ms: after three missed nobody is there: outputs go safe."""
+"""The table asks for the clock every 984 ms; after three missed questions it counts as gone, and the
+outputs go to a safe state.
+"""
 FIRST_PINGS = 8
-"""The table asks so often before readings count; how switches stand is said once it has."""
+"""The table asks this often before readings count; the states of switches are sent after that."""
 
 
 class Board:
@@ -17,28 +19,28 @@ class Board:
     DOES = "selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
-        """Keep the hardware and the settings, which name the pins."""
+        """Store the hardware and the settings, which name the pins."""
         self.hardware = hardware
         self.settings = settings
 
     def reads(self) -> str:
-        """The kinds that it can send, as its hello says them."""
+        """Return the kinds that it can send, as in its hello."""
         return self.READS
 
     def claims(self) -> list[tuple[str, str]]:
-        """What it has measured of its own errors, for its hello; nothing before it has."""
+        """Return what it has measured of its own errors, for its hello; empty before that."""
         return []
 
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """What the table must know once it listens: how switches stand."""
+        """Return what the table must know when it connects: the states of switches."""
         return []
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """What was seen since the last call: kind, fields, and the clock when it was seen."""
+        """Return what was seen since the last call: kind, fields, and the clock at that time."""
         return []
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Obey a request of the table; return whether it was done, and a word on it."""
+        """Carry out a request of the table; return whether it was done, and a short message."""
         if verb == "selftest":
             return self.selftest()
         return False, "no " + verb
@@ -48,14 +50,14 @@ class Board:
         return True, "nothing to test"
 
     def safe(self) -> None:
-        """Put every output where it harms nobody: the table has fallen silent."""
+        """Put every output into a safe state: the table has fallen silent."""
 
 
 class Program(Node):
-    """A board at its port."""
+    """A board and its port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
-        """Be the board that its settings name, with safe outputs."""
+        """Set up the board that its settings name, with its outputs in a safe state."""
         super().__init__(
             str(settings["name"]),
             board.reads(),
@@ -73,7 +75,7 @@ class Program(Node):
         board.safe()
 
     def clock(self) -> int:
-        """Microseconds of the board's crystal."""
+        """Return microseconds of the board's crystal."""
         return int(self.hardware.clock())
 
     def write(self, line: bytes) -> None:
@@ -81,11 +83,11 @@ class Program(Node):
         self.hardware.write(line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Have the board do it."""
+        """Let the board carry out a command."""
         return self.board.command(verb, fields, self.clock())
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Start a session, or say hello again in it."""
+        """Start a session, or repeat the hello in it."""
         before = self.nonce
         self.hello = self.introduction + self.board.claims()
         super().greeted(words, said, body, seal)
@@ -93,7 +95,7 @@ class Program(Node):
             self.pings = 0
 
     def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
-        """Do what the table asks, and count its questions for the clock."""
+        """Handle what the table asks, and count its questions for the clock."""
         super().obey(verb, fields, got_us)
         if verb == "ping" and self.pings < FIRST_PINGS:
             self.pings += 1

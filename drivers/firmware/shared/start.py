@@ -11,7 +11,7 @@ BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
 def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
-    """The program of the board whose files and settings are below `root`."""
+    """Return the program of the board whose files and settings are below `root`."""
     settings = load(root + SETTINGS)
     board = BOARDS[str(settings["board"])](hardware, settings)
     firmware = firmware_of(board.NAME, VERSION, hash_of(root))
@@ -19,7 +19,7 @@ def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
 
 
 def run(hardware, root: str = "/") -> None:  # type: ignore[no-untyped-def]
-    """Play the board until Ctrl-C, which counts only while no table is there."""
+    """Run the board until Ctrl-C, which is accepted only while no table is connected."""
     program = program_on(hardware, root)
     program.announce()
     try:

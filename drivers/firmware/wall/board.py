@@ -14,18 +14,21 @@ from drivers.firmware.shared.program import Board
 WEIGHTS = (4, 4, 2, 1)
 """By order of arrival: the farther a wave has run, the flatter its front and the later it is noticed."""
 MISFIT_UM = 60000
-"""The most by which an arrival may miss the place found, as the way that the wave runs meanwhile."""
-LEAST = 2
+"""By how much an arrival may miss the place found, at most, as the distance that the wave covers in that
+time.
+"""
+MIN_SENSORS = 2
 END_UM = 14000
-"""What is found so near the first or last sensor is told as at it: dice strike above and below a sensor, and
-that way to it looks like a place farther in."""
+"""A place this near the first or last sensor is reported as at it: dice strike above and below a sensor,
+and the longer path to it looks like a place farther in.
+"""
 
 
 class Place:
     """One place that explains the arrivals."""
 
     def __init__(self, pos_um: int, at_us: int, misfit_um: int, heard: int) -> None:
-        """`misfit_um` is the worst arrival's, as a way; `heard` counts the sensors that it rests on."""
+        """`misfit_um` is the worst arrival's, as a distance; `heard` counts the sensors that it rests on."""
         self.pos_um = pos_um
         self.at_us = at_us
         self.misfit_um = misfit_um
@@ -42,17 +45,17 @@ class Line:
         self.speed = speed
 
     def window_us(self) -> int:
-        """How long after the first sensor the last one may hear it."""
+        """Return how long after the first sensor the last one may hear an impact."""
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
         """Return the place of an impact that sensors heard; None where no place explains them.
 
-        `arrivals` are sensor and clock, one of each sensor, the first one first. The front of a weak wave is
-        lost in the noise far from the impact, so that the last ones may be late; none can be early.
+        `arrivals` are sensor and clock, one per sensor, the earliest first. The front of a weak wave is lost
+        in the noise far from the impact, so that the last ones may be late; none can be early.
         """
         found = self.fit(arrivals)
-        while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > LEAST:
+        while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
             last, at_us = arrivals[-1]
             arrivals = arrivals[:-1]
             found = self.fit(arrivals)
@@ -66,11 +69,13 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place between two neighbours that fits best; what is beyond the last sensor is at it."""
-        if len(arrivals) < LEAST:
+        """Return the best-fitting place between two neighbouring sensors; a place beyond the last sensor
+        counts as at it.
+        """
+        if len(arrivals) < MIN_SENSORS:
             return None
-        if len(arrivals) == LEAST and abs(arrivals[0][0] - arrivals[1][0]) != 1:
-            return None  # a knock that the sensors between them do not hear is none
+        if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
+            return None  # a knock that the sensors in between did not hear is not one
         zero_us = arrivals[0][1]
         ways = []
         for order in range(len(arrivals)):
@@ -87,14 +92,16 @@ class Line:
                 worst = max(worst, off * 100)
             if best is None or cost < best[0]:
                 best = (cost, pos, start, worst)
-        if best is None or (len(arrivals) == LEAST and best[3] > MISFIT_UM // 4):
+        if best is None or (len(arrivals) == MIN_SENSORS and best[3] > MISFIT_UM // 4):
             return None
         return Place(best[1], zero_us + best[2] // self.speed, best[3], len(arrivals))
 
     def between(self, ways: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
-        """Return the least squares' place from `low` to `high`, and the wave's way before the first arrival.
+        """Return the least-squares place from `low` to `high`, and how far the wave ran before the first
+        arrival.
 
-        There each way is `start` plus the distance on one of two sides, so that each side's mean tells it.
+        There each distance is `start` plus the distance on one of two sides, so that the mean of each side
+        gives it.
         """
         below = above = 0
         below_way = above_way = 0
@@ -114,11 +121,11 @@ class Line:
 
 
 RINGS_US = 12000
-"""A second impact within this is the first one's ringing (the table's `ringing_ms`)."""
+"""A second impact within this time is the first one's ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
-"""Ringing is over when no edge has come for so long: three swings of the slowest panel."""
+"""Ringing is over when no edge has come for this long: three swings of the slowest panel."""
 LONGEST_US = 40000
-"""No panel that suits rings for longer; what goes on after that is another impact, or a fault."""
+"""No suitable panel rings for longer; what goes on after that is another impact, or a fault."""
 PULSE_US = 200
 PULSE_HEARD_US = 20000
 SPEED_OFF = 20
@@ -128,7 +135,7 @@ NEED_MM = 25
 
 
 class Wall(Board):
-    """One wall's impacts."""
+    """The board of one wall."""
 
     NAME = "wall"
     READS = "wall_impact"
@@ -154,11 +161,11 @@ class Wall(Board):
             self.selftest()
 
     def claims(self) -> list[tuple[str, str]]:
-        """How far off its positions may be, once it has measured that."""
+        """Return how far off its positions may be, once it has measured that."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """The impact that every sensor has had the time to hear."""
+        """Return the impact, once every sensor has had time to hear it."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
@@ -190,10 +197,9 @@ class Wall(Board):
     def heard(
         self, arrivals: list[tuple[int, int]], now_us: int
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """An impact, or that one was not placed: what was missed is never a wrong place.
-
-        One sensor alone is no impact: what is too weak for a second one 350 mm away is a knock on the felt,
-        or a spark.
+        """Return an impact, or report that one could not be placed: a missed arrival never gives a wrong
+        place. What only one sensor heard is not an impact: a sound too weak for another 350 mm away is a
+        knock on the felt, or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
@@ -206,11 +212,11 @@ class Wall(Board):
         return [("wall_impact", self.fields(place, peak), place.at_us)]
 
     def fields(self, place: Place, peak: int) -> list[tuple[str, str]]:
-        """What the table hears of an impact."""
+        """Return an impact's fields as the table receives them."""
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Knock through the first sensor: the others must hear it, at the speed that the settings say."""
+        """Knock through the first sensor: the others must hear it, at the speed given in the settings."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse"
@@ -237,7 +243,7 @@ class Wall(Board):
         return self.measured(first, last_us - began_us)
 
     def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
-        """Judge the pulse's arrivals at all sensors but the one that knocked."""
+        """Evaluate the pulse's arrivals at all sensors but the one that knocked."""
         far = len(self.sensors) - 1
         way_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
         speed = way_um // took_us

@@ -1,7 +1,7 @@
 """Ball beams, drop sensor, rotor index and pocket reader of a wheel; every edge stamped in an interrupt.
 
 Its settings: `beams` (pins in the order of the table's beams_deg), `index` and `index_b` (two sensors, the
-second 5 mm clockwise of the first: which comes first tells the direction), `drop`, `pocket`, `loop_out`,
+second 5 mm clockwise of the first: which comes first gives the direction), `drop`, `pocket`, `loop_out`,
 `loop_in`, and `lamps` as a console's.
 """
 
@@ -11,7 +11,9 @@ from drivers.firmware.shared.program import Board
 DEAD_US = 5000
 """A 20 mm ball at 3 m/s darkens a beam for 7 ms; what comes within 5 ms of an edge is its own flicker."""
 PAIR_US = 60000
-"""5 mm at the rim of a rotor that makes a fifth of a turn a second take 15 ms; later it has stopped."""
+"""At a fifth of a turn per second, 5 mm at the rotor's rim take 15 ms; if it takes longer than this, the
+rotor has stopped.
+"""
 LOOPS = 32
 """Edges of the loopback test."""
 NEED_US = 1000
@@ -41,7 +43,7 @@ class Wheel(Board):
             hardware.watch(pin)
 
     def pins(self) -> list[int]:
-        """Every sensor's pin."""
+        """Return the pins of all sensors."""
         return [
             pin
             for pin in list(self.beams) + [self.index, self.index_b, self.drop, self.pocket]
@@ -49,7 +51,9 @@ class Wheel(Board):
         ]
 
     def reads(self) -> str:
-        """What its pins can tell; an index without its second sensor knows no direction, and is not sent."""
+        """Return the kinds that its pins can report; an index without its second sensor gives no
+        direction, and is not sent.
+        """
         kinds = ["ball_beam"] if self.beams else []
         if self.index is not None and self.index_b is not None:
             kinds.append("rotor_index")
@@ -60,7 +64,7 @@ class Wheel(Board):
         return ",".join(kinds)
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """What passed."""
+        """Return what passed the sensors since the last call."""
         seen = []
         for pin, level, at_us in self.hardware.edges():
             if level:
@@ -80,7 +84,9 @@ class Wheel(Board):
         return seen + self.missed(now_us)
 
     def passed(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """The mark passed one index sensor; after the other it is a reading, stamped at `index` itself."""
+        """Handle the mark at one index sensor; after the other one it is a reading, stamped at `index`
+        itself.
+        """
         if self.index_b is None or self.index is None:
             return []
         first = self.pair
@@ -93,7 +99,7 @@ class Wheel(Board):
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
     def missed(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Edges that found no room are readings missed: down and up again, so that no count is wrong."""
+        """Report lost edges as missed readings: down and up again, so that no count is wrong."""
         lost = self.hardware.lost()
         if lost == self.lost:
             return []
@@ -103,22 +109,22 @@ class Wheel(Board):
         return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Light a lamp, measure the stamps."""
+        """Switch a lamp, or measure the stamping error."""
         if verb == "lamp":
             self.lamps.show(fields)
             return True, ""
         return super().command(verb, fields, now_us)
 
     def claims(self) -> list[tuple[str, str]]:
-        """How far off its stamps may be, once it has measured that."""
+        """Return how far off its stamps may be, once it has measured that."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def safe(self) -> None:
-        """Lamps dark."""
+        """Switch the lamps off."""
         self.lamps.dark()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the stamps' error over a wire from `loop_out` to `loop_in`; claim nothing without."""
+        """Measure the stamping error over a wire from `loop_out` to `loop_in`; without it, report none."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
             return False, "stamping error not measured: no loop_out and loop_in"

@@ -67,7 +67,7 @@ def test_a_line_at_rest_waits_in_the_kernel_and_loses_nothing(kernel: FakeKernel
 @pytest.mark.parametrize(
     ("error", "code", "says"),
     [
-        (OSError(errno.EBUSY, "Device or resource busy"), "line_busy", "is held by w1-gpio"),
+        (OSError(errno.EBUSY, "Device or resource busy"), "line_busy", "is in use by w1-gpio"),
         (OSError(errno.EACCES, "Permission denied"), "no_permission", "Permission denied"),
         (OSError(errno.EINVAL, "Invalid argument"), "no_line", "Invalid argument"),
         (ValueError("line offset of out range"), "no_line", "line offset"),
@@ -93,7 +93,7 @@ def test_a_line_that_cannot_be_had_names_itself_and_leaves_the_others_free(
 def test_a_second_controller_is_told_that_the_line_is_busy(kernel: FakeKernel) -> None:
     first, second = kernel.port(beams(1), Time()), kernel.port(beams(1), Time())
     first.open()
-    with pytest.raises(PortError, match="gives no name"):
+    with pytest.raises(PortError, match="in use by an unnamed program"):
         second.open()
     first.close()
     second.open()

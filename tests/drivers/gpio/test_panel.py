@@ -252,7 +252,7 @@ def test_a_line_that_another_panel_has_is_refused_and_nothing_is_kept(kernel: Fa
 def test_a_line_that_another_program_has_names_its_holder(kernel: FakeKernel) -> None:
     kernel.refused[17] = OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     bench = PanelBench(kernel, {"no-roll": button(17)})
-    with pytest.raises(PortError, match="no-roll: GPIO17 of /dev/gpiochip0 is held by w1-gpio") as refused:
+    with pytest.raises(PortError, match="no-roll: GPIO17 of /dev/gpiochip0 is in use by w1-gpio") as refused:
         bench.port.open()
     assert refused.value.code == "line_busy"
 
@@ -352,7 +352,7 @@ def test_gpiozeros_own_choice_of_a_pin_factory_is_never_asked(
 def test_a_lamp_that_another_program_has_names_its_holder_and_nothing_is_kept(kernel: FakeKernel) -> None:
     kernel.refused[13] = OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     bench = PanelBench(kernel, {"no-roll": button(17)}, {"bets": lamp(13, "no_more_bets")})
-    with pytest.raises(PortError, match="bets: GPIO13 of /dev/gpiochip0 is held by w1-gpio") as refused:
+    with pytest.raises(PortError, match="bets: GPIO13 of /dev/gpiochip0 is in use by w1-gpio") as refused:
         bench.port.open()
     assert refused.value.code == "line_busy"
     assert kernel.lines == {}

@@ -125,14 +125,14 @@ def told(chain: Chain) -> tuple[object, ...]:
     best = chain.best
     near = [story for story in chain.stories if best is not None and story.cost < best.cost + WAY_CLEAR]
     standing = [(_of(story), story.fewer, story.more) for story in chain.standing()]
-    anew = chain.anew()
+    second_run = chain.second_run()
     return (
         [_of(story) for story in near],
         standing,
         chain.direction,
         chain.run is not None,
-        chain.tells_of_another,
-        None if anew is None else _of(anew),
+        chain.may_be_another_launch,
+        None if second_run is None else _of(second_run),
     )
 
 

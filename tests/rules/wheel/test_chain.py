@@ -68,7 +68,7 @@ def test_a_ball_sent_off_again_the_other_way_is_another_run() -> None:
     first = passes(FOUR, slowing(20, 1.8, 1.5))
     begin_us = first[-1][0] + 900_000
     again = [(t, -beam % 4) for t, beam in passes(FOUR, slowing(30, 1.4, 0.6), begin_us=begin_us)]
-    story = followed([*first, *again]).anew()
+    story = followed([*first, *again]).second_run()
     assert story is not None
     assert (story.direction, story.first.t) == ("cw", begin_us)
 
