@@ -158,12 +158,14 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
         # What felt can do in silence needs no chips.
         return
     most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
+    alone = bands.ALONE
     if contact.least_change > bands.LANDED_M_PER_S:
-        most += bands.ALONE_ERRORS * contact.sd
+        most += sqrt(bands.STANDS) * contact.sd
+        alone = bands.ALONE_HARD
     if contact.gap_mm <= most:
-        contact.miss += contact.hard * bands.ALONE
+        contact.miss += contact.hard * alone
         if contact.hard == 1.0:
-            contact.proof = min(contact.miss, contact.landed + bands.ALONE + contact.reach)
+            contact.proof = min(contact.miss, contact.landed + alone + contact.reach)
 
 
 def _sure(contact: Contact) -> bool:
