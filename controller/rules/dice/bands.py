@@ -50,8 +50,10 @@ ALONE = 2.0
 """What is added within the contact band where the other die was out of reach: only chips are left to turn it
 there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""
 ALONE_HARD = 5.0
-"""The same for a turn by more than any landing gives, in the band or so near that a touch fits: chips give way
-to such a die, one in 250. Of 7,500 such turns in 12,060 watchings none was anything but a touch."""
+"""The same for a turn by more than any landing gives: chips give way to such a die, one in 250. Of 7,500 such
+turns in 12,060 watchings none was anything but a touch."""
+ALONE_ERRORS = 1.5
+"""Within so many errors of the band too, where a turn is more than any landing gives."""
 HARD_ERRORS = 1.0
 """A change of speed counts for so many of its own errors less: by five in six it was no less than that."""
 CAUSELESS_M_PER_S = 0.6
@@ -81,8 +83,13 @@ UNHEARD = 4.0
 """A touch that a working sensor did not hear: one in seven is softer than its threshold."""
 RINGS = 1.0
 """An impact that may be an earlier one's ringing: one hit in four rings, so this is hardly any price."""
-RATTLES = KNOCK
-"""A second impact of one touch, too loud to be its ringing: one die in ten strikes again within a frame."""
+RATTLES = 2.0 * log(20.0)
+"""A second impact of one touch, too loud to be its ringing: of 7,751 dice that struck a wall one in forty did
+so within a frame; walls differ."""
+AT_ONCE_MS = 3.0
+AT_ONCE = 2.0 * log(100.0)
+"""The same so soon, less than the delays of impacts differ by and a wall needs to fall silent: of those 7,751
+none. Two such sounds are two dice's."""
 SHARED = 0.0
 """Two dice that land together make one impact; that they did is no news where both turned there and then."""
 

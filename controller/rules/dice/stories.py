@@ -160,12 +160,12 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
     alone = bands.ALONE
     if contact.least_change > bands.LANDED_M_PER_S:
-        most += sqrt(bands.STANDS) * contact.sd
+        most += bands.ALONE_ERRORS * contact.sd
         alone = bands.ALONE_HARD
     if contact.gap_mm <= most:
         contact.miss += contact.hard * alone
         if contact.hard == 1.0:
-            contact.proof = min(contact.miss, contact.landed + alone + contact.reach)
+            contact.proof = min(contact.miss, contact.landed + bands.ALONE + contact.reach)
 
 
 def _sure(contact: Contact) -> bool:
@@ -391,13 +391,25 @@ def _again(
             other = 1 - match.die
             turned = [c for c in match.struck if c not in heard[other] and c not in struck[other]]
             spared = max((contacts[other][c].cause for c in turned), default=0.0)
-            rattles = inf if match.only else bands.RINGS if rings(scene, earlier, i) else bands.RATTLES
-            if match.shove - spared < rattles:
+            rattles = inf if match.only else _rattle_price(scene, earlier, i)
+            if match.shove - spared < rattles and not _at_once(scene, earlier, i):
                 price += match.shove
                 struck[other].update(turned)
             else:
                 price += rattles
     return price, struck
+
+
+def _rattle_price(scene: Scene, first: int, later: int) -> float:
+    """Return the price of one touch's having made both impacts, by itself."""
+    if rings(scene, first, later):
+        return bands.RINGS
+    return bands.AT_ONCE if _at_once(scene, first, later) else bands.RATTLES
+
+
+def _at_once(scene: Scene, first: int, later: int) -> bool:
+    """Return whether two impacts, in time order, followed too soon for a die to strike, leave and return."""
+    return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.AT_ONCE_MS * 1000.0
 
 
 def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
