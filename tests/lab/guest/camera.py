@@ -1,6 +1,10 @@
 """A V4L2 camera that the kernel's vivid driver makes: frames with the driver's own times, pulled and back."""
 
+import os
+import struct
 import subprocess
+from fcntl import ioctl
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -22,6 +26,14 @@ source: {DEVICE}
 socket: {SOCKET}
 """
 BOARD = "    type: node\n    node: cam\n    port: /dev/serial/by-id/usb-Table_Board_0001-if00\n"
+SET_CONTROL = 0xC008561C
+"""VIDIOC_S_CTRL, with a control's number and what it is set to."""
+TIMESTAMP_SOURCE = 0xF0F000 + 24
+AT_EXPOSURE = 1
+"""Left alone, this driver stamps a frame with its end, which lies ahead when it hands the frame over; cameras
+stamp what has been."""
+WARM_FRAMES = 5
+"""What is loaded for the first ones waits for the disk, while the guest's clock runs on."""
 FRAMES = 30
 HELD_UP_US = 300_000
 
@@ -52,14 +64,13 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 def frames() -> Frames:
     """Read frames, with one delay in the middle, then open a device that does not exist."""
     stamps, taken, sizes = [], [], []
-    for t_us, picture in Live(str(DEVICE)).frames():
+    _stamp_at_exposure()
+    for t_us, picture in islice(Live(str(DEVICE)).frames(), WARM_FRAMES, WARM_FRAMES + FRAMES):
         stamps.append(t_us)
         taken.append(now_us())
         sizes.append((int(picture.shape[1]), int(picture.shape[0])))
         if len(stamps) == FRAMES // 2:
             wait_until(now_us() + HELD_UP_US)
-        if len(stamps) == FRAMES:
-            break
     try:
         next(Live("/dev/video9").frames())
     except CameraInputError as error:
@@ -70,7 +81,16 @@ def frames() -> Frames:
 def _plug() -> int:
     (DRIVER / "bind").write_text(CAMERA)
     udev_done()
+    _stamp_at_exposure()
     return now_us()
+
+
+def _stamp_at_exposure() -> None:
+    device = os.open(DEVICE, os.O_RDWR)
+    try:
+        ioctl(device, SET_CONTROL, struct.pack("Ii", TIMESTAMP_SOURCE, AT_EXPOSURE))
+    finally:
+        os.close(device)
 
 
 def _unplug() -> int:
