@@ -168,7 +168,7 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Deal the throws out to the kinds; a fifth of them are near misses."""
     conditions = tuple(
         Conditions(
-            fps=fps, noise_mm=noise, exchanges=arguments.exchanges, reports_error=arguments.reports_error
+            fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error
         )
         for fps in arguments.fps
         for noise in arguments.noise
@@ -239,7 +239,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--noise", type=float, nargs="+", default=[2.0], help="error of a track point, mm (2)"
     )
     parser.add_argument(
-        "--reports-error", action="store_true", help="the camera reports the error of its points"
+        "--tells-error", action="store_true", help="the camera reports the error of its points"
     )
     parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")

@@ -52,7 +52,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     fps: float = 90.0
     noise_mm: float = 2.0
     """Standard deviation of a die's centre in one frame, each way."""
-    reports_error: bool = False
+    tells_error: bool = False
     """The camera knows its error and says so with each point (`error_mm`)."""
     drops: float = 0.01
     """Share of frames that are lost."""
@@ -297,7 +297,7 @@ class Watch:
                         continue
                     x, y = self._noisy(flight.tracks[die].at(t))
                     name = self._name(die, t)
-                    error = self.conditions.noise_mm if self.conditions.reports_error else None
+                    error = self.conditions.noise_mm if self.conditions.tells_error else None
                     yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y, error_mm=error)
             yield from self._ends(die)
 
