@@ -1,5 +1,6 @@
 """Who signs in: PIN and card, five tries and a lock that tells, roles, idle sign-out, and tokens."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -210,7 +211,8 @@ def test_a_token_holds_for_ten_seconds_and_not_before_its_time(door: Door) -> No
 def test_the_register_keeps_no_pin_and_no_card(tmp_path: Path) -> None:
     file = tmp_path / "people.json"
     write_register(file, people())
-    written = file.read_bytes()
+    # A digest may have any four figures in it.
+    written = re.sub(rb"[0-9a-f]{32,}", b"", file.read_bytes())
     assert file.stat().st_mode & 0o777 == 0o600
     assert not any(secret in written for secret in (b"1234", b"2345", b"0049300117"))
     assert read_register(file) == read_register(file)
