@@ -37,6 +37,8 @@ MOMENTS = {
     "in a rotation": 1,
 }
 """The worst moments of the journal, and at whose coming of so many at most the power goes."""
+IN_UPGRADE = "upgrade: "
+"""Begins the name of a moment that is one of an upgrade."""
 ENOUGH = 30
 """Of fewer cuts the rule of three says nothing."""
 
@@ -53,7 +55,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the table had come up before the cut."""
     bad: list[str]
     moment: str = ""
-    """The moment of the journal at which the power went; empty: at random."""
+    """The moment of the journal or of an upgrade at which the power went; empty: at random."""
 
 
 class Ledger:
@@ -78,13 +80,14 @@ def in_words(cuts: list[Cut]) -> str:
     """Return what so many cuts prove: none lost of n leaves a chance of less than 3/n for each, at 95 %."""
     held = sum(not cut.bad for cut in cuts)
     told, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
-    worst = sum(bool(cut.moment) for cut in cuts)
+    upgrades = sum(cut.moment.startswith(IN_UPGRADE) for cut in cuts)
+    worst = sum(bool(cut.moment) for cut in cuts) - upgrades
     enough = held == len(cuts) >= ENOUGH
     bound = f"; upper bound of the chance to lose anything 3/n = {3 / len(cuts):.2%}" if enough else ""
     return (
         f"{held} of {len(cuts)} held, {sum(not cut.began for cut in cuts)} of them in a start, "
         f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight, {worst} at a worst moment of"
-        f" the journal; {told} outcomes told, {closed} acknowledged{bound}"
+        f" the journal, {upgrades} in an upgrade; {told} outcomes told, {closed} acknowledged{bound}"
     )
 
 

@@ -50,6 +50,8 @@ class Machine:
     patience_s: float = PATIENCE_S
     tells: bool = False
     """The guest's second console is a pipe to the host: `heard` returns its lines."""
+    keeps_disk: bool = False
+    """What the guest has written stays for its next start."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
@@ -156,7 +158,8 @@ class Machine:
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:
-        (self.folder / "disk.cow").unlink(missing_ok=True)
+        if not self.keeps_disk:
+            (self.folder / "disk.cow").unlink(missing_ok=True)
         shutil.rmtree(self.folder / ".uml", ignore_errors=True)
 
 

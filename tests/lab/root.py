@@ -39,6 +39,21 @@ def disk() -> Path:
     return wanted
 
 
+def wheelhouse() -> Path:
+    """Return the libraries of the product's lock, as `make wheelhouse` fetches them; once for each lock."""
+    locks = [(CHECKOUT / name).read_bytes() for name in ("requirements-table.lock", "requirements.lock")]
+    wanted = cache() / f"wheels-{hashlib.sha256(b''.join(locks)).hexdigest()[:12]}"
+
+    def fetch(made: Path) -> None:
+        fetched = ["make", "-C", str(CHECKOUT), "wheelhouse", f"WHEELHOUSE={made}", f"PYTHON={PYTHON}"]
+        run_logged(fetched, made.parent / "wheels.log")
+
+    if not wanted.exists():
+        once(wanted, fetch)
+        forget_old_ones("wheels-*")
+    return wanted
+
+
 def product() -> bytes:
     """Return the digest of what the installer lays in: code, settings, units and documents."""
     found = {CHECKOUT / name for name in ("pyproject.toml", "requirements-table.lock", "CHANGELOG.md")}

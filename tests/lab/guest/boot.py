@@ -43,6 +43,9 @@ def begin() -> None:
         service.write_text(SERVICE.format(path=os.environ["PATH"], python=sys.executable))
         (wants / "lab.service").unlink(missing_ok=True)
         (wants / "lab.service").symlink_to(service)
+        login = service.parent / "getty@tty1.service"
+        login.unlink(missing_ok=True)
+        login.symlink_to("/dev/null")  # what is told there is for the host
         os.execv("/sbin/init", ["/sbin/init"])
     for kind, place in (("tmpfs", "/run"), ("tmpfs", "/tmp"), ("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")):
         Path(place).mkdir(parents=True, exist_ok=True)

@@ -40,16 +40,16 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Lines of the system's journal."""
 
 
-def _run(*command: str) -> str:
+def said_by(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).strip()
 
 
 def _of(key: str) -> str:
-    return _run("systemctl", "show", UNIT, f"--property={key}", "--value")
+    return said_by("systemctl", "show", UNIT, f"--property={key}", "--value")
 
 
-def _ready() -> bool:
+def is_ready() -> bool:
     return _of("ActiveState") == "active" and answers()
 
 
@@ -58,7 +58,7 @@ def _session() -> int:
     return int(str(status()["session"]))
 
 
-def _start(disk: str = "") -> None:
+def begin(disk: str = "") -> None:
     """Lay a craps table in, give it its key as the installer does, and start the unit."""
     if disk:
         JOURNAL.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ def _start(disk: str = "") -> None:
     subprocess.run(["systemd-creds", "encrypt", "--name=table-key", "-", str(KEY)], input=made, check=True)
     TABLE_FILE.write_text((SAMPLES / "craps.yaml").read_text() + "\npublish: {to: socket}\n")
     _systemctl("start")
-    must("the unit is ready", _ready)
+    must("the unit is ready", is_ready)
 
 
 def _systemctl(verb: str) -> None:
@@ -80,16 +80,16 @@ def _systemctl(verb: str) -> None:
 
 def _restart() -> None:
     _systemctl("restart")
-    must("the unit is ready", _ready)
+    must("the unit is ready", is_ready)
 
 
-def _verify() -> str:
-    _run("systemctl", "stop", UNIT)
-    return _run("tablectl", "journal", "verify", "--journal", str(JOURNAL))
+def verified() -> str:
+    said_by("systemctl", "stop", UNIT)
+    return said_by("tablectl", "journal", "verify", "--journal", str(JOURNAL))
 
 
 def _log(*words: str) -> list[str]:
-    lines = _run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").splitlines()
+    lines = said_by("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").splitlines()
     return [line for line in lines if any(word in line.lower() for word in words)]
 
 
@@ -97,39 +97,39 @@ def _felled(how: signal.Signals) -> int:
     """End the unit's process so, and return how long it took systemd to have it answer again."""
     pid, began_us = int(_of("MainPID")), now_us()
     os.kill(pid, how)
-    must("another process runs", lambda: _of("MainPID") not in {"0", str(pid)} and _ready())
+    must("another process runs", lambda: _of("MainPID") not in {"0", str(pid)} and is_ready())
     return now_us() - began_us
 
 
 def watchdog() -> Found:
     """Stop the process as a hang does: nothing of it turns any more."""
-    _start()
+    begin()
     sessions = [_session()]
     ready_us = [_felled(signal.SIGSTOP)]
     sessions.append(_session())
     active = _of("ActiveState")
     return Found(
-        sessions=sessions, active=active, ready_us=ready_us, words=_log("watchdog"), verified=_verify()
+        sessions=sessions, active=active, ready_us=ready_us, words=_log("watchdog"), verified=verified()
     )
 
 
 def felled(times: int) -> Found:
     """Kill the process again and again."""
-    _start()
+    begin()
     sessions, ready_us = [_session()], []
     for _ in range(times):
         ready_us.append(_felled(signal.SIGKILL))
         sessions.append(_session())
-    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us, verified=_verify())
+    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us, verified=verified())
 
 
 def read_only_etc() -> Found:
     """Restart with /etc read-only, as on a table whose root is."""
-    _start()
+    begin()
     sessions = [_session()]
     subprocess.run(["mount", "--bind", "/etc", "/etc"], check=True)
     subprocess.run(["mount", "-o", "remount,ro,bind", "/etc"], check=True)
-    refused = _run("touch", "/etc/written")
+    refused = said_by("touch", "/etc/written")
     _restart()
     sessions.append(_session())
     return Found(
@@ -137,13 +137,13 @@ def read_only_etc() -> Found:
         active=_of("ActiveState"),
         faults=[fault_codes()],
         words=[refused],
-        verified=_verify(),
+        verified=verified(),
     )
 
 
 def clock_back() -> Found:
     """Set the clock 80 days back, restart, set it forward again; then a person takes it as right."""
-    _start()
+    begin()
     sessions, faults, locks = [_session()], [fault_codes()], []
 
     def note() -> None:
@@ -165,14 +165,16 @@ def clock_back() -> Found:
     _restart()
     sessions.append(_session())
     note()
-    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=_verify())
+    return Found(
+        sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=verified()
+    )
 
 
 def boot_in_1970() -> Found:
     """Start with a clock that knows no time yet; it is set right while the table runs."""
     true_s = time.time()
     time.clock_settime(time.CLOCK_REALTIME, DAY_S)
-    _start()
+    begin()
     sessions, faults = [_session()], [fault_codes()]
     wall = [str(status()["wall"])]
     time.clock_settime(time.CLOCK_REALTIME, true_s)
@@ -182,12 +184,12 @@ def boot_in_1970() -> Found:
     _restart()
     sessions.append(_session())
     faults.append(fault_codes())
-    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, words=wall, verified=_verify())
+    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, words=wall, verified=verified())
 
 
 def full_disk() -> Found:
     """Fill the journal's disk while the table runs, restart on the full disk, and make room again."""
-    _start("/dev/ubdb")
+    begin("/dev/ubdb")
     sessions, faults, locks = [_session()], [fault_codes()], []
     filler = JOURNAL / "filler"
     _fill(filler)
@@ -208,7 +210,9 @@ def full_disk() -> Found:
     until(lambda: not any(code.startswith("journal") for code in fault_codes()), 120)
     faults.append(fault_codes())
     sessions.append(_session())
-    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=_verify())
+    return Found(
+        sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=verified()
+    )
 
 
 @contextmanager

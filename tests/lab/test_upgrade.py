@@ -1,0 +1,130 @@
+"""A power cut in an upgrade: the table stands with the release before or with the new one, whole."""
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.lab.cache import CannotBuild, cache
+from tests.lab.conftest import MakeMachine
+from tests.lab.cuts import IN_UPGRADE, Cut, Ledger, in_words
+from tests.lab.guest import upgrade
+from tests.lab.kept import Kept, differences, read_disk
+from tests.lab.machine import Machine, empty_disk
+from tests.lab.report import Report
+from tests.lab.root import CHECKOUT, wheelhouse
+
+CUTS = max(1, int(os.environ.get("LAB_CUTS") or 20) // 20)
+"""Each takes two minutes, so that a run comes to one; the next run goes on with the next moment."""
+MOMENTS: Mapping[str, tuple[str, float]] = {
+    "while it is built": ("begun", 30.0),
+    "when it is whole": ("whole", 5.0),
+    "when it is switched to": ("switched", 0.5),
+    "while it is tried": ("switched", 20.0),
+    "soon after": ("ended", 5.0),
+}
+"""After which word of the guest the power goes, and at most how many seconds later."""
+HUNG_S = 600
+PATIENCE_S = 900
+"""An upgrade in the guest takes a minute or two of a free core."""
+DISK_MIB = 64
+
+
+@pytest.fixture(scope="session")
+def wheels() -> Path:
+    """Return the libraries that a table without a network is upgraded from."""
+    try:
+        return wheelhouse()
+    except CannotBuild as why:
+        pytest.skip(f"no upgrade without a network: {why}")
+
+
+@pytest.mark.timeout(CUTS * 1800, func_only=True)
+def test_a_table_whose_power_went_in_an_upgrade_stands_whole(
+    machine: MakeMachine, built: tuple[Path, Path], report: Report, wheels: Path, tmp_path: Path
+) -> None:
+    ledger, names = Ledger(cache() / "cuts.jsonl"), list(MOMENTS)
+    cuts = []
+    for _ in range(CUTS):
+        ran_before = sum(cut.moment.startswith(IN_UPGRADE) for cut in ledger.cuts())
+        moment = names[ran_before % len(names)]
+        told, bad, words = _cut(
+            machine, moment, wheels, tmp_path / str(ran_before), random.Random(ran_before)
+        )
+        report.note(f"a power cut in an upgrade, {moment}", words)
+        cuts.append(
+            Cut(
+                release=built[1].stem,
+                game="craps",
+                told=told,
+                acknowledged=0,
+                in_flight=0,
+                began=True,
+                bad=bad,
+                moment=IN_UPGRADE + moment,
+            )
+        )
+        ledger.add(cuts[-1])
+    report.note("power cuts of all runs", in_words(ledger.cuts()))
+    assert [cut for cut in cuts if cut.bad] == []
+    assert all(cut.told for cut in cuts), "nothing was told: nothing was tried"
+
+
+def _cut(
+    machine: MakeMachine, moment: str, wheels: Path, folder: Path, chance: random.Random
+) -> tuple[int, list[str], str]:
+    """Cut the power in an upgrade; return how many outcomes were told, what is wrong, and words on it."""
+    folder.mkdir()
+    after, within_s = MOMENTS[moment]
+    again = after == "begun"
+    disk = empty_disk(folder / "journal.img", DISK_MIB)
+    table = machine(systemd=True, tells=True, keeps_disk=True, disks=[disk], patience_s=PATIENCE_S)
+    places = str(CHECKOUT), str(wheels)
+    table.start(upgrade.upgrade, *places)
+    words = _cut_after(after, chance.uniform(0, within_s), table)
+    [before] = [str(one["what"]) for one in words if one["kind"] == "begun"]
+    told = [one["what"] for one in words if one["kind"] == "told"]
+    kept = read_disk(disk, folder / "looked-at")
+    found = table.call(upgrade.stand_again, *places, upgrade_again=again)
+    later = read_disk(disk, folder / "looked-at")
+    bad = [
+        *differences(kept, told, {}, Kept()),
+        *(f"later: {one}" for one in differences(later, told, {}, kept)),
+        *_wrong(found, before, again=again),
+    ]
+    return len(told), bad, f"{len(told)} outcomes told; {before} ran, {found.release} came up"
+
+
+def _wrong(found: upgrade.Stands, before: str, *, again: bool) -> list[str]:
+    """Return what does not stand."""
+    bad = [f"not whole: {path}" for path in found.broken] + [f"empty: {path}" for path in found.empty]
+    if not found.ready:
+        bad.append(f"did not come up: {found.words}")
+    if "sound" not in found.verified:
+        bad.append(f"the journal: {found.verified}")
+    if again and found.upgraded == before:
+        bad.append(f"could not be upgraded again: {found.words}")
+    return bad
+
+
+def _cut_after(word: str, wait_s: float, table: Machine) -> list[dict[str, Any]]:
+    """Hear the guest until it has said this word, wait, cut the power; return all that it said."""
+    words: list[dict[str, Any]] = []
+    began, cut_at = time.monotonic(), float("inf")
+    while time.monotonic() < cut_at:
+        assert table.runs, f"the guest ended by itself:\n{table.console()}"
+        assert time.monotonic() < began + HUNG_S, f"{word}: did not come in {HUNG_S} s\n{table.console()}"
+        words += _decoded(table.heard(min(1.0, max(0.0, cut_at - time.monotonic()))))
+        if cut_at == float("inf") and any(one["kind"] == word for one in words):
+            cut_at = time.monotonic() + wait_s
+    table.cut()
+    return words + _decoded(table.last_words())
+
+
+def _decoded(lines: list[bytes]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line, type=dict[str, Any]) for line in lines]
