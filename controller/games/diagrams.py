@@ -1,4 +1,6 @@
-"""The machines' tables as Markdown with Mermaid diagrams, so that the manual is drawn from what runs."""
+"""The machines' tables as Markdown with Mermaid diagrams, so that the manual is drawn from the tables that
+run.
+"""
 
 from collections.abc import Iterable, Iterator
 

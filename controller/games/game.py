@@ -33,13 +33,13 @@ class Game:
     """A game, as everything outside its package knows it."""
 
     name: str
-    """The word for it in a rule set's `game`."""
+    """Its name in a rule set's `game`."""
     sections: tuple[Section, ...]
     """The sections that its rule sets have, and no others."""
     geometry: Geometry | None
     """What a table's file and a log's header must describe: the table's measures, its wheel, or neither."""
     attempt: AttemptTerms
-    """Its attempts in the dealers' words: throws, spins or deals."""
+    """The dealers' word for its attempts: throws, spins or deals."""
     table: MachineTable
     """Its machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]

@@ -1,4 +1,4 @@
-"""The games there are: a line for each."""
+"""The registry of games: a line for each."""
 
 from controller.games.craps.game import CRAPS
 from controller.games.game import Game
@@ -7,9 +7,9 @@ from controller.games.roulette.game import ROULETTE
 from controller.games.three_card.game import THREE_CARD
 
 GAMES: dict[str, Game] = {game.name: game for game in (CRAPS, HIGH_ROLLER, ROULETTE, THREE_CARD)}
-"""The games by the word in rule sets' `game`, in the order of the manual."""
+"""The games by their name in a rule set's `game`, in the order of the manual."""
 
 
 def game_of(name: str) -> Game:
-    """Return the game of this name, which a rule set that was read has. Raises KeyError for no such game."""
+    """Return the game of this name, as in a rule set that was read. Raises KeyError if there is none."""
     return GAMES[name]

@@ -1,7 +1,7 @@
-"""Readings that came too late to count: what they would change, a person decides.
+"""Readings that came too late to count: if they would change a verdict, a person decides.
 
-A verdict that rests on something not seen is only as good as the lines that came in time (design: a reading
-beyond the watermark never changes what was told; nor may it be as if it never was).
+A verdict that rests on something not seen is only as good as the lines that came in time (a reading beyond
+the watermark never changes what was published, but it is not ignored either).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ Judge = Callable[[Sequence[Reading]], V]
 def judge_with_late(
     judge: Judge[V], readings: Sequence[Reading], basis: Basis, causes: Mapping[str, str]
 ) -> V:
-    """Judge an attempt without and with what came too late: where that differs it is a review.
+    """Judge an attempt with and without what came too late: if the verdicts differ, it is a review.
 
     A person's call stands.
     """
@@ -36,14 +36,14 @@ def judge_with_late(
 
 
 def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Put a verdict to a person, with what is seen against it before what a review asks anyway."""
+    """Send a verdict to a person, listing what speaks against it before what the review asks anyway."""
     return _reviewed(
         verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
     )
 
 
 def objected(verdict: V, objection: Reason | None) -> V:
-    """Put a result that would count to a person where something speaks against it."""
+    """Send a result that would count to a person if something speaks against it."""
     if objection is None or verdict.ruling is not Ruling.VALID:
         return verdict
     return _reviewed(verdict, objection)
@@ -62,7 +62,7 @@ def _reviewed(verdict: V, reason: Reason) -> V:
 
 
 def _worth(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
-    """Return what a verdict means for the table: two that are worth the same call the same."""
+    """Return what a verdict means for the table: two with the same worth lead to the same call."""
     match verdict:
         case ThrowVerdict():
             result: object = (verdict.dice, verdict.warning)

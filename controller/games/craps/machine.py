@@ -1,7 +1,7 @@
 """The craps machine: come-out, point and run-out, the shooter and the puck, wagers made with the dice out.
 
 A wager made with the dice out is recorded with who has confirmed it aloud (C34-MK-1b) and changes no throw:
-whether it stands is decided by the settlement engine, on the table's statement.
+the settlement engine decides whether it stands, by the table's statement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class LateWagers:
         """Who confirmed each wager, by role."""
 
     def clear(self) -> None:
-        """Forget them: another throw begins."""
+        """Forget all wagers: another throw begins."""
         self._confirmed.clear()
 
     def lodge(self, entered: Input) -> None:
@@ -74,12 +74,12 @@ class LateWagers:
 
     @property
     def confirmed(self) -> tuple[str, ...]:
-        """The wagers that both have confirmed."""
+        """The wagers that both roles have confirmed."""
         return tuple(wager for wager, by in self._confirmed.items() if len(by) == len(CONFIRM_BY))
 
     @property
     def waiting(self) -> bool:
-        """Whether one was lodged that has not been confirmed by both."""
+        """Whether a wager was lodged that has not been confirmed by both roles."""
         return any(len(by) < len(CONFIRM_BY) for by in self._confirmed.values())
 
 
@@ -198,7 +198,9 @@ class Craps(PlaysThrows):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """What late wagers depend on, from the release to the call; None without a throw (C34-MK-1b)."""
+        """The throw that late wagers depend on, from the release to the call; None without a throw
+        (C34-MK-1b).
+        """
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed
@@ -266,7 +268,7 @@ class Craps(PlaysThrows):
 
     def reset(self, t: int) -> None:
         """Start again: the table opens (C34-DEF-2)."""
-        # Bets are closed in a throw alone, and no table closes then: there are none to open.
+        # Bets are closed only during a throw, when no table closes: there is nothing to open.
         del t
         self.restore(CrapsState())
         self.attempts.begin_anew()
@@ -281,7 +283,7 @@ class Craps(PlaysThrows):
         return self._state.warnings
 
     def snapshot(self) -> object:
-        """Return the state to come back to."""
+        """Return the state to which `restore` can return."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
@@ -310,7 +312,8 @@ class Craps(PlaysThrows):
     def _lacks_line_bet(self) -> bool:
         """Whether a come-out roll is due from a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
 
-        Only the settlement engine knows; if it has reported nothing of this shooter, none is missed.
+        Only the settlement engine knows; if it has reported nothing about this shooter, no bet is assumed
+        missing.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"

@@ -149,13 +149,15 @@ def in_order(state: HighRollerState, card: Card) -> None:
 
 
 def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Note cards that left the shoe and lie in front of nobody yet: whose the next one is is not known."""
+    """Record cards that left the shoe but lie in front of nobody yet: it is not known who gets the next
+    one.
+    """
     owed = sum(state.owed.values())
     return state.having(missed=min(state.missed + cards, owed)) if owed else state
 
 
 def entered(state: HighRollerState) -> HighRollerState:
-    """Note that a person has entered a card: one less is missed."""
+    """Record that a person has entered a card: one fewer is missing."""
     return state.having(missed=max(0, state.missed - 1))
 
 
@@ -175,7 +177,7 @@ def pitched(
 
 
 def _must_exist(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Refuse a card of which all that the decks hold lie on the table: one was read wrong (H-EQ-1)."""
+    """Refuse a card if all of its kind in the decks already lie on the table: one was misread (H-EQ-1)."""
     most = rules.decks * OF_A_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= most:
         says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); look at it"
@@ -278,11 +280,12 @@ def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
 
 def _owed_to(state: HighRollerState) -> str:
     owed = ", ".join(f"seat {name} {count}" for name, count in state.owed.items())
-    return f"cards that were bought are not pitched yet: {owed}"
+    return f"cards that were bought have not been pitched yet: {owed}"
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
-    """Note that 15 minutes are left (H-CLOSE-1), or (said again, or with `count`) that the hours are over.
+    """Record that 15 minutes are left (H-CLOSE-1), or (entered again, or with `count`) that the hours are
+    over.
 
     `count` are the players who are left then; without it, those at the table. With fewer than two nobody
     plays for the Bonus Pot any more (H-CLOSE-2). Raises InputRefused.

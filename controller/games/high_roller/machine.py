@@ -47,7 +47,7 @@ from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
 TURNED_AWAY_US = 8_000_000
-"""One refusal for this long, however often the dice are released while no roll is due."""
+"""At most one refusal in this time, however often the dice are released while no roll is due."""
 
 
 class HighRoller(PlaysThrows):
@@ -92,7 +92,7 @@ class HighRoller(PlaysThrows):
     # --- what the session asks ---
 
     def remembers(self) -> Mapping[str, object]:
-        """Return what the game remembers between throws, in the words of a recording's state."""
+        """Return what the game remembers between throws, in the form of a recording's state."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=written(before))
@@ -134,7 +134,7 @@ class HighRoller(PlaysThrows):
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
-        """Note that this release was made, or this card pitched, while the table did not play."""
+        """Record that this release was made, or this card pitched, while the table was not in play."""
         if not isinstance(reading, Card):
             self.throws.turned_away(reading)
         elif reading.to is None:
@@ -204,11 +204,11 @@ class HighRoller(PlaysThrows):
 
     @property
     def warnings(self) -> int:
-        """How many warnings the roller has had: this game knows none."""
+        """How many warnings the roller has had: this game has none."""
         return 0
 
     def snapshot(self) -> object:
-        """Return the state to come back to."""
+        """Return the state to which `restore` can return."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
@@ -217,7 +217,7 @@ class HighRoller(PlaysThrows):
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """Close the buying if nobody said `start_roll`: the dice left the hand."""
+        """Close the buying if nobody entered `start_roll`: the dice left the hand."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 
@@ -244,7 +244,7 @@ class HighRoller(PlaysThrows):
         for entered in since:
             with suppress(
                 InputRefused
-            ):  # a roll is left out no more where the corrected one gives it to another
+            ):  # a skipped roll lapses if the corrected one gives that turn to another player
                 self._enter_again(entered)
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
@@ -347,7 +347,7 @@ class HighRoller(PlaysThrows):
             self._agenda.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
-        """Return the state in which a card is sold: the button placed, the game before done with."""
+        """Return the state in which a card can be sold: the button placed, the previous game over."""
         state = self._state
         if state.over:
             raise InputRefused("final_game_over")

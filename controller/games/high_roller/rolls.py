@@ -1,4 +1,4 @@
-"""What a roll makes of a High Roller game, and what is published of it: who is out, who has won what."""
+"""The effect of a roll on a High Roller game, and what is published of it: who is out, who has won what."""
 
 from typing import NamedTuple
 

@@ -13,10 +13,12 @@ NO_BALL_US = 6_000_000
 
 
 class Launches:
-    """Watches for the next launch: a ball that runs in the track, or drops from it."""
+    """Watches for the next launch: a ball that runs in the track or drops from it."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
-        """`new_watch` gives a watch that knows the wheel and what stood before a first pulse then."""
+        """`new_watch` returns a watch that knows the wheel and the devices' state before a first pulse at
+        that time.
+        """
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._running_out: RunningOut | None = None
@@ -24,15 +26,15 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Late pulses from a time when the table did not play: the next pulse may be the same ball's."""
+        """Late pulses from a time when the table was not in play: the next pulse may be the same ball's."""
         self.first_pulse_us = 0
         """When the latest launch began."""
         self.turned_away_us = 0
-        """When a ball last ran that was launched while the table did not play."""
+        """When a ball last ran that was launched while the table was not in play."""
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing was seen of any ball since the last spin was decided."""
+        """Whether no ball has been seen since the last spin was decided."""
         return self._candidate is None and self._running_out is None
 
     @property
@@ -42,15 +44,15 @@ class Launches:
 
     @property
     def pending(self) -> bool:
-        """Whether a pulse was seen that may be a launch's."""
+        """Whether a pulse that may belong to a launch has been seen."""
         return self._candidate is not None
 
     def pending_at(self, t: int) -> bool:
-        """Return whether a pulse seen lately may be a launch's: one seen long ago was a hand's."""
+        """Return whether a recent pulse may belong to a launch: an old one was caused by a hand."""
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
     def turn_away(self, reading: Reading) -> bool:
-        """Handle a reading while the table does not play; return whether it could begin a spin."""
+        """Handle a reading while the table is not in play; return whether it could begin a spin."""
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
@@ -61,7 +63,9 @@ class Launches:
         return is_pulse and not ran
 
     def turn_away_late(self, pulse: BallBeam) -> bool:
-        """Note a late pulse from while the table did not play; return whether it may be a launch's."""
+        """Record a late pulse from while the table was not in play; return whether it may belong to a
+        launch.
+        """
         self._refused_us = max(self._refused_us, pulse.t)
         if self._running_out is not None:
             return False
@@ -69,7 +73,7 @@ class Launches:
         return True
 
     def let_run_out(self, watch: SpinWatch) -> None:
-        """Leave the pulses of this void spin's ball to it."""
+        """Attribute further pulses of this void spin's ball to it."""
         self._running_out = RunningOut(watch)
 
     def see(self, reading: Reading) -> SpinWatch | None:
@@ -90,7 +94,9 @@ class Launches:
         return self._launched(launched)
 
     def relaunched(self, watch: SpinWatch) -> SpinWatch | None:
-        """Return the watch of another launch than the one that this watch began with, where one was seen."""
+        """Return the watch of a later launch than the one with which this watch began; None if none was
+        seen.
+        """
         first = watch.launched_anew()
         if first is None:
             return None
@@ -102,7 +108,7 @@ class Launches:
         return fresh
 
     def launched_by_person(self) -> SpinWatch | None:
-        """Return the watch of what may be a launch: a person says that it is one."""
+        """Return the watch of what may be a launch, because a person says that it is one."""
         candidate, self._candidate = self._candidate, None
         return candidate
 
@@ -166,7 +172,7 @@ class Launches:
         return since_us <= self._refused_us
 
     def _tells(self, reading: Reading) -> bool:
-        """Return whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse.
+        """Return whether this proves a ball, or makes a proof impossible: the beams were lost after a pulse.
 
         A ball that jumps out of the wheel before its first lap leaves its pulses and is seen outside.
         """
@@ -208,7 +214,7 @@ class RunningOut:
             self._see_device(reading)
 
     def _see_device(self, reading: Reading) -> None:
-        """A device that was offline received nothing: its silence means something only from its return on."""
+        """Handle a device's absence: its silence means something only from its return on."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:

@@ -122,7 +122,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""A single one of these may decide a spin; of beam and index pulses the judge can miss a few."""
+"""Any one of these may decide a spin; the judge can do without a few beam and index pulses."""
 
 
 class Roulette(PlaysAttempts):
@@ -175,7 +175,7 @@ class Roulette(PlaysAttempts):
         return self.spins.attempts
 
     def remembers(self) -> dict[str, object]:
-        """Return what the game remembers between spins, in the words of a recording's state."""
+        """Return what the game remembers between spins, in the form of a recording's state."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),
@@ -196,10 +196,10 @@ class Roulette(PlaysAttempts):
         return self.spins.would_launch(reading)
 
     def turned_away(self, reading: Reading) -> None:
-        """Note nothing: the spins remember each ball in the track, also of a launch that does not count."""
+        """Do nothing: the spins follow every ball in the track, even one whose launch does not count."""
 
     def turned_away_late(self, reading: Reading) -> bool:
-        """Record a late reading from while the table did not play."""
+        """Record a late reading from while the table was not in play."""
         return self.spins.turn_away_late(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -273,7 +273,7 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Return the state to come back to: a spin changes nothing but the stage of the round."""
+        """Return the state to which `restore` can return: a spin changes only the stage of the round."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
@@ -281,7 +281,7 @@ class Roulette(PlaysAttempts):
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """The ball is in the track; bets stay open until No More Bets (R-SPIN-3)."""
+        """Handle a ball in the track; bets stay open until No More Bets (R-SPIN-3)."""
         del t
         self._bets_by_hand = False
         self._dropped_us = UNSET
@@ -297,7 +297,7 @@ class Roulette(PlaysAttempts):
             self._close_bets(t, cause)
 
     def dropped(self, t: int) -> None:
-        """The ball left the track; bets that were still open close late."""
+        """Handle the ball's drop; bets that were still open close late."""
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))
         self._dropped_us = t
@@ -339,7 +339,7 @@ class Roulette(PlaysAttempts):
         )
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        """Apply a ruling in place of what was called; closed bets stay closed."""
         del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")

@@ -1,6 +1,6 @@
-"""Spins of the ball: when one begins, when it is decided, and its way through the life-cycle.
+"""Spins of the ball: when one begins, when it is decided, and how it passes through the life-cycle.
 
-What a spin is worth is the judge's matter (`controller.rules.wheel`); when to ask it is decided here.
+The judge decides what a spin is worth (`controller.rules.wheel`); this module decides when to ask it.
 """
 
 from collections import deque
@@ -42,11 +42,12 @@ OBJECTS_KEPT = 16
 SPOKEN = "spoken"
 """The timer of a No Spin that was called before any ball was seen."""
 RUNS_UNTIL_US = 3_000_000
-"""A ball without a pulse for this long is not seen to run: a person may enter where it lies."""
+"""A ball without a pulse for this long is not known to run: a person may enter where it lies."""
 
 _SHORTER = 0.8
-"""Share of the turn by which a spin would be given up: one that is shorter shows that passes were missed, or
-that a hand pushed the rotor, and a rotor left alone makes none."""
+"""Share of the turn by which a spin would be given up. A shorter turn shows that passes were missed or
+that a hand pushed the rotor; an untouched rotor makes none.
+"""
 _PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
 """Readings that move the time at which a spin is given up."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
@@ -173,14 +174,15 @@ class Spins(WheelSpins):
     def would_launch(self, reading: Reading) -> bool:
         """Return whether this reading could begin a spin.
 
-        Asked while the table does not play, and so that spin is known and never counts later.
+        It is asked while the table is not in play, so that the spin is known and never counts later.
         """
         return not self.attempts.under_way and self._launches.turn_away(reading)
 
     def turn_away_late(self, reading: Reading) -> bool:
-        """Note a pulse of while the table did not play that is told late: a spin begun then never counts.
+        """Record a pulse from while the table was not in play that is reported late: a spin begun then never
+        counts.
 
-        Where its later pulses have begun a spin already, a person rules on that one.
+        If its later pulses have already begun a spin, a person rules on it.
         """
         if not isinstance(reading, BallBeam):
             return False
@@ -194,14 +196,18 @@ class Spins(WheelSpins):
         return False
 
     def launch_seen(self, t: int) -> None:
-        """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
+        """Begin the spin whose first pulses were seen: a person refers to it before its first lap is
+        complete.
+        """
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is said before a ball is seen: it is the next launch's where that follows."""
+        """Hold a No Spin that is called before a ball is seen: it applies to the next launch, if one
+        follows.
+        """
         named = entered.what is not None
         if named or self._spoken is not None or not self._game.bets_open or self.attempts.open:
             return False
@@ -214,7 +220,7 @@ class Spins(WheelSpins):
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """No launch followed the held No Spin: it is for the last spin, or for none."""
+        """Apply the held No Spin, which no launch followed, to the last spin, or to none."""
         spoken = self._spoken
         assert spoken is not None
         if self._launches.pending_at(t) and self._is_of_launch(spoken.t):
@@ -228,7 +234,7 @@ class Spins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """What the present spin's ball provably ran in the track."""
+        """How far the present spin's ball provably ran in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
@@ -277,8 +283,7 @@ class Spins(WheelSpins):
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was launched.
 
-        A review of it is none that anybody could rule on: it ends at once as the No Spin that nobody ruled
-        on.
+        Nobody could rule on a review of it: it ends at once as a No Spin without a ruling.
         """
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
@@ -326,7 +331,7 @@ class Spins(WheelSpins):
         return self._watch.give_up_at_us() if self._watch is not None else None
 
     def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
-        """Set the timer again where what was seen since it was set puts it off."""
+        """Set the timer again if readings since then have postponed it."""
         if due_us is None or due_us <= t:
             return False
         self._agenda.set_timer(name, due_us)
@@ -391,7 +396,9 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def decided(self, decided: Decided) -> None:
-        """Wait no longer for the drop or the number; a ball that runs on after No Spin is of no next spin."""
+        """Stop waiting for the drop or the number; a ball that runs on after No Spin belongs to no later
+        spin.
+        """
         if self._watch is not None and decided == "void":
             self._launches.let_run_out(self._watch)
         super().decided(decided)

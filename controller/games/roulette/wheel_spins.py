@@ -1,4 +1,4 @@
-"""What the spins of every wheel share, and the spins of a smart wheel that is taken at its word.
+"""What the spins of every wheel share, and the spins of a smart wheel whose report is trusted.
 
 A smart wheel's states drive the round at a table whose rule set trusts it (`revolutions: trusted_wheel`). The
 wheel's ball in the rim is the launch, its own No More Bets closes the bets, its number is called when it was
@@ -23,7 +23,9 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import WheelGames, WheelHeard, WheelWord
 
 HIDES_A_SPIN_US = 2_000_000
-"""Shorter than any ball's way from the hand to its pocket: a wheel unseen for less than this hid none."""
+"""Shorter than any ball's run from the hand to its pocket: a wheel that was unobserved for less than this
+hid none.
+"""
 
 
 class WheelGame(Results[str], Protocol):
@@ -34,10 +36,10 @@ class WheelGame(Results[str], Protocol):
         """Whether bets can still be placed."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """The ball is about to drop, or a person must rule first: close the bets."""
+        """Close the bets: the ball is about to drop, or a person must rule first."""
 
     def dropped(self, t: int) -> None:
-        """The ball left the track."""
+        """Handle the ball's drop from the track."""
 
     def rule(self, entered: Input) -> None:
         """Handle a ruling on the present or the last spin; raises InputRefused if there is none."""
@@ -47,7 +49,7 @@ class WheelSpins(ABC):
     """The spins of one wheel as their life-cycle and the table's people know them."""
 
     last_entry: Input | None = None
-    """None: a spin is seen by sensors alone."""
+    """None: a spin is seen only by sensors."""
 
     launch_reported_by: ClassVar[str]
     """The kind of reading without which a launch is not noticed."""
@@ -65,7 +67,9 @@ class WheelSpins(ABC):
         heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, knowing what was learned of the wheel and what a smart one said."""
+        """Begin after spin number `last`, knowing what was learned of the wheel and what a smart one
+        reported.
+        """
         self.learned = learned
         self.games = WheelGames(heard)
         self._game = game
@@ -98,29 +102,29 @@ class WheelSpins(ABC):
         """
 
     def turn_away_late(self, reading: Reading) -> bool:
-        """Note a reading of while the table did not play, told late; return whether it may begin a spin.
+        """Record a late reading from while the table was not in play; return whether it may begin a spin.
 
-        Nothing by default: a smart wheel's words have no time but their arrival.
+        Nothing by default: a smart wheel's reports have no time other than their arrival.
         """
         del reading
         return False
 
     @abstractmethod
     def launch_seen(self, t: int) -> None:
-        """Begin the spin of which only the first signs were seen by t: a person speaks of it."""
+        """Begin the spin of which only the first signs were seen by t: a person refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is said before a ball is seen; return whether it is held."""
+        """Hold a No Spin that is called before a ball is seen; return whether it is held."""
         del entered
         return False
 
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """What the present spin's ball provably ran in the track; None if that is not counted."""
+        """How far the present spin's ball provably ran in the track; None if that is not counted."""
 
     def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
-        """Make sure that a ruling after the call is for the spin that was decided last.
+        """Check that a ruling after the call is for the spin that was decided last.
 
         `new_round` tells that the dealer has closed or opened bets since then. `what` names the spin.
 
@@ -174,7 +178,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball is seen to run, so that nobody can say yet where it lies."""
+        """Return whether the ball is known to run, so that nobody can say yet where it lies."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
         """Return the number seen."""
@@ -191,7 +195,7 @@ class WheelSpins(ABC):
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the ball lies, as far as is known at t."""
+        """Return whether the ball is at rest, as far as is known at t."""
         return not (self.attempts.under_way and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
@@ -199,11 +203,11 @@ class WheelSpins(ABC):
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return what the last verdict rests on beside them."""
+        """Return what the last verdict rests on apart from the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
-        """Wait no longer for the drop or the number of a spin that is void or under review."""
+        """Stop waiting for the drop or the number of a spin that is void or under review."""
         if decided != "called":
             self._stop_timers()
 
@@ -255,7 +259,7 @@ class SmartSpins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """Not counted: they are taken on the wheel's word."""
+        """None: they are not counted, but taken from the wheel's report."""
         return None
 
     def _begin(self, before: WheelStatus | None, reading: Reading) -> None:
@@ -312,10 +316,9 @@ class SmartSpins(WheelSpins):
             self.games.before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
-        """Return the moment as of which bets close that the wheel is heard to have closed by t (R-SPIN-3).
-
-        Its states have no time of their own. What comes after a silence may be as old as that: the table's
-        word was given meanwhile, to people who saw the wheel.
+        """Return the time as of which bets close when the wheel is heard by t to have closed them
+        (R-SPIN-3). Its states carry no time of their own. What comes after a silence may be as old as the
+        silence: bets were accepted meanwhile, from people who could see the wheel.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us

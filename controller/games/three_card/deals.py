@@ -1,7 +1,7 @@
-"""Deals of cards: when one begins, when it is decided, and its way through the life-cycle.
+"""Deals of cards: when one begins, when it is decided, and how it passes through the life-cycle.
 
-What a deal is worth is the judge's matter (`controller.rules.cards`); when to ask it is decided here. It is
-asked for good only when every position has played or folded: until then no card is told to anybody.
+The judge decides what a deal is worth (`controller.rules.cards`); this module decides when to ask it. Its
+final verdict is taken only when every position has played or folded: until then no card is shown to anybody.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,10 +35,11 @@ PLAYER_ROLES = frozenset({"player", "guest"})
 """Those who may not take back a play or a fold."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards that follow a void deal this soon still belong to it: the dealer had not stopped yet."""
+"""Cards that follow a void deal within this time still belong to it: the dealer had not stopped yet."""
 PLAY_DECIDED_US = 10 * SECOND_US
-"""So long after Play was asked for the dealer waits with a fold: by then the settlement engine has granted it
-or never will (0.6 s for the table's word, 5 s for its database), and its word `played` has come back."""
+"""How long after Play was requested a fold has to wait: by then the settlement engine has granted it or
+never will (0.6 s for the table's statement, 5 s for its database), and its report `played` has come back.
+"""
 
 
 class CardGame(Results[Dealt], Protocol):
@@ -49,13 +50,13 @@ class CardGame(Results[Dealt], Protocol):
         """The positions that are dealt in; none if nobody has named them."""
 
     def note_late(self, t: int) -> None:
-        """A card left the shoe at t, and was reported too late."""
+        """Handle a card that left the shoe at t and was reported too late."""
 
     def cards_out(self) -> None:
-        """Everybody has three cards."""
+        """Handle that everybody has three cards."""
 
     def all_acted(self) -> None:
-        """Everybody has played or folded."""
+        """Handle that everybody has played or folded."""
 
 
 class Deals:
@@ -84,13 +85,15 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """Positions where the settlement engine may accept Play, and when it asked: no player folds there."""
+        """Positions where the settlement engine may accept Play, and when it asked: they can't fold
+        meanwhile.
+        """
         self._questions: set[str | None] = set()
         """The nonces of the engine's queries, each used once."""
         self._played: set[str] = set()
-        """Positions where Play lies in this round, as the settlement engine reports: nobody folds them."""
+        """Positions with Play in this round, as the settlement engine reports: they can't fold."""
         self._stood_played: frozenset[str] = frozenset()
-        """The same of the deal decided last, for a ruling on it while the next one's bets are closed."""
+        """The same for the deal decided last, for a ruling on it while the next one's bets are closed."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -126,7 +129,7 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that came too late to count: of a card nobody knows then whose it is."""
+        """Handle a reading that came too late to count: it is not known to whom such a card went."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
@@ -150,11 +153,13 @@ class Deals:
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
     def turned_away(self, card: Reading) -> None:
-        """Note that a deal was begun that nobody may judge: the cards that follow are its rest."""
+        """Record that a deal was begun that must not be judged: the cards that follow belong to it."""
         self._runs_on_from_us = card.t
 
     def between(self) -> None:
-        """Note that people go on to the next deal: what comes from the shoe now is no rest of the last."""
+        """Record that people go on to the next deal: cards that come from the shoe now do not belong to
+        the last.
+        """
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
@@ -188,7 +193,7 @@ class Deals:
         self._note(entered)
 
     def _may_fold(self, position: str, entered: Input) -> None:
-        """Raise InputRefused for a fold where Play lies, or may lie in a moment (T-DEAL-4)."""
+        """Raise InputRefused for a fold where Play has been made, or may be in a moment (T-DEAL-4)."""
         if entered.name != "fold":
             return
         if position in self._played:
@@ -205,12 +210,12 @@ class Deals:
             raise InputRefused("play_asked", says)
 
     def play_asked(self, entered: Input) -> None:
-        """Note where Play is asked for, unless the position has folded: what came first stands (T-DEAL-4).
-
-        The table's word, on which Play is granted, is given only after this; so no position has both.
+        """Record where Play is requested, unless the position has folded: what came first stands
+        (T-DEAL-4). The table's statement, by which Play is granted, is given only after this, so no
+        position has both.
         """
         if entered.what in self._questions:
-            return  # Somebody repeats it: the dealer must not wait for that.
+            return  # A repeated request: the dealer must not wait for that.
         self._questions.add(entered.what)
         folded = self._folded
         for seat in entered.seats or ():
@@ -219,7 +224,9 @@ class Deals:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
-        """Note where Play lies. A position that the dealer folded meanwhile has both: a person rules."""
+        """Record where Play has been made. A position that the dealer folded meanwhile has both: a person
+        rules.
+        """
         positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
         self._played.update(positions)
         folded = self._folded
@@ -228,9 +235,9 @@ class Deals:
             self.attempts.note_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Say which folded positions the settlement engine may have Play at; empty if none (T-DEAL-4).
-
-        It asked for them, and never said what came of it: whether the deal fits its book is no guess.
+        """Return the folded positions at which the settlement engine may have Play, in words; empty if
+        none (T-DEAL-4). It asked for them and never reported the result: whether the deal fits its book
+        must not be guessed.
         """
         folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
         if not folded:
@@ -253,7 +260,7 @@ class Deals:
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Forget where Play was asked for and lies: it was in a round of bets that is over."""
+        """Forget where Play was requested or made: it was in a round of bets that is over."""
         self._play_asked.clear()
         self._questions.clear()
         self._played.clear()
@@ -289,7 +296,7 @@ class Deals:
             self._go_on(reading.t, verdict, new_card=isinstance(reading, Card))
 
     def _note(self, entered: Input) -> None:
-        """Add a person's word to the deal, and go on as far as that leads."""
+        """Add a person's entry to the deal, and continue as far as possible."""
         attempts = self.attempts
         readings = [*self._readings, entered]
         if attempts.under_way:
@@ -303,7 +310,7 @@ class Deals:
             return
         self._reconsider(entered.t, verdict)
         if verdict.ruling is Ruling.VALID and attempts.state == "review" and not self.has_both:
-            # Of a card `what` is no deal's number, but the card that it replaced.
+            # For a card, `what` is the card that it replaced, not a deal's number.
             what = None if entered.name == "set_card" else entered.what
             attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
 
@@ -322,7 +329,7 @@ class Deals:
         self._found_first = self._found = verdict.reasons
         self._agenda.stop_timer("deal")
         self._note_basis(t)
-        # A deal that is void for certain gives all stakes back, whoever folded.
+        # A deal that is certainly void returns all stakes, whoever folded.
         doubt = "" if verdict.ruling is Ruling.VOID else self._unanswered()
         self.attempts.judged(t, verdict, doubt)
 
@@ -376,11 +383,13 @@ class Deals:
     # --- what the life-cycle asks ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Return the deal as it was seen, where nothing of it is unknown."""
+        """Return the deal as it was seen, if nothing about it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether a card can decide the deal: of a void one all must be out, and all have acted."""
+        """Return whether entering a card can decide the deal: in a void one all cards must be out and
+        everybody must have acted.
+        """
         del t
         layout = self._layout()
         return self.attempts.open or (layout.all_out and layout.all_acted)
@@ -413,7 +422,7 @@ class Deals:
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return what is still open of a deal under review: what people entered meanwhile is no longer."""
+        """Return what is still to be entered of a deal under review."""
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
@@ -434,7 +443,7 @@ class Deals:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return what the last verdict rests on beside them."""
+        """Return what the last verdict rests on apart from the readings."""
         return self._basis
 
     @property
@@ -444,7 +453,7 @@ class Deals:
         return by_hand[-1] if by_hand else None
 
     def decided(self, decided: Decided) -> None:
-        """Wait for no more cards; those that a void deal lacks may still come from the shoe."""
+        """Stop waiting for cards; those that a void deal lacks may still come from the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""

@@ -131,8 +131,8 @@ class ThreeCard(PlaysAttempts):
     ) -> None:
         """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
 
-        `bets_opened_us` tells since when, 0 if nobody knows; `standing_call` is the last deal where it can
-        still be corrected.
+        `bets_opened_us` is since when, 0 if not known; `standing_call` is the last deal where it can still be
+        corrected.
         """
         before = state or ThreeCardState()
         self._rules = rules
@@ -141,7 +141,7 @@ class ThreeCard(PlaysAttempts):
         self._opened_us = bets_opened_us
         """When bets last opened; 0 if that was before the first recording."""
         self._closed_us = 0
-        """When they last closed, by what was seen."""
+        """When they last closed, according to the readings."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -162,7 +162,7 @@ class ThreeCard(PlaysAttempts):
         return self.deals.attempts
 
     def remembers(self) -> Mapping[str, object]:
-        """Return what the game remembers between deals, in the words of a recording's state."""
+        """Return what the game remembers between deals, in the form of a recording's state."""
         seated = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
@@ -199,7 +199,7 @@ class ThreeCard(PlaysAttempts):
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
     def turned_away(self, reading: Reading) -> None:
-        """Note that this card was dealt while the table did not play."""
+        """Record that this card was dealt while the table was not in play."""
         self.deals.turned_away(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -241,7 +241,7 @@ class ThreeCard(PlaysAttempts):
         return True
 
     def _note_bets(self, entered: Input) -> None:
-        """Handle the settlement engine's word on wagers."""
+        """Handle the settlement engine's report on wagers."""
         if entered.name == "pair_plus":
             self._without_pair_plus = tuple(map(str, entered.seats or ()))
         elif entered.name == "play_asked" and self.awaits_play:
@@ -261,7 +261,7 @@ class ThreeCard(PlaysAttempts):
             yield "seats"
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens, and the bets where the dealer had closed them; nobody sits."""
+        """Start again: the table opens, and so do bets that the dealer had closed; no position is taken."""
         self._machine.restore(THREE_CARD_TABLE.initial)
         self.attempts.begin_anew()
         if not self._bets_open:
@@ -273,7 +273,7 @@ class ThreeCard(PlaysAttempts):
     # --- what the deals ask ---
 
     def snapshot(self) -> object:
-        """Return the state to come back to: a deal changes nothing but the stage of the round."""
+        """Return the state to which `restore` can return: a deal changes only the stage of the round."""
         return "showdown"
 
     def restore(self, snapshot: object) -> None:
@@ -289,9 +289,8 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def note_late(self, t: int) -> None:
-        """Close the bets as of t, when a card left the shoe that was told late (T-DEAL-2).
-
-        Where they are closed already they are closed again, as of then: what was bet in between goes back.
+        """Close the bets as of t, when a card that was reported late left the shoe (T-DEAL-2). If they are
+        already closed, they are closed again as of then: what was bet in between goes back.
         """
         if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
             return
@@ -348,7 +347,7 @@ class ThreeCard(PlaysAttempts):
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        """Apply a ruling in place of what was called; closed bets stay closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(
@@ -404,7 +403,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def _name_seats(self, entered: Input) -> None:
-        """Note the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
+        """Record the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
         if self.open_attempt:
             raise InputRefused("under_way")
         named = [position_of(seat) for seat in entered.seats or ()]
@@ -444,7 +443,7 @@ class ThreeCard(PlaysAttempts):
     def _to_be_named(self) -> Iterator[Notice]:
         """Prompt the dealer to name the positions without Pair Plus (T-DEAL-2b).
 
-        Only the settlement engine knows them; where it said nothing, nobody is prompted.
+        Only the settlement engine knows them; if it reported none, nobody is prompted.
         """
         if self._without_pair_plus:
             seen = f"name the positions without Pair Plus: {', '.join(self._without_pair_plus)}"

@@ -46,7 +46,7 @@ class Layout:
     out_of_order: str = ""
     """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty if none was."""
     doubts: list[str] = field(default_factory=list)
-    """What does not fit together, in words that name no card."""
+    """What contradicts itself, in words that name no card."""
 
     @property
     def positions(self) -> tuple[str, ...]:
@@ -209,7 +209,9 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
 
 
 def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
-    """Name whom a shoe that names positions dealt to out of turn: the dealer's left is first, he is last."""
+    """Return, in words, the first position dealt to out of turn by a shoe that names positions: the
+    dealer's left is first, the dealer last.
+    """
     dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
     return next(

@@ -13,7 +13,7 @@ from controller.model.readings import Card as CardReading
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
 ACE = 14
-"""Its rank as the highest card; in the straight A-2-3 it is low."""
+"""The ace's rank as the highest card; in the straight A-2-3 it is low."""
 QUEEN = 12
 """The rank with which a dealer qualifies."""
 
@@ -140,7 +140,7 @@ def row(hand: Strength) -> Row | None:
 
 
 def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
-    """Hold a hand against the dealer's (T-RES-2..4); equal hands push, by setting lose (!T-3)."""
+    """Compare a hand with the dealer's (T-RES-2..4); equal hands push, or lose if so set (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:
@@ -149,7 +149,7 @@ def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_win
 
 
 def announcement(dealer: Strength) -> str:
-    """Name the dealer's hand as the dealer does (T-DEAL-6)."""
+    """Return the dealer's hand as the dealer announces it (T-DEAL-6)."""
     if not dealer.qualifies:
         return "Dealer doesn't play"
     if dealer.kind is not Kind.HIGH_CARD:

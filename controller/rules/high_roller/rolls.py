@@ -20,7 +20,7 @@ class Split(NamedTuple):
 def split(
     gross: int, bonus_take: int, *, rake_percent: int, rake_above_bonus_cents: int | None = None
 ) -> Split:
-    """Part a game's money (H-MONEY-1): the rake of the gross, then at most what it leaves (!H-7)."""
+    """Split a game's money (H-MONEY-1): the rake of the gross, then at most what it leaves (!H-7)."""
     rake = gross * rake_percent // 100
     bonus = min(bonus_take, gross - rake)
     if rake_above_bonus_cents is not None:
@@ -29,7 +29,7 @@ def split(
 
 
 class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The Bonus Pot in cents, and who is on his way to it."""
+    """The Bonus Pot in cents, and who is on the way to winning it."""
 
     cents: int = 0
     winner: str | None = None
@@ -38,7 +38,7 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def won(
         self, winner: str, share: int, *, final: bool, wins_needed: int, share_first: bool = True
     ) -> tuple["BonusPot", int]:
-        """Put a game's share in; give the pot as it is then, and what the game's winner gets out.
+        """Add a game's share; return the pot after it, and what the game's winner receives from it.
 
         The pot goes, this share included unless the house says otherwise (!H-12), to the winner of so many
         games in a row (H-BONUS-1) and of the final game (H-CLOSE-1); pot and row then start again.
@@ -85,7 +85,7 @@ def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
 
 
 class RollPolicy(NamedTuple):
-    """How a house reads what the text leaves open: the recommended way unless set otherwise."""
+    """How a house interprets what the text leaves open: as recommended unless set otherwise."""
 
     lone_match_rolls: bool = False
     button_first: bool = False
@@ -95,7 +95,7 @@ class RollPolicy(NamedTuple):
 
 
 def policy_of(rules: HighRollerRules) -> RollPolicy:
-    """Return the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
+    """Return the interpretation that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",
@@ -139,11 +139,11 @@ class RollOff(msgspec.Struct, frozen=True):
         return left > 1 or any(rolled.card.player == player for rolled in self.done)
 
     def decline(self) -> "RollOff | Rolled":
-        """Leave out the next roll (!H-17); give how it goes on, or the roll that won."""
+        """Skip the next roll (!H-17); return how the roll-off continues, or the roll that won."""
         return _after(self, self.done)
 
     def roll(self, total: int) -> "RollOff | Rolled":
-        """Take the next roll; give how it goes on, or the roll that won."""
+        """Handle the next roll; return how the roll-off continues, or the roll that won."""
         done = (*self.done, Rolled(total, self.next))
         return _after(self, done)
 

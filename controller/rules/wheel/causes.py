@@ -409,7 +409,7 @@ def _longest_between(times_us: Sequence[int]) -> int:
 
 
 def pocket_contradicted(case: Case) -> Reason | None:
-    """A read of another pocket after the number was confirmed."""
+    """A review if another pocket is read after the number was confirmed."""
     stands, against = case.trace.pockets.stands, case.trace.pockets.against
     if stands is None or against is None:
         return None

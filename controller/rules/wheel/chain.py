@@ -165,7 +165,9 @@ class Chain:
             self._stories, self._start, self._calm = [self._start.story], None, _CALM
 
     def _search_start(self) -> None:
-        """Follow every story of the launch so far: it is no longer clean, or more is asked than it shows."""
+        """Follow every story of the launch so far: it is no longer clean, or more must be known than it
+        shows.
+        """
         start = self._start
         if start is None or not start.pulses:
             return

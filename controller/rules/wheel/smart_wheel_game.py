@@ -188,7 +188,7 @@ class WheelWord:
             grade="wheel",
         )
 
-    # --- the wheel's words ---
+    # --- what the wheel reports ---
 
     def _see_word(self, word: WheelStatus) -> None:
         last, self._last = self._last, word

@@ -213,8 +213,7 @@ class SpinWatch:
         """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
         A time in the past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or poorly
-        detected: then it is due too. None for fewer than three pulses (a hand), and once the ball has
-        dropped.
+        detected: then it is due too. None for fewer than three pulses (a hand), or once the ball has dropped.
         """
         trace = self._trace
         if len(trace.pulses) < _PULSES_OF_A_BALL or trace.drop is not None:

@@ -1,4 +1,4 @@
-"""Craps as settlement plays it: a table's bets from the first to the last, by either document."""
+"""The wager book of craps: a table's bets from the first to the last, by either document."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -68,7 +68,7 @@ class CrapsBook(Book):
 
     @property
     def remembers(self) -> bool:
-        """Whether more than bets and dice must be kept: Don't bets that may not be replaced yet."""
+        """Whether more than bets and dice must be kept: lowered Don't bets that may not be replaced yet."""
         return self._book.remembers
 
     @property
@@ -107,7 +107,7 @@ class CrapsBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a craps table")
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each bet that nothing decided."""
+        """Return a line for each bet that was never decided."""
         return [pending(bet.id, bet.wager, bet.stake_cents) for bet in self._book]
 
     def _bet(self, request: BetRequest) -> list[AnswerLine]:
@@ -217,7 +217,7 @@ class CrapsBook(Book):
         self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
 
     def _end_calls(self) -> None:
-        """Leave bets to the rules again whose call was for the come-out that is over."""
+        """End the players' calls on bets that were for the come-out that is over: the rules apply again."""
         for bet in self._book:
             if bet.call_lapses:
                 bet.called_on, bet.call_lapses = None, False
@@ -289,7 +289,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _run_out(told: object) -> list[Asked]:
-    """For each roll, the table says whether it was thrown in a run-out, which sets no point (!34-16)."""
+    """Return the request that begins or ends a run-out, as the table reports with each roll (!34-16)."""
     return [{"do": "run_out", "on": told, "by_table": True}] if isinstance(told, bool) else []
 
 
@@ -356,7 +356,9 @@ class DiceCourse:
 
 
 def _settled_at(ended: Ended) -> Sequence[Asked] | None:
-    """Each roll that leaves neither a bet nor a Sharp Shooter's points behind, except in a run-out."""
+    """Return the requests after a roll that leaves neither a bet nor a Sharp Shooter's points, except in a
+    run-out.
+    """
     rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in ended.asked)
     in_run_out = isinstance(ended.course, DiceCourse) and ended.course.dice.run_out
     return ended.course.prelude() if rolled and not (in_run_out or ended.remembers) else None

@@ -1,4 +1,4 @@
-"""What each of the 36 rolls does to each bet, worked out once from the pay table.
+"""What each of the 36 rolls does to each bet, computed once from the pay table.
 
 A bet is a row of 36 endings, one per roll, with None if the roll leaves it up; a fresh line bet changes to
 its number's row when it gets one. The edges of a bet are computed from the same rows.

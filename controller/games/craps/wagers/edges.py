@@ -1,4 +1,4 @@
-"""House edges of craps, exact, read from the very rows by which bets are settled."""
+"""The exact house edges of craps, computed from the same rows by which bets are settled."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -32,7 +32,7 @@ class Worth(NamedTuple):
 
 
 def report(table: CrapsPayTable) -> Report:
-    """Work out every wager's edge and every printed chance, and look for what stands out."""
+    """Compute every wager's edge and every printed chance, and report what stands out."""
     edges, pays = tuple(_edges(table)), tuple(_single_pays(table))
     rules = {row.wager: rules_of(table)[row.wager.partition(" ")[0]] for row in edges}
     rules.update({wager: pay.rule for wager, pay in pays})
@@ -55,7 +55,7 @@ def report(table: CrapsPayTable) -> Report:
 
 
 def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
-    """Work out a bet from its row of endings.
+    """Return what a bet is worth by its row of endings.
 
     A roll that ends nothing leaves it where it is, or moves it to the number that was rolled.
     """
@@ -136,7 +136,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Look for a Don't bet that odds on the favourable numbers alone make worth playing (!34-3)."""
+    """Find Don't bets that favour the player if odds are laid on the favourable numbers only (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]
@@ -161,7 +161,7 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
 
 
 def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
-    """Look for lay odds that outlast the bet they were laid behind (!34-27)."""
+    """Find lay odds that can outlast the bet they were laid behind (!34-27)."""
     settings = table.settings
     if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
         return

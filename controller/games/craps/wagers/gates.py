@@ -62,7 +62,7 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice; without a player, they pass to somebody who is not named yet."""
+    """A player takes the dice; without a player, they pass to a shooter who is not named yet."""
 
     player: str | None = None
 
@@ -70,8 +70,8 @@ class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b).
 
-    `by_table` means that a table reports it, which knows of no bets and continues until its boxperson ends
-    it: then it is no reason to refuse that no bet is waiting any more (!34-17).
+    `by_table`: a table reports it, which knows of no bets and continues until its boxperson ends the run-out;
+    it is then not refused because no bet is waiting any more (!34-17).
     """
 
     on: bool
@@ -195,8 +195,8 @@ class Gates:
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
         """Call a bet on or off, or leave it to the rules again (None).
 
-        Where the table has it so, a call holds until the next point is set and the rules' default comes back
-        with it, unless the player said that the call stands.
+        If the pay table says so, a call holds until the next point is set; then the rules' default applies
+        again, unless the player said that the call stands.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value

@@ -135,7 +135,7 @@ class SharpShooter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A figure, or none."""
+    """A figure, or None for no limit."""
 
     value: AtLeastOne | None
     rule: str
@@ -162,7 +162,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLock:
-    """From when Pass and Come can't come down."""
+    """From when Pass and Come can't be taken down."""
 
     value: Literal["with_point", "once_made"]
     rule: str

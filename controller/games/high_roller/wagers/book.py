@@ -1,4 +1,4 @@
-"""High Roller as settlement plays it: game after game, with the Bonus Pot between them."""
+"""The wager book of High Roller: game after game, with the Bonus Pot between them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Throw(Request, frozen=True, kw_only=True, tag="throw"):
-    """A legal roll, and by whom; without a player it is the one whose turn it is."""
+    """A legal roll and its player; if none is named, the one whose turn it is."""
 
     dice: tuple[Face, Face]
     player: Seat | None = None
@@ -154,7 +154,7 @@ class Play:
         return self.seats[0]
 
     def out_of_turn(self, player: str | None) -> Refusal | None:
-        """Refuse what is not this player's to do; who is not named is the one whose turn it is."""
+        """Refuse a player who is out of turn; if none is named, it is the one whose turn it is."""
         if len(self.bought) < 2:
             return Refusal("H-START-1", "a game starts when two or more players have bought cards")
         if player in (None, self.roller):
@@ -233,7 +233,7 @@ class HighRollerBook(Book):
         return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Obey a request and return its answer."""
+        """Carry out a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -388,7 +388,7 @@ class HighRollerBook(Book):
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
     def _void(self, request: Void) -> list[AnswerLine]:
-        """Abandon the game: its stakes go back, the Bonus Pot and the row of wins stay (!H-19)."""
+        """Abandon the game: its stakes go back; the Bonus Pot and the row of wins are kept (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"void: {request.reason}" if request.reason else "void"
@@ -450,7 +450,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> Asked:
-    """The elimination roll is the button's, whoever throws it for him (!H-16)."""
+    """Return the request of a roll: the elimination roll is the button's, whoever throws it (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
@@ -486,7 +486,9 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
 
 
 def _settled_at(ended: Ended) -> Sequence[Asked] | None:
-    """Each end at which Bonus Pot and row of wins are nothing again (H-BONUS-1, H-CLOSE-1, H-CLOSE-2)."""
+    """Return no requests at each point where Bonus Pot and row of wins are empty again (H-BONUS-1,
+    H-CLOSE-1, H-CLOSE-2).
+    """
     emptied = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)
         for line in ended.lines

@@ -95,7 +95,7 @@ class HighRollerPayTable:
 
 
 def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> Split:
-    """Part a game's money (H-MONEY-1), in cents."""
+    """Split a game's money (H-MONEY-1), in cents."""
     return split_money(
         gross,
         bonus_take,
@@ -158,7 +158,7 @@ def _best_is(total: int, rolls: int) -> Fraction:
 
 
 def report(table: HighRollerPayTable) -> Report:
-    """Work out what the house and charity keep, the chances of the throws, and look for what stands out.
+    """Compute what the house and charity keep and the chances of the throws, and report what stands out.
 
     The Bonus Pot's share is no edge: it leaves one winner and comes back to another.
     """

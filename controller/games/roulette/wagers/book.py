@@ -1,4 +1,4 @@
-"""Roulette as settlement plays it: the wager book, its gates, what a spin decides."""
+"""The wager book of roulette: its gates, and what a spin decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class SingleZeroSpin(Request, frozen=True, kw_only=True, tag="spin"):
 
 
 class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
-    """A spin that does not count; the cause is told with it if one is known."""
+    """A spin that does not count; the cause is given if it is known."""
 
     reason: str = ""
 
@@ -116,7 +116,7 @@ class RouletteBook(Book):
         return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Obey a request and return its answer."""
+        """Carry out a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -252,7 +252,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin they are open again already; a dealer's own opening has no line but this one.
+            # After a spin they are already open again; only the dealer's own opening needs this line.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

@@ -80,7 +80,7 @@ _WITHOUT_A_ROW: Literal["high"] = "high"
 
 
 def report(table: RoulettePayTable) -> Report:
-    """Work out every wager's edge, and look for what stands out."""
+    """Compute every wager's edge, and report what stands out."""
     settings = table.settings
     layout = Layout(settings.wheel.value, zero_splits=settings.zero_splits.value)
     edges = tuple(_edges(table, layout))
@@ -101,7 +101,7 @@ def usual_odds(covers: int) -> Fraction:
 
 
 def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
-    """Return the edge of one place by asking every pocket."""
+    """Return the edge of one place, computed over every pocket."""
     net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
     return -net / len(pockets)
 

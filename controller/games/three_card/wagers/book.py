@@ -1,4 +1,4 @@
-"""Three Card Poker as settlement plays it: the positions, their gates, what a deal decides."""
+"""The wager book of Three Card Poker: the positions, their gates, and what a deal decides."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -59,7 +59,8 @@ class Deal(Request, frozen=True, kw_only=True, tag="deal"):
     """The cards of a whole deal, by position, and who folded.
 
     `undealt` says what a wager on a position without a hand means: that its cards are missing, which voids
-    the deal for all (T-IRR-1), or, where the table counted them, that nobody sat there; it goes back alone.
+    the deal for all (T-IRR-1), or, if the table counted them, that nobody sat there, and only that wager goes
+    back.
     """
 
     hands: dict[str, tuple[CardText, ...]]
@@ -127,12 +128,12 @@ class ThreeCardBook(Book):
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions where Play lies: nobody folds them any more (T-DEAL-4)."""
+        """The positions with Play, which can no longer fold (T-DEAL-4)."""
         playing = (seat for seat, wagers in self._positions.items() if "play" in wagers)
         return tuple(sorted(playing, key=_left_to_right))
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Obey a request and return its answer."""
+        """Carry out a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -241,7 +242,9 @@ class ThreeCardBook(Book):
         return f"T-DECK-1: {', '.join(twice)} came twice from one deck" if twice else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
-        """Refuse a deal that calls a position folded which has Play: which of them is wrong is no guess."""
+        """Refuse a deal that reports a position with Play as folded: which of the two is wrong must not be
+        guessed.
+        """
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
@@ -260,7 +263,7 @@ class ThreeCardBook(Book):
         return lines
 
     def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
-        """Hand back what lies on positions that were not dealt in."""
+        """Hand back the wagers on positions that were not dealt in."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
@@ -315,7 +318,9 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> Asked:
-    """The table has counted the cards: a wager elsewhere was never dealt in, and fouls nobody's hand."""
+    """Return a deal whose cards the table has counted: a wager elsewhere was never dealt in, and fouls
+    nobody's hand.
+    """
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
@@ -330,7 +335,7 @@ def _report(rules: RuleSet, load: LoadPayTable) -> Report:
 
 
 def _is_play(asked: Asked) -> bool:
-    """Play is wagered on cards that are out (T-DEAL-4)."""
+    """Return whether a request is Play, which is wagered on cards that are out (T-DEAL-4)."""
     return asked.get("wager") == "play"
 
 

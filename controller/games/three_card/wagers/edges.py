@@ -40,7 +40,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The Ante played as well as can be: its worth in Antes, the hands played, and the weakest of them."""
+    """The best play of the Ante: its worth in Antes, the hands played, and the weakest of them."""
 
     worth: Fraction
     played: int
@@ -60,7 +60,7 @@ class Showdown:
 
 @cache
 def showdowns() -> tuple[Showdown, ...]:
-    """Meet every hand with every dealer's hand."""
+    """Compare every hand with every dealer's hand."""
     return tuple(_meetings())
 
 
@@ -127,7 +127,7 @@ def _suited_ways(different: int) -> int:
 
 
 def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
-    """Work out every wager's edge and every printed chance, and look for what stands out."""
+    """Compute every wager's edge and every printed chance, and report what stands out."""
     settings = table.settings
     best = best_play(table, equal)
     edges = (

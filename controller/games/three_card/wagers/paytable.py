@@ -116,7 +116,7 @@ class PrintedChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideAfterFold:
-    """What a fold means to the side bet on the same position."""
+    """What a fold means for the side bet on the same position."""
 
     value: Literal["stands", "forfeited"]
     rule: str
@@ -180,11 +180,11 @@ class Stake(NamedTuple):
     cents: int
 
     def lose(self, reason: str) -> Decided:
-        """The stake is gone."""
+        """Collect the stake."""
         return Decided(self.id, self.wager, "lose", self.cents, 0, 0, reason)
 
     def back(self, status: Literal["push", "void"], reason: str) -> Decided:
-        """The stake goes back, no more and no less."""
+        """Return the stake, no more and no less."""
         return Decided(self.id, self.wager, status, self.cents, 0, self.cents, reason)
 
 
