@@ -167,9 +167,7 @@ def _truth_in_words(truth: msgspec.Struct) -> str:
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Deal the throws out to the kinds; a fifth of them are near misses."""
     conditions = tuple(
-        Conditions(
-            fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error
-        )
+        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error)
         for fps in arguments.fps
         for noise in arguments.noise
     )
