@@ -278,7 +278,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Give up on a server that does not answer: its own limits do not help if it has stopped."""
+    """Abandon a server that does not answer: limits of its own do not help once it has stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 

@@ -125,7 +125,7 @@ def _speak() -> None:
 
 
 def _tell(host: Host) -> None:
-    """Tell the host every outcome that a watcher is told, of each controller that comes."""
+    """Report to the host every outcome that a watcher receives, from each controller in turn."""
     while True:
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
             line.connect(SOCKET)

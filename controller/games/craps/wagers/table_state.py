@@ -60,7 +60,7 @@ class Dice:
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Give the dice to a player, or to one who is not named yet (None); the point is kept.
+        """Pass the dice to a player, or to one who has not been named yet (None); the point stands.
 
         A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
         or twice does not start one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
