@@ -181,6 +181,12 @@ def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() ->
         assert verdict.ruling is Ruling.VALID, verdict.sentence
 
 
+def test_two_sounds_at_once_are_two_dices_even_where_one_may_have_pushed_the_other() -> None:
+    """No die strikes a wall, is thrown back into it and is heard again within 2 ms."""
+    casts = Cast(9.0, 300.0), Cast(13.0, 322.0, late_ms=2.0)
+    assert [judged(casts, seed).ruling for seed in range(60)].count(Ruling.VALID) >= 48
+
+
 def test_a_fast_die_whose_first_landing_slows_it_is_not_taken_for_short() -> None:
     """It comes off the rubber at 2.9 m/s, lands while a frame is lost, and goes on at 1.6."""
     for seed in SEEDS:
