@@ -94,10 +94,10 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit
             case Outcome() if (number := attempt_of(effect)) is not None:
                 numbers.append(number)
                 if found is not None and found.number == number:
-                    found = found._replace(told=(*found.told, effect))
+                    found = found._replace(outcomes=(*found.outcomes, effect))
                 elif which.number in (None, number):
                     found = Exhibit(setup, number, (effect,), closed, None)
-            case Judged() if found is not None and effect.outcome in found.told:
+            case Judged() if found is not None and effect.outcome in found.outcomes:
                 found = found._replace(judged=effect)
             case _:
                 pass

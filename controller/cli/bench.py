@@ -18,7 +18,7 @@ from controller.console.technician import Answer, CheckResult, Does, GuidedWork,
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import EditError
 from controller.technician import machine_checks, table_checks
-from controller.technician.acts import ACT_S, Act, SensorFinding
+from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding
 from controller.technician.calibration import MIN_THROWS, UnfitError
 
 _TYPED: Final[dict[Answer, str]] = {
@@ -41,7 +41,7 @@ class _PageGuide(Guide):
     """Asks on a screen, and is answered by touch."""
 
     def __init__(self, link: TestLink, job: "_Job") -> None:
-        super().__init__(link, ACT_S, quietly=False)
+        super().__init__(link, ACT_TIMEOUT_S, quietly=False)
         self.typed = True
         self.stream = io.StringIO()
         self._job = job

@@ -31,14 +31,14 @@ from controller.technician.calibration import (
     MIN_THROWS,
     Calibrated,
     DiePlacement,
-    LayAt,
-    Listen,
+    LayDieAt,
+    ListenToWall,
     UnfitError,
     calibrate_camera,
     calibrate_wall,
-    laid_in,
+    laid_dice_in,
     named_places,
-    sorted_out,
+    separate_peaks,
 )
 from controller.technician.wheel_acts import BallInPocket, SpinBall
 from controller.technician.wheel_calibration import calibrate_wheel
@@ -85,8 +85,8 @@ class _Hears:
 
     def __init__(self, act: Act) -> None:
         self.readings: list[AnyReading] = []
-        self.sensor, self.word, self.ask = act.sensor, act.word, act.ask
-        self.enough, self.findings = act.enough, act.findings
+        self.sensor, self.lamp_text, self.request = act.sensor, act.lamp_text, act.request
+        self.is_complete, self.findings = act.is_complete, act.findings
         self._act = act
 
     def receive(self, reading: AnyReading) -> None:
@@ -103,7 +103,7 @@ def camera(given: Given) -> Calibrated:
     plane = _plane(given.name, device)
     places = _places(given.arguments, table)
     if given.guide is None:
-        seen = laid_in(given.recorded, given.name)
+        seen = laid_dice_in(given.recorded, given.name)
         if len(seen) != len(places):
             names = ", ".join(places)
             raise UnfitError(
@@ -162,7 +162,7 @@ def _point(text: str) -> tuple[str, Point]:
 def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> dict[str, Point]:
     laid: dict[str, Point] = {}
     for place_name, place in places.items():
-        act = LayAt(name, place_name, place)
+        act = LayDieAt(name, place_name, place)
         ending = guide.perform(act, name)
         if ending == "skipped" or len(act.rests) != 1:
             guide.show(f"  {place_name}: left out; {act.findings()[0].says}")
@@ -189,7 +189,7 @@ def walls(given: Given) -> Calibrated:
     errors = SensorErrors() if throw is None else throw.sensors
     if given.guide is None:
         ringing_us = round(errors.ringing_ms * 1000)
-        dice, noise = sorted_out(given.recorded, given.name, device.wall, table, ringing_us)
+        dice, noise = separate_peaks(given.recorded, given.name, device.wall, table, ringing_us)
         return calibrate_wall(at, dice, noise, (), before)
     quiet, knocks = _record_throws(given.guide, given.name, device.wall, given.arguments.knocks)
     loudest = []
@@ -201,12 +201,12 @@ def walls(given: Given) -> Calibrated:
 
 
 def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
-    quiet = Listen(name, wall, f"quiet_{wall}", "hands off the table: listening to the room")
+    quiet = ListenToWall(name, wall, f"quiet_{wall}", "hands off the table: listening to the room")
     guide.perform(quiet, name)
     peaks: list[float] = []
     for number in range(count):
         ask = f"knock on the rail beside the {wall} wall ({number + 1} of {count})"
-        knock = Listen(name, wall, f"knock_{wall}", ask, most=1)
+        knock = ListenToWall(name, wall, f"knock_{wall}", ask, max_impacts=1)
         guide.perform(knock, name)
         peaks += knock.peaks
     return quiet.peaks, peaks

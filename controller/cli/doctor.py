@@ -21,7 +21,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, printable, say, 
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, machine_checks, table_checks
-from controller.technician.bundle import known_lines
+from controller.technician.bundle import known_log_lines
 from controller.technician.machine_checks import Finding, Machine, State
 
 EXAMPLES = (
@@ -188,7 +188,7 @@ def _members(
     findings: Sequence[Finding],
 ) -> dict[str, str]:
     """Return the archive's files; a part that is not available is replaced by the reason."""
-    quiet = None if status is None else bundle.status_of_our_words(status)
+    quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
         "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in _of_our_words(findings, status, quiet)),
@@ -205,7 +205,7 @@ def _members(
             ("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso")
         )
         if output and not output.startswith("-- No entries"):
-            members[f"{unit}.log"] = known_lines(output, names)
+            members[f"{unit}.log"] = known_log_lines(output, names)
     return members
 
 
@@ -214,7 +214,7 @@ def _of_our_words(findings: Sequence[Finding], status: Json | None, quiet: Json 
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:
-            yield replace(found, says=bundle.without_found(found.says))
+            yield replace(found, says=bundle.without_found_value(found.says))
         elif found not in of_status:
             yield found
     if quiet is not None:
@@ -229,7 +229,7 @@ def _settings(name: str) -> str:
     from controller.app.schemas import schemas  # noqa: PLC0415 - takes a while, and only an archive needs it
 
     try:
-        words = bundle.Words.of(schemas()["table.schema.json"])
+        words = bundle.SettingsKeys.of(schemas()["table.schema.json"])
         text = config_file("tables", name).read_text(encoding="utf-8")
         return bundle.settings_without_secrets(text, words, table_checks.mistaken_in(name))
     except (OSError, ValueError, SettingsError) as error:

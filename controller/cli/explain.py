@@ -36,8 +36,8 @@ from controller.rules.dice.resting import FLAT_DEG
 from controller.rules.dice.wording import wall_words
 from controller.settings.mistakes import SettingsError
 from controller.technician.drawing import Drawing, Exhibit
-from controller.technician.in_characters import plot
 from controller.technician.pictures import Seen, as_svg, draw, see
+from controller.technician.terminal_plot import plot
 from controller.technician.throw_picture import ThrowSeen, story_lines
 
 EXAMPLES = (
@@ -156,7 +156,7 @@ def sentence_of(exhibit: Exhibit) -> str:
 def lines(exhibit: Exhibit) -> Iterator[str]:
     """Yield what was published of it, what it rests on, and what the rules require."""
     stamp = stamp_of(exhibit)
-    for outcome in exhibit.told:
+    for outcome in exhibit.outcomes:
         yield from lines_of(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
             yield from lines_of(exhibit.judged, explain=True, stamp=stamp)
@@ -180,7 +180,7 @@ def _as_json(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
     return {
         "attempt": exhibit.number,
         "heading": exhibit.heading,
-        "outcomes": exhibit.told,
+        "outcomes": exhibit.outcomes,
         "bets_closed": exhibit.closed,
         "verdict": None if judged is None else judged.verdict,
         "asked": dict(_requirements(exhibit)),

@@ -15,7 +15,7 @@ from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, RefusedError, 
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import say
 from controller.model.readings import AnyReading
-from controller.technician.acts import ACT_S, Act, SensorFinding, Status
+from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding, Status
 
 POLL_S = 0.1
 _STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
@@ -187,9 +187,9 @@ class Guide:
 
     def perform(self, act: Act, dev: str) -> Ending:
         """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
-        self.request(act.ask)
+        self.request(act.request)
         self.link.fresh()
-        self.link.ask(act.word)
+        self.link.ask(act.lamp_text)
         began_s = heard_s = time.monotonic()
         while True:
             readings, typed = self.link.wait(POLL_S, typed=self.typed)
@@ -200,7 +200,7 @@ class Guide:
             if typed is not None:
                 return "skipped" if typed.strip().lower().startswith("s") or not typed else "done"
             now_s = time.monotonic()
-            if act.enough(now_s - heard_s):
+            if act.is_complete(now_s - heard_s):
                 return "done"
             if now_s - began_s > self._timeout_s:
                 return "timeout"
@@ -225,9 +225,9 @@ def add_guide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=_seconds,
-        default=ACT_S,
+        default=ACT_TIMEOUT_S,
         metavar="S",
-        help=f"time for each act (default: {ACT_S:g} s)",
+        help=f"time for each act (default: {ACT_TIMEOUT_S:g} s)",
     )
 
 

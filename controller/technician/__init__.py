@@ -1,1 +1,1 @@
-"""The technician's side: the doctor, tests of devices, calibration, and pictures of what was judged."""
+"""The technician's tools: the doctor, guided device tests, calibration, and drawings of judged attempts."""

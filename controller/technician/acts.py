@@ -1,4 +1,4 @@
-"""The acts of a guided test: of switches, buttons, the card shoe, and of a dice table's camera and walls."""
+"""The acts of a guided test, for switches, buttons, the card shoe, and a dice table's camera and walls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from controller.model.rulesets import SensorErrors
 
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
-ACT_S = 60.0
-"""The default time for one act (s)."""
+ACT_TIMEOUT_S = 60.0
+"""The default time limit for one act (s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """An act's finding on one sensor: in words with the limit, and as figures (the unit is in the name)."""
+    """An act's finding on one sensor: a sentence with the limit, and figures named with their units."""
 
     sensor: str
     status: Status
@@ -41,44 +41,44 @@ class SensorFinding:
 
 
 class Act(Protocol):
-    """Receives the readings that follow its request, in order of arrival."""
+    """One thing that the technician is asked to do; it receives the readings that follow, as they arrive."""
 
     @property
     def sensor(self) -> str:
-        """The sensor under test, as `--only` takes it: a kind of reading, or a switch."""
+        """The sensor under test, as `--only` accepts it: a kind of reading, or the name of a switch."""
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
 
     def receive(self, reading: AnyReading) -> None:
-        """Process a reading of any device."""
+        """Handle a reading from any device."""
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether the act is complete, after this long without a reading."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether the act is complete; `quiet_s` is the time since the device's last reading."""
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return what was found, even if too little was received."""
+        """Return the findings; may be called before the act is complete."""
 
 
-def judged(sensor: str, says: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding that fails if there are faults; they follow what was seen."""
+def finding(sensor: str, says: str, *faults: str, **figures: Figure) -> SensorFinding:
+    """Return a finding that fails if there are any faults; the faults are appended to `says`."""
     status: Status = "fail" if faults else "pass"
     return SensorFinding(sensor=sensor, status=status, says="; ".join((says, *faults)), figures=figures)
 
 
-def unseen(sensor: str, expected: str) -> SensorFinding:
-    """Return the finding for a sensor that reported nothing."""
+def not_seen(sensor: str, expected: str) -> SensorFinding:
+    """Return the failed finding for a sensor that reported nothing."""
     return SensorFinding(sensor=sensor, status="fail", says=f"nothing seen, expected {expected}")
 
 
-PRESSING_S = 2.5
-"""No more buttons are expected this long after the last press."""
-HELD: Mapping[str, str] = {
+LAST_PRESS_S = 2.5
+"""The buttons are taken to be done this long after the last press."""
+SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "lay a chip where the sensor looks for foreign objects, and take it away",
     "ball_out": "hold the ball where the sensor looks outside the wheel, and take it away",
     "die_off_table": "drop one die off the table, where the camera sees it",
@@ -101,32 +101,32 @@ class OpenClose:
         return self.name
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
         return f"open_{self.name}"
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
         return f"open the {self.name}, then close it again"
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle this switch."""
+        """Handle this switch's readings."""
         if isinstance(reading, Switch) and reading.dev == self.dev and reading.name == self.name:
             self.opened = self.opened or reading.open
             self.closed = self.opened and not reading.open
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether both were seen."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether it was opened and then closed."""
         del quiet_s
         return self.closed
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return whether it was seen to open and to close."""
+        """Return whether it opened and closed."""
         if not self.opened:
-            return [unseen(self.name, "that it opens and closes")]
+            return [not_seen(self.name, "that it opens and closes")]
         says = "opened and closed" if self.closed else "opened"
-        return [judged(self.name, says, *(() if self.closed else ("expected that it closes",)))]
+        return [finding(self.name, says, *(() if self.closed else ("expected that it closes",)))]
 
 
 @dataclass(slots=True)
@@ -135,28 +135,28 @@ class PressButtons:
 
     dev: str
     sensor: str = "input"
-    word: str = "press_buttons"
-    ask: str = "press each button once"
+    lamp_text: str = "press_buttons"
+    request: str = "press each button once"
     pressed: list[str] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle each press."""
+        """Record each press."""
         if isinstance(reading, Input) and reading.dev == self.dev:
             self.pressed.append(reading.name)
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether no more buttons are being pressed."""
-        return bool(self.pressed) and quiet_s > PRESSING_S
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether buttons were pressed, and none since."""
+        return bool(self.pressed) and quiet_s > LAST_PRESS_S
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the buttons by name, for the technician to compare."""
+        """Return the buttons' names, for the technician to compare with the console."""
         if not self.pressed:
-            return [unseen("input", "a button's word")]
+            return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
         twice = [name for name in each if self.pressed.count(name) > 1]
         faults = [f"{', '.join(twice)} more than once: does it bounce?"] if twice else []
         says = f"{len(each)} buttons: {', '.join(each)}"
-        return [judged("input", says, *faults, buttons=len(each))]
+        return [finding("input", says, *faults, buttons=len(each))]
 
 
 @dataclass(slots=True)
@@ -165,87 +165,91 @@ class DrawCard:
 
     dev: str
     sensor: str = "card"
-    word: str = "card_draw"
-    ask: str = "draw one card from the shoe"
+    lamp_text: str = "card_draw"
+    request: str = "draw one card from the shoe"
     card: Card | None = None
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle a card."""
+        """Record a card of this shoe."""
         if isinstance(reading, Card) and reading.dev == self.dev:
             self.card = reading
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether one was seen."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether one was reported."""
         del quiet_s
         return self.card is not None
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the card's code."""
+        """Return which card was read."""
         if self.card is None:
-            return [unseen("card", "a card")]
+            return [not_seen("card", "a card")]
         rank, suit = self.card.rank, self.card.suit
         unread = rank is None or (suit is None and isinstance(rank, str))
         says = f"card {rank or '?'}{suit or ''}"
         faults = ["it could not be read: clean the shoe's window"] if unread else []
-        return [judged("card", says, *faults, card=f"{rank or '?'}{suit or ''}")]
+        return [finding("card", says, *faults, card=f"{rank or '?'}{suit or ''}")]
 
 
 @dataclass(slots=True)
-class ShowIt:
-    """A sensor is shown the one thing that it looks for."""
+class ShowObject:
+    """The one object that a sensor detects, shown to it."""
 
     dev: str
     sensor: str
     seen: int = 0
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
         return f"hold_{self.sensor}"
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
-        return HELD[self.sensor]
+        return SHOW_REQUESTS[self.sensor]
 
     def receive(self, reading: AnyReading) -> None:
-        """Count what was seen."""
+        """Count this sensor's readings."""
         self.seen += reading.dev == self.dev and kind_of(reading) == self.sensor
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether it was seen once."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether the sensor reported it."""
         del quiet_s
         return self.seen > 0
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return whether it was seen."""
-        return [judged(self.sensor, "seen", seen=self.seen)] if self.seen else [unseen(self.sensor, "it")]
+        """Return whether the sensor reported it."""
+        return (
+            [finding(self.sensor, "seen", seen=self.seen)]
+            if self.seen
+            else [not_seen(self.sensor, f"a reading of kind {self.sensor}")]
+        )
 
 
-NEAR_US = 30_000
-"""The largest difference between the track's turn and the impact: two frames and the impact's delay."""
-REACH_MM = 80.0
-"""A die at 6 m/s is this far from the wall one frame before or after it strikes."""
+SAME_TIME_US = 30_000
+"""The longest time between a track's turn and its impact: two frames, and the impact's delay."""
+AT_WALL_MM = 80.0
+"""A die closer to a wall than this may be striking it: at 6 m/s, one frame before or after the impact."""
 POSITION_SIGMAS = 3.0
-SLOWEST_RATE = 0.8
-"""The least share of the settings' frame rate at which the camera must see a die."""
-TILT_DEG = 10.0
+MIN_RATE_SHARE = 0.8
+"""The camera must track dice at this share of the configured frame rate or more."""
+MAX_TILT_DEG = 10.0
 SETTLED_S = 2.0
 
 
-def distance_mm(wall: Wall, table: DiceTable, x_mm: float, y_mm: float) -> float:
-    """Return how far a die's centre is from a wall."""
+def distance_to_wall_mm(wall: Wall, table: DiceTable, x_mm: float, y_mm: float) -> float:
+    """Return the distance from a die's centre to a wall (mm)."""
     return {"left": x_mm, "right": table.length_mm - x_mm, "front": y_mm, "back": table.width_mm - y_mm}[wall]
 
 
-def along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
-    """Return a place along a wall: y on the end walls, x on the others."""
+def position_along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
+    """Return a position along a wall (mm): y on the end walls, x on the others."""
     return y_mm if wall in ("left", "right") else x_mm
 
 
 @dataclass(slots=True)
 class ThrowAtWall:
-    """One die thrown at a wall: the impact, and the place where the track turned."""
+    """One die thrown at a wall: compares the impact with the place where the die's track turned."""
 
     dev: str
     wall: Wall
@@ -260,17 +264,17 @@ class ThrowAtWall:
     """When a die was last seen at rest, or lost."""
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
         return f"throw_{self.wall}"
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
         return f"throw one die at the {self.wall} wall"
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle impacts at this sensor, and the track."""
+        """Record this sensor's impacts and any die's track."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
                 self.impacts.append(reading)
@@ -279,10 +283,11 @@ class ThrowAtWall:
             case DieRest() | DieLost():
                 self.ended_us = max(self.ended_us, reading.t)
 
-    def enough(self, quiet_s: float) -> bool:
-        """An impact, and the die at rest after it where it is tracked: a camera lags behind a wall.
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether there was an impact, and with a camera, whether the die has come to rest since.
 
-        A knock without a throw does not count.
+        Camera readings arrive later than impacts, so the act waits for them. With a camera, a knock on the
+        wall without a tracked die does not complete the act.
         """
         if not self.impacts:
             return False
@@ -291,18 +296,18 @@ class ThrowAtWall:
         return quiet_s > SETTLED_S and (bool(self.track) or not self.tracked)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Compare the loudest impact of a die, or the loudest of all, with the track."""
+        """Return how far the loudest impact with a die nearby is from the track's turn."""
         if not self.impacts:
-            return [unseen("wall_impact", f"an impact on the {self.wall} wall")]
+            return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
         hit = max(self.impacts, key=lambda impact: (self._die_at(impact) is not None, impact.peak))
         heard = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
         if not self.tracked:
-            return [judged("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
+            return [finding("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
         closest = self._die_at(hit)
         if closest is None:
-            fault = f"no die within {REACH_MM:g} mm of the wall then, expected its track to turn there"
-            return [judged("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
-        off = hit.pos_mm - along_mm(self.wall, closest.x, closest.y)
+            fault = f"no die within {AT_WALL_MM:g} mm of the wall then, expected its track to turn there"
+            return [finding("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
+        off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
         limit = POSITION_SIGMAS * self.errors.impact_position_mm
         faults = () if abs(off) <= limit else ("the sensors of this wall disagree with the camera",)
         late_ms = (hit.t - closest.t) / 1000
@@ -314,13 +319,13 @@ class ThrowAtWall:
             "limit_mm": limit,
             "late_ms": late_ms,
         }
-        return [judged("wall_impact", says, *faults, **figures)]
+        return [finding("wall_impact", says, *faults, **figures)]
 
     def _die_at(self, hit: WallImpact) -> DieAt | None:
-        """Return where a die was seen closest to this wall at the moment of an impact; None if none was."""
-        near = [p for p in self.track if abs(p.t - hit.t) <= NEAR_US]
-        closest = min(near, key=lambda p: distance_mm(self.wall, self.table, p.x, p.y), default=None)
-        if closest is None or distance_mm(self.wall, self.table, closest.x, closest.y) > REACH_MM:
+        """Return the track point closest to this wall at the time of an impact; None if no die was near."""
+        near = [p for p in self.track if abs(p.t - hit.t) <= SAME_TIME_US]
+        closest = min(near, key=lambda p: distance_to_wall_mm(self.wall, self.table, p.x, p.y), default=None)
+        if closest is None or distance_to_wall_mm(self.wall, self.table, closest.x, closest.y) > AT_WALL_MM:
             return None
         return closest
 
@@ -332,57 +337,57 @@ class LayDie:
     dev: str
     min_confidence: float
     sensor: str = "die_rest"
-    word: str = "put_6"
-    ask: str = "lay one die flat on the felt, 6 up, and take your hand away"
+    lamp_text: str = "put_6"
+    request: str = "lay one die flat on the felt, 6 up, and take your hand away"
     rest: DieRest | None = None
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle a die at rest."""
+        """Record a die at rest."""
         if isinstance(reading, DieRest) and reading.dev == self.dev:
             self.rest = reading
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether one was seen."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether one was reported."""
         del quiet_s
         return self.rest is not None
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Check the face, the confidence and the tilt."""
+        """Return whether face, confidence and tilt are as expected."""
         lies = self.rest
         if lies is None:
-            return [unseen("die_rest", "a die at rest")]
+            return [not_seen("die_rest", "a die at rest")]
         faults = []
         if lies.up != 6:
             faults.append(f"found {lies.up or 'no face'} up, expected 6")
         if lies.confidence < self.min_confidence:
-            faults.append("too unsure: clean the lens, look at the light")
-        if abs(lies.tilt_deg) > TILT_DEG:
+            faults.append("confidence too low: clean the lens, check the lighting")
+        if abs(lies.tilt_deg) > MAX_TILT_DEG:
             faults.append("tilted: is the camera level with the felt?")
         says = (
             f"{lies.up or 'no face'} up at {lies.x:.0f}, {lies.y:.0f} mm, confidence {lies.confidence:.2f}"
-            f" (limit {self.min_confidence:g}), tilt {lies.tilt_deg:.1f} deg (limit {TILT_DEG:g})"
+            f" (limit {self.min_confidence:g}), tilt {lies.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"
         )
         figures = {"up": lies.up, "x_mm": lies.x, "y_mm": lies.y, "confidence": lies.confidence}
-        return [judged("die_rest", says, *faults, **figures, tilt_deg=lies.tilt_deg)]
+        return [finding("die_rest", says, *faults, **figures, tilt_deg=lies.tilt_deg)]
 
 
 @dataclass(slots=True)
 class RollBoth:
-    """Both dice thrown: both are seen, released and tracked at the camera's rate."""
+    """Both dice thrown: checks that both are tracked at the camera's rate, and their releases seen."""
 
     dev: str
     frame_ms: float
     releases: bool
     """Whether this camera reports when a die leaves the hand."""
     sensor: str = "die_at"
-    word: str = "roll_both"
-    ask: str = "throw both dice, as a shooter does"
+    lamp_text: str = "roll_both"
+    request: str = "throw both dice, as a shooter does"
     times_us: dict[int, list[int]] = field(default_factory=dict)
     released: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle what this camera reports of dice."""
+        """Record this camera's readings of dice."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -395,27 +400,27 @@ class RollBoth:
             case _:
                 pass
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether both are at rest, or nothing more comes."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether both dice have come to rest or been lost, or no more readings arrive."""
         return len(self.ended) > 1 or (bool(self.times_us) and quiet_s > SETTLED_S)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Count the dice, and measure the rate."""
+        """Return how many dice were tracked, and the frame rate."""
         if not self.times_us:
-            return [unseen("die_at", "the tracks of two dice")]
+            return [not_seen("die_at", "the tracks of two dice")]
         gaps = [after - before for times in self.times_us.values() for before, after in pairwise(times)]
         rate = 1e6 / median(gaps) if gaps and median(gaps) > 0 else 0.0
-        least = SLOWEST_RATE * 1000 / self.frame_ms
+        limit = MIN_RATE_SHARE * 1000 / self.frame_ms
         seen = len(self.times_us)
         faults = [] if seen > 1 else ["only one die was tracked, expected both"]
-        if rate < least:
-            faults.append("too slow: is the exposure too long, the camera's USB too busy?")
-        says = f"{seen} dice at {rate:.0f} frames/s (limit {least:.0f})"
-        found = [judged("die_at", says, *faults, dice=seen, frames_per_s=round(rate, 1))]
+        if rate < limit:
+            faults.append("too slow: check the exposure time and the load on the camera's USB bus")
+        says = f"{seen} dice at {rate:.0f} frames/s (limit {limit:.0f})"
+        found = [finding("die_at", says, *faults, dice=seen, frames_per_s=round(rate, 1))]
         if self.releases:
             missing = [
                 f"die {die} was not seen to leave the hand" for die in (1, 2) if die not in self.released
             ]
             says = f"{len(self.released)} releases seen (expected 2)"
-            found.append(judged("die_released", says, *missing, releases=len(self.released)))
+            found.append(finding("die_released", says, *missing, releases=len(self.released)))
         return found

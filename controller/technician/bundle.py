@@ -1,4 +1,4 @@
-"""The bundle for support: one archive, without secrets."""
+"""The bundle for support: one archive without secrets."""
 
 import builtins
 import io
@@ -19,23 +19,23 @@ from controller.settings.mistakes import dotted
 
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=//)\S+@|(?<![^\s'\"])[^\s'\":]+:\S*@")
-"""A password may contain a slash or an @: everything up to the last @ of the word is removed."""
+_CREDENTIALS_IN_URL = re.compile(r"(?<=//)\S+@|(?<![^\s'\"])[^\s'\":]+:\S*@")
+"""Everything up to the last @ is removed: a password may contain a slash or an @ itself."""
 _PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
 _BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
 _OPTION = re.compile(r"(?i)((?:^|\s)--?(?:token|pass\w*|pwd|secret|key|psk|hmac|p|pin)(?:[ =]|(?<=\s-p)))\S+")
 _QUERY = re.compile(r"(?<=\w)[?#]\S*")
 _LONG_HEX = re.compile(r"\b[0-9a-fA-F]{32,}\b")
 _LONG_BASE64 = re.compile(r"\b[A-Za-z0-9+/_-]{40,}={0,2}")
-_SAYS_SECRET = re.compile(
+_NAMED_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""A value without quotes may contain blanks: everything to the end of its line is removed."""
+"""Without quotes everything to the end of the line is removed: a value may contain blanks."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
-    """Return a document with whatever may be a secret left out: by its key's name, and by its looks."""
+    """Return a document without possible secrets, recognized by their keys or by their form."""
     match document:
         case Mapping() if name == "digests":
             return document
@@ -49,31 +49,31 @@ def without_secrets(document: object, name: str = "") -> object:
         case _ if _SECRET.search(name) and document is not None:
             return LEFT_OUT
         case str():
-            return clean(document)
+            return redact(document)
     return document
 
 
-def clean(text: str) -> str:
-    """Return text of our own without passwords in addresses, keys, and what looks like one.
+def redact(text: str) -> str:
+    """Return one of the program's own messages without passwords, keys, and what looks like one.
 
-    For what a library's error may have put into it; a log, which holds anything, goes through `known_lines`.
+    A library's error may have put these into it. A log may contain anything: use `known_log_lines` for it.
     """
     text = _PEM.sub(LEFT_OUT, text)
-    text = _QUERY.sub(LEFT_OUT, _IN_URL.sub(f"{LEFT_OUT}@", text))
+    text = _QUERY.sub(LEFT_OUT, _CREDENTIALS_IN_URL.sub(f"{LEFT_OUT}@", text))
     text = _BEARER.sub(rf"\1 {LEFT_OUT}", _OPTION.sub(rf"\1{LEFT_OUT}", text))
-    text = _SAYS_SECRET.sub(rf"\1{LEFT_OUT}", text)
+    text = _NAMED_SECRET.sub(rf"\1{LEFT_OUT}", text)
     return _LONG_BASE64.sub(LEFT_OUT, _LONG_HEX.sub(LEFT_OUT, text))
 
 
-class Words(NamedTuple):
-    """The keys that a settings file may have, and those below which keys are names that people give."""
+class SettingsKeys(NamedTuple):
+    """The keys that a settings file may have, and those of them whose own keys are names chosen freely."""
 
     keys: frozenset[str]
     of_names: frozenset[str]
 
     @classmethod
-    def of(cls, schema: str) -> "Words":
-        """Collect them from a JSON schema's text."""
+    def of(cls, schema: str) -> "SettingsKeys":
+        """Return the keys that a JSON schema (its text) defines."""
         named = list(_properties(msgspec.json.decode(schema)))
         return cls(
             frozenset(key for key, _ in named),
@@ -101,35 +101,39 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
             yield from _keys_holding_shapes(part)
 
 
-def settings_without_secrets(text: str, words: Words, mistaken: Collection[str] = ()) -> str:
-    """Return a YAML file without comments and secrets; nothing if it can't be read.
+def settings_without_secrets(text: str, known_keys: SettingsKeys, mistaken: Collection[str] = ()) -> str:
+    """Return a YAML file without comments and secrets; only a note if it is not valid YAML.
 
-    Values under a key that no settings file has, such as one that is spelt wrong, are left out, and so are
-    those at the places (`publish.mqtt.port`) that are `mistaken`: what is no port may be a password.
+    Values under unknown keys, such as misspelt ones, are left out. So are those at the `mistaken` keys
+    (`publish.mqtt.port`): a value that is not a port may be a password.
     """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
         return f"{LEFT_OUT}: not valid YAML, so secrets in it can't be separated from the rest\n"
-    known = _of_known_keys(document, words, (), known=isinstance(document, Mapping), mistaken=mistaken)
+    known = _of_known_keys(document, known_keys, (), known=isinstance(document, Mapping), mistaken=mistaken)
     return yaml.safe_dump(without_secrets(known), sort_keys=False, allow_unicode=True)
 
 
 def _of_known_keys(
-    part: object, words: Words, at: KeyPath, *, known: bool, mistaken: Collection[str]
+    part: object, known_keys: SettingsKeys, at: KeyPath, *, known: bool, mistaken: Collection[str]
 ) -> object:
     match part:
         case Mapping():
-            named = bool(at) and at[-1] in words.of_names
+            named = bool(at) and at[-1] in known_keys.of_names
             return {
                 key: _of_known_keys(
-                    below, words, (*at, str(key)), known=key in words.keys or named, mistaken=mistaken
+                    below,
+                    known_keys,
+                    (*at, str(key)),
+                    known=key in known_keys.keys or named,
+                    mistaken=mistaken,
                 )
                 for key, below in part.items()
             }
         case list() if dotted(at) not in mistaken:
             return [
-                _of_known_keys(below, words, (*at, number), known=known, mistaken=mistaken)
+                _of_known_keys(below, known_keys, (*at, number), known=known, mistaken=mistaken)
                 for number, below in enumerate(part)
             ]
     return part if part is None or (known and dotted(at) not in mistaken) else LEFT_OUT
@@ -138,39 +142,39 @@ def _of_known_keys(
 _FOUND = re.compile(r"found .*, expected", re.DOTALL)
 
 
-def without_found(says: str) -> str:
-    """Return a message about a mistake without what was found there."""
+def without_found_value(says: str) -> str:
+    """Return a message about a mistake without the value that was found."""
     return _FOUND.sub(f"found {LEFT_OUT}, expected", says)
 
 
-_NOT_OURS = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
-"""The fields of a status with texts from people, boards or libraries. Codes and places say what is wrong."""
+_FREE_TEXT = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
+"""The fields of a status with texts from people, boards or libraries; codes and places are kept."""
 
 
-def status_of_our_words(status: object) -> object:
-    """Return a status without what people typed, boards sent or libraries said, and without secrets."""
-    return without_secrets(_ours_alone(status))
+def status_without_free_text(status: object) -> object:
+    """Return a status without secrets, and without text from people, boards or libraries."""
+    return without_secrets(_without_free_text(status))
 
 
-def _ours_alone(part: object) -> object:
+def _without_free_text(part: object) -> object:
     match part:
         case Mapping():
             return {
-                key: LEFT_OUT if key in _NOT_OURS and below else _ours_alone(below)
+                key: LEFT_OUT if key in _FREE_TEXT and below else _without_free_text(below)
                 for key, below in part.items()
             }
         case list():
-            return [_ours_alone(below) for below in part]
+            return [_without_free_text(below) for below in part]
     return part
 
 
 def versions() -> Iterator[str]:
-    """Yield every installed package with its release."""
+    """Yield every installed package with its version."""
     yield from sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
 
 
 def pack(stream: BinaryIO, members: Mapping[str, str]) -> None:
-    """Write the members as files of a gzipped archive."""
+    """Write a gzipped tar archive of these members: file names and their texts."""
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         for name, text in members.items():
             data = text.encode("utf-8", errors="backslashreplace")
@@ -189,7 +193,7 @@ _LEVEL = re.compile(r"<[0-7]>")
 
 _NUMBER = r"\d{1,12}"
 _DIGEST = r"[0-9][0-9.]{0,15} sha256:[0-9a-f]{64}"
-_OURS = (
+_OWN_MESSAGES = (
     rf"(?P<name>\S+): session {_NUMBER} after row {_NUMBER}, {_DIGEST}",
     rf"(?P<path>\S+): sound: {_NUMBER} rows, {_NUMBER} outcomes",
     r"(?P<name>\S+): stopped",
@@ -199,7 +203,7 @@ _OURS = (
 )
 _UNIT = r"(?P<unit>[\w-]+\.service)"
 _RESULTS = "exit-code|signal|core-dump|watchdog|timeout|oom-kill|protocol|resources"
-_SYSTEMDS = (
+_SYSTEMD_MESSAGES = (
     rf"(?:Start|Stopp)(?:ing|ed) {_UNIT}(?: - (?P<about>.{{1,60}}?))?\.{{0,3}}",
     rf"Stopped {_UNIT}(?: - (?P<about>.{{1,60}}?))?\.",
     rf"{_UNIT}: Main process exited, code=(?:exited|killed|dumped), status=\d{{1,3}}/[A-Z0-9_]{{1,20}}",
@@ -209,23 +213,23 @@ _SYSTEMDS = (
     rf"{_UNIT}: Deactivated successfully\.",
     rf"{_UNIT}: State 'stop-[a-z]{{1,20}}' timed out\. (?:Terminating|Killing)\.",
 )
-_WHOLE = tuple(re.compile(pattern) for pattern in (*_OURS, *_SYSTEMDS))
+_KNOWN_MESSAGES = tuple(re.compile(pattern) for pattern in (*_OWN_MESSAGES, *_SYSTEMD_MESSAGES))
 _UNITS = frozenset({"table.service", "table-settlement.service"})
 _ABOUT = frozenset({"Table controller", "Settlement engine of the tables"})
-"""The units' names in systemd's messages, from their `Description`."""
+"""The units' descriptions, as systemd's messages name them."""
 
-_BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
-_OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
+_FAULT_BEGAN = re.compile(r"began: (?P<where>.*?): .*\[(?P<code>[a-z0-9_]{1,60})\]")
+_FAULT_OVER = re.compile(r"over: (?P<where>.*): (?P<code>[a-z0-9_]{1,60})")
 _FRAME = re.compile(r'  File "[^"]*/((?:controller|drivers)/[\w./-]+\.py)", line (\d{1,6}), in .*')
 _RAISED = re.compile(r"([A-Z]\w{0,40})(?::.*)?")
 _ERRORS = frozenset(name for name in dir(builtins) if name.endswith(("Error", "Exception", "Interrupt")))
 _HOME = Path(controller.__path__[0]).parent
 
 
-def known_lines(text: str, names: Collection[str]) -> str:
-    """Return what is known of a log's lines, in their order; of runs that are not, how many they were.
+def known_log_lines(text: str, names: Collection[str]) -> str:
+    """Return a log's lines of known form, in order; each run of others is replaced by its number of lines.
 
-    `names` are the words of the table's own file that may stand in a line: its name, its devices.
+    `names` are the names from the table's file that may appear in a line: the table's and its devices'.
     """
     return "".join(f"{line}\n" for line in _collapsed(_known(line, names) for line in text.splitlines()))
 
@@ -237,18 +241,18 @@ def _known(line: str, names: Collection[str]) -> str | None:
     text = _LEVEL.sub("", parts["text"], count=1) if _LEVEL.match(parts["text"]) else parts["text"]
     program = parts["program"] if parts["program"] in _PROGRAMS else LEFT_OUT
     process = f"[{parts['pid']}]" if parts["pid"] else ""
-    told = _message(text, names)
-    return None if told is None else f"{parts['time']} {program}{process}: {told}"
+    message = _message(text, names)
+    return None if message is None else f"{parts['time']} {program}{process}: {message}"
 
 
 def _message(text: str, names: Collection[str]) -> str | None:
-    for kind, told in ((_BEGAN, "began"), (_OVER, "over")):
+    for kind, message in ((_FAULT_BEGAN, "began"), (_FAULT_OVER, "over")):
         fault = kind.fullmatch(text)
         if fault is not None and fault["code"] in CATALOGUE:
-            return f"{told}: {_where(fault['where'], names)}: {_what(fault['code'])}"
-    for whole in _WHOLE:
+            return f"{message}: {_place(fault['where'], names)}: {_fault_text(fault['code'])}"
+    for whole in _KNOWN_MESSAGES:
         found = whole.fullmatch(text)
-        if found is not None and all(_MAY[kind](word, names) for kind, word in found.groupdict().items()):
+        if found is not None and all(_ALLOWED[kind](word, names) for kind, word in found.groupdict().items()):
             return text
     frame = _FRAME.fullmatch(text)
     if frame is not None and ".." not in frame[1] and (_HOME / frame[1]).is_file():
@@ -257,19 +261,21 @@ def _message(text: str, names: Collection[str]) -> str | None:
     return f"{raised[1]}: {LEFT_OUT}" if raised is not None and raised[1] in _ERRORS else None
 
 
-def _what(code: str) -> str:
+def _fault_text(code: str) -> str:
     return f"{CATALOGUE[code].what}: {LEFT_OUT} [{code}]"
 
 
-def _where(where: str, names: Collection[str]) -> str:
-    words = where.split(", ")
-    known = all(word in names or word in _PLACES or _ours(word) or _ROW.fullmatch(word) for word in words)
+def _place(where: str, names: Collection[str]) -> str:
+    parts = where.split(", ")
+    known = all(
+        part in names or part in _PLACES or _is_own_file(part) or _ROW.fullmatch(part) for part in parts
+    )
     return where if known else LEFT_OUT
 
 
 _ROW = re.compile(rf"row {_NUMBER}")
 _PLACES = frozenset({"core", "inlet", "self-test", "wall clock", "settlement", "settlement's answers"})
-"""Places of faults that are neither a device nor a file."""
+"""Places of faults other than devices and files."""
 
 
 _OWN_FILE = re.compile(
@@ -278,18 +284,18 @@ _OWN_FILE = re.compile(
 )
 
 
-def _ours(path: str) -> bool:
-    """Return whether a path is one of the installed table's own, whose names are no secret."""
+def _is_own_file(path: str) -> bool:
+    """Return whether a path is a file of the standard installation, whose name is no secret."""
     return _OWN_FILE.fullmatch(path) is not None
 
 
-_MAY: Mapping[str, Callable[[str | None, Collection[str]], bool]] = {
+_ALLOWED: Mapping[str, Callable[[str | None, Collection[str]], bool]] = {
     "name": lambda word, names: word in names,
-    "path": lambda word, _names: word is not None and _ours(word),
+    "path": lambda word, _names: word is not None and _is_own_file(word),
     "unit": lambda word, _names: word in _UNITS,
     "about": lambda word, _names: word is None or word in _ABOUT,
 }
-"""A check of a named part of a pattern, beside its shape."""
+"""The check of each named group of a message's pattern."""
 
 
 def _collapsed(lines: Iterator[str | None]) -> Iterator[str]:

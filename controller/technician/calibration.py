@@ -1,4 +1,4 @@
-"""The result of every calibration, and the calibrations of a dice table's camera and walls."""
+"""Calibration of a dice table's camera and wall sensors, and the result that every calibration returns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,23 @@ from controller.model.geometry import DiceTable
 from controller.model.homography import CalibrationError, Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest, Wall, WallImpact
 from controller.model.tables import KeyPath, Setting
-from controller.technician.acts import NEAR_US, REACH_MM, SensorFinding, distance_mm, judged, unseen
+from controller.technician.acts import (
+    AT_WALL_MM,
+    SAME_TIME_US,
+    SensorFinding,
+    distance_to_wall_mm,
+    finding,
+    not_seen,
+)
 
 
 class UnfitError(ValueError):
-    """Readings from which nothing can be calibrated; the message says what was found and what is missing."""
+    """Readings that a calibration can't use; the message says what was found, expected, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """Values by their place in the table's file, and what they rest on, a line each."""
+    """A calibration's values by their keys in the table's file, and its report, line by line."""
 
     values: Mapping[KeyPath, Setting]
     report: tuple[str, ...]
@@ -28,21 +35,21 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With one of five points left out, four fit anything: a wrong one can't be found."""
+"""With fewer points a wrong one can't be identified: any four points fit a plane exactly."""
 RMS_LIMIT_MM = 4.0
-"""Twice the error of one track point: beyond it, a die was not at the place named."""
+"""Twice the error of one track point: above it, at least one die was not at its named place."""
 MIN_SHARE = 0.02
-"""Of the table's area: three points whose triangle is smaller count as on a line."""
+"""Three points whose triangle covers less than this share of the table count as lying on one line."""
 _PLAINLY = 3.0
 LIES_S = 1.0
-"""A die that has not moved for this long lies in its place."""
+"""A die that has not moved for this long is at its place."""
 MOVED_MM = 50.0
-"""In a log, a die at rest this far from its last place has been laid again."""
+"""In a log, a die at rest this far from its last place counts as the next die laid."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiePlacement:
-    """A die laid at a named place: where it is on the table (mm), and where in the image it was seen."""
+    """A die laid at a named place: its centre on the table (mm), and in the camera's image (pixels)."""
 
     name: str
     place: Point
@@ -50,7 +57,7 @@ class DiePlacement:
 
 
 def named_places(table: DiceTable) -> Mapping[str, Point]:
-    """Return the places: a die pushed into each corner, or against a rail at half the length."""
+    """Return the centres (mm) of a die pushed into each corner, and against each rail at half its length."""
     half = table.die_mm / 2
     ends = {"left": half, "middle": table.length_mm / 2, "right": table.length_mm - half}
     sides = {"front": half, "back": table.width_mm - half}
@@ -60,10 +67,10 @@ def named_places(table: DiceTable) -> Mapping[str, Point]:
 def calibrate_camera(
     laid: Sequence[DiePlacement], table: DiceTable, device: str, before: Homography | None
 ) -> Calibrated:
-    """Fit the plane by least squares.
+    """Fit the camera's homography to the laid dice by least squares; `before` is the calibration so far.
 
     Raises:
-        UnfitError: too few points, on a line, or one that does not fit the others, which is named.
+        UnfitError: too few points, points on one line, or a point that does not fit the others; it is named.
     """
     if len(laid) < MIN_POINTS:
         raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}: lay more dice")
@@ -80,7 +87,7 @@ def calibrate_camera(
     ]
     lines.append(f"rms {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
     if len(laid) == MIN_POINTS:
-        lines.append("four points fit any camera: lay a fifth and a sixth to find out whether one is wrong")
+        lines.append("four points always fit: lay a fifth and a sixth die to find out whether one is wrong")
     rows = tuple((*_rounded(point.seen, 3), *_rounded(point.place, 2)) for point in laid)
     return Calibrated(
         values={("devices", device, "calibration"): rows},
@@ -108,8 +115,8 @@ def _pair(point: DiePlacement) -> Pair:
 
 
 def _why_off(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
-    """Return a hint at the one point without which the others agree, if there is one."""
-    said = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
+    """Return why the fit is poor; names the point without which the others agree, if there is one."""
+    says = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
         try:
@@ -118,25 +125,25 @@ def _why_off(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) 
             continue
         own = plane.misses([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _PLAINLY * RMS_LIMIT_MM:
-            return f"{said}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
+            return f"{says}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
     return (
-        f"{said}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
+        f"{says}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
         " without it: lay six dice or more, each exactly at its place"
     )
 
 
 def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
-    least = MIN_SHARE * table.length_mm * table.width_mm
-    widest = max(
+    min_area_mm2 = MIN_SHARE * table.length_mm * table.width_mm
+    widest_mm2 = max(
         min(_area(*corners) for corners in combinations([point.place for point in four], 3))
         for four in combinations(laid, MIN_POINTS)
     )
-    if widest < least:
+    if widest_mm2 < min_area_mm2:
         names = ", ".join(point.name for point in laid)
         raise UnfitError(
-            f"found no four of {names} of which three are not on one line, expected points spread over the"
-            " table: lay dice into all four corners"
+            f"found no four of {names} without three on one line, expected points spread over the table:"
+            " lay dice into all four corners"
         )
 
 
@@ -152,8 +159,8 @@ def _rounded(point: Point, digits: int) -> Point:
     return round(point[0], digits), round(point[1], digits)
 
 
-def laid_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Return where one die after another was laid, in a recording's order, as the camera reported it (mm)."""
+def laid_dice_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
+    """Return the camera's positions (mm) of the dice laid one after another in a recording, in its order."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:
@@ -167,8 +174,8 @@ def laid_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
 
 
 @dataclass(slots=True)
-class LayAt:
-    """One die laid at a named place: the place that was named."""
+class LayDieAt:
+    """One die laid at a named place of the table."""
 
     dev: str
     name: str
@@ -177,18 +184,18 @@ class LayAt:
     rests: dict[int, DieRest] = field(default_factory=dict)
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
         return f"put_{self.place[0]:g}_{self.place[1]:g}"
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
         x, y = self.place
         return f"{self.name}: lay one die at x {x:g}, y {y:g} mm, no other on the table, hands away"
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle the die's place of rest; once it is moved, its new place."""
+        """Record where each die rests; forget a die that moves or is lost."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -199,62 +206,62 @@ class LayAt:
             case _:
                 pass
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether one die rests and nothing has moved since."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether exactly one die rests, and has not moved since."""
         return len(self.rests) == 1 and quiet_s > LIES_S
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return where the camera sees the die so far."""
+        """Return where the camera sees the die with the calibration so far."""
         if len(self.rests) != 1:
-            return [unseen(self.name, f"one die at rest (found {len(self.rests)})")]
+            return [not_seen(self.name, f"one die at rest (found {len(self.rests)})")]
         rest = next(iter(self.rests.values()))
-        return [judged(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm so far", x_mm=rest.x, y_mm=rest.y)]
+        return [finding(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm so far", x_mm=rest.x, y_mm=rest.y)]
 
 
 MIN_THROWS = 5
 MIN_MARGIN = 2.5
-"""The weakest die must be this many times as loud as the loudest noise, or no threshold separates them."""
+"""The weakest die must be at least this many times as loud as the loudest noise."""
 LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
 AWAY_MM = 300.0
-"""Without a die within this distance of the wall, a sound was not a die's."""
+"""With every die farther from the wall than this, an impact counts as noise."""
 SAFETY = 0.5
-"""At most this share of the weakest die: dice in play land softer than the few thrown here."""
+"""The threshold is at most this share of the weakest die: dice in play may land softer than these few."""
 _UNHEARD = 0.25
-"""The share of the weakest die that the room is assumed to stay below if it was not heard."""
+"""The threshold's share of the weakest die if no noise was heard."""
 
 
 @dataclass(slots=True)
-class Listen:
-    """The impacts at a wall's sensor for a while, in quiet or while a person knocks."""
+class ListenToWall:
+    """The impacts at a wall's sensor, in silence or while the technician knocks."""
 
     dev: str
     wall: Wall
-    word: str
-    ask: str
-    most: int | None = None
-    """Stop after this many impacts; None: listen in silence until the time is over."""
+    lamp_text: str
+    request: str
+    max_impacts: int | None = None
+    """Complete after this many impacts; None: after `LISTEN_S` of silence."""
     sensor: str = "wall_impact"
     peaks: list[float] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Handle this wall's impacts."""
+        """Record the peaks of this wall's impacts."""
         if isinstance(reading, WallImpact) and reading.dev == self.dev and reading.wall == self.wall:
             self.peaks.append(reading.peak)
 
-    def enough(self, quiet_s: float) -> bool:
-        """Return whether as many came as asked for, or it was quiet for long."""
-        return quiet_s > LISTEN_S if self.most is None else len(self.peaks) >= self.most
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether all impacts were heard, or the room was quiet long enough."""
+        return quiet_s > LISTEN_S if self.max_impacts is None else len(self.peaks) >= self.max_impacts
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the impacts."""
-        return [judged(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
+        """Return how many impacts were heard, and how loud."""
+        return [finding(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
 
 
-def sorted_out(
+def separate_peaks(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks of dice and those of the room, separated by the tracks; ringing is left out."""
+    """Return the peaks of dice and of noise, separated by the dice's tracks; ringing is left out."""
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
         (r for r in readings if isinstance(r, WallImpact) and r.dev == dev and r.wall == wall),
@@ -269,14 +276,14 @@ def sorted_out(
         if impact.t <= rang_until_us:
             continue
         rang_until_us = impact.t + ringing_us
-        while at < len(track) and track[at].t < impact.t - NEAR_US:
+        while at < len(track) and track[at].t < impact.t - SAME_TIME_US:
             at += 1
         near: list[float] = []
         for point in track[at:]:
-            if point.t > impact.t + NEAR_US:
+            if point.t > impact.t + SAME_TIME_US:
                 break
-            near.append(distance_mm(wall, table, point.x, point.y))
-        if near and min(near) <= REACH_MM:
+            near.append(distance_to_wall_mm(wall, table, point.x, point.y))
+        if near and min(near) <= AT_WALL_MM:
             dice.append(impact.peak)
         elif not near or min(near) > AWAY_MM:
             room.append(impact.peak)
@@ -290,21 +297,24 @@ def calibrate_wall(
     knocks: Sequence[float],
     before: float,
 ) -> Calibrated:
-    """Choose the threshold between the loudest noise and the weakest die, for this place in the table's file.
+    """Choose a threshold between the loudest noise and the weakest die; `at` is its key in the file.
 
-    `before` is the threshold so far: noise below it is unreported. Knocks on the rail are as loud as dice and
-    are told apart by the track: they are reported, and have no say.
+    `before` is the threshold so far; the sensor does not report noise below it. Knocks on the rail are as
+    loud as dice, and only the dice's tracks distinguish the two: knocks are listed, but don't affect the
+    threshold.
 
     Raises:
-        UnfitError: too few throws, or noise as loud as dice.
+        UnfitError: too few throws, or noise nearly as loud as dice.
     """
     if len(dice) < MIN_THROWS:
-        raise UnfitError(f"found {len(dice)} throws heard, expected at least {MIN_THROWS}: throw more")
+        raise UnfitError(
+            f"found {len(dice)} throws heard, expected at least {MIN_THROWS}: throw the die again"
+        )
     weakest, loudest = min(dice), max(noise, default=before)
     if loudest * MIN_MARGIN > weakest:
         raise UnfitError(
             f"found noise of peak {loudest:g} and a die of peak {weakest:g}, expected the die"
-            f" {MIN_MARGIN:g} times as loud: remount the sensor, or find what makes the noise"
+            f" {MIN_MARGIN:g} times as loud: remount the sensor, or remove the source of the noise"
         )
     between = sqrt(loudest * weakest) if loudest else _UNHEARD * weakest
     threshold = round(min(between, SAFETY * weakest), 1)
@@ -317,7 +327,9 @@ def calibrate_wall(
     )
     passing = sum(peak >= threshold for peak in knocks)
     if passing:
-        report.append(f"{passing} of {len(knocks)} knocks are above it: the dice's tracks tell these apart")
+        report.append(
+            f"{passing} of {len(knocks)} knocks are above it: only tracks distinguish them from dice"
+        )
     figures: Mapping[str, object] = {
         "threshold": threshold,
         "dice": sorted(dice),

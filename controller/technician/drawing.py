@@ -1,4 +1,7 @@
-"""Drawings: strokes, discs, words at exact places, labels that find a free one, and the sheet around."""
+"""Drawings: lines, discs, text and labels on a sheet, with its heading and columns.
+
+Positions and sizes are in pixels from the sheet's upper left corner.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,14 +21,14 @@ SOFT = "#595959"
 PALE = "#c8c8c8"
 PAPER = "#ffffff"
 DIE_COLOURS = ("#0b3c8c", "#a63c00")
-"""Dark blue and dark orange: distinct for every eye, also by lightness; the marks differ as well."""
-CHARACTER = 0.56
-"""A character's mean width relative to its size: enough for the widest of the usual fonts."""
+"""Dark blue and dark orange, which colour-blind readers distinguish too; the dice's marks differ as well."""
+CHARACTER_WIDTH = 0.56
+"""A character's mean width relative to the font size, for the widest of the common fonts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """How a line is drawn; `dash` are the lengths of strokes and gaps, none for a whole line."""
+    """How a line is drawn; `dash` holds the lengths of strokes and gaps, and is empty for a solid line."""
 
     colour: str = INK
     width: float = 1.0
@@ -34,7 +37,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Polyline:
-    """A line through these spots, closed and filled where `fill` names a colour."""
+    """A line through these spots; `fill` is the colour of the area inside, if any."""
 
     spots: tuple[Spot, ...]
     stroke: Stroke = field(default_factory=Stroke)
@@ -43,7 +46,7 @@ class Polyline:
 
 @dataclass(frozen=True, slots=True)
 class Disc:
-    """A disc, or a ring where nothing fills it."""
+    """A disc, or a ring without `fill`."""
 
     at: Spot
     radius: float
@@ -53,7 +56,7 @@ class Disc:
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
-    """Words that begin, end or are centred at a spot on their base line; a white edge keeps them readable."""
+    """Text that starts, ends or is centred at a spot on its baseline, with a white outline."""
 
     at: Spot
     text: str
@@ -64,12 +67,12 @@ class TextMark:
 
     @property
     def width(self) -> float:
-        """Return about how wide they are."""
-        return width_of(self.text, self.size)
+        """Return the approximate width."""
+        return text_width(self.text, self.size)
 
     @property
     def left(self) -> float:
-        """Return where they begin."""
+        """Return the x of its left edge."""
         return self.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
 
 
@@ -78,7 +81,7 @@ Mark = Polyline | Disc | TextMark
 
 @dataclass(slots=True)
 class Drawing:
-    """A sheet; what comes later lies on top. `title` is what a reader who can't see it is told."""
+    """A sheet with its marks, the topmost last; `title` is the description for screen readers."""
 
     width: int
     height: int
@@ -104,7 +107,7 @@ class Drawing:
         self.line((x - size, y - size), (x + size, y + size), stroke=stroke)
         self.line((x - size, y + size), (x + size, y - size), stroke=stroke)
 
-    def words(
+    def text(
         self,
         at: Spot,
         text: str,
@@ -114,31 +117,31 @@ class Drawing:
         colour: str = INK,
         bold: bool = False,
     ) -> None:
-        """Write words."""
+        """Write text."""
         self.marks.append(TextMark(at, text, size, anchor, colour, bold))
 
 
-def width_of(text: str, size: float) -> float:
-    """Return about how wide words are."""
-    return len(text) * size * CHARACTER
+def text_width(text: str, size: float) -> float:
+    """Return the approximate width of a text."""
+    return len(text) * size * CHARACTER_WIDTH
 
 
-def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
-    """Break words into lines of this width; what does not fit into that many lines ends in dots."""
-    room = max(int(width / (size * CHARACTER)), 8)
+def wrap_text(text: str, width: float, size: float, max_lines: int) -> list[str]:
+    """Break a text into at most `max_lines` lines of this width; a text that is cut off ends in dots."""
+    room = max(int(width / (size * CHARACTER_WIDTH)), 8)
     lines: list[str] = []
     for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    if len(lines) > most:
-        lines = [*lines[: most - 1], lines[most - 1][: room - 4] + " ..."]
+    if len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], lines[max_lines - 1][: room - 4] + " ..."]
     return lines
 
 
-_ANGLES = (60, 120, 300, 240, 0, 180, 90, 270)
-_AWAY = (12.0, 20.0, 32.0, 46.0, 64.0, 88.0)
+_ANGLES_DEG = (60, 120, 300, 240, 0, 180, 90, 270)
+_DISTANCES = (12.0, 20.0, 32.0, 46.0, 64.0, 88.0)
 LEADER = Stroke("#595959", 0.8)
 
 
@@ -148,7 +151,7 @@ class _Box(NamedTuple):
     right: float
     bottom: float
 
-    def meets(self, other: "_Box") -> bool:
+    def overlaps(self, other: "_Box") -> bool:
         return (
             self.left < other.right
             and other.left < self.right
@@ -156,7 +159,7 @@ class _Box(NamedTuple):
             and other.top < self.bottom
         )
 
-    def holds(self, other: "_Box") -> bool:
+    def contains(self, other: "_Box") -> bool:
         return (
             self.left <= other.left
             and other.right <= self.right
@@ -166,20 +169,20 @@ class _Box(NamedTuple):
 
 
 class Labels:
-    """Writes labels onto a drawing, inside an area of it."""
+    """Writes labels where they overlap nothing, inside an area of a drawing."""
 
     def __init__(self, drawing: Drawing, upper_left: Spot, lower_right: Spot) -> None:
         """Keep every label inside this area."""
         self._drawing = drawing
         self._area = _Box(*upper_left, *lower_right)
-        self._taken: list[_Box] = []
+        self._occupied: list[_Box] = []
         self._written: list[_Box] = []
         self._first: TextMark | None = None
 
     def keep_free(self, at: Spot, radius: float) -> None:
         """Keep labels off this area."""
         x, y = at
-        self._taken.append(_Box(x - radius, y - radius, x + radius, y + radius))
+        self._occupied.append(_Box(x - radius, y - radius, x + radius, y + radius))
 
     def keep_line_free(self, spots: Sequence[Spot], radius: float) -> None:
         """Keep labels off this line."""
@@ -189,94 +192,98 @@ class Labels:
                 share = step / steps
                 self.keep_free((x + share * (x_next - x), y + share * (y_next - y)), radius)
 
-    def keep_words_free(self, words: TextMark) -> None:
-        """Keep labels off words that were written otherwise."""
-        self._taken.append(_box_of(words))
+    def keep_text_free(self, mark: TextMark) -> None:
+        """Keep labels off a text that was written before."""
+        self._occupied.append(_box_of(mark))
 
-    def put(self, at: Spot, text: str, size: float = 12.0, *, colour: str = INK, must: bool = True) -> None:
-        """Write a label near a spot; one that must be there takes the least crowded place."""
+    def put(
+        self, at: Spot, text: str, size: float = 12.0, *, colour: str = INK, required: bool = True
+    ) -> None:
+        """Write a label where it is free near a spot; else a `required` one takes the least crowded place."""
         tried: list[tuple[int, TextMark]] = []
-        for away in _AWAY:
-            for angle in _ANGLES:
-                words = _placed(at, TextMark(at, text, size, "start", colour), angle, away)
-                box = _box_of(words)
-                if not self._area.holds(box):
+        for distance in _DISTANCES:
+            for angle in _ANGLES_DEG:
+                mark = _placed(at, TextMark(at, text, size, "start", colour), angle, distance)
+                box = _box_of(mark)
+                if not self._area.contains(box):
                     continue
-                crowd = sum(box.meets(other) for other in self._taken)
-                if away > _AWAY[1]:
+                crowd = sum(box.overlaps(other) for other in self._occupied)
+                if distance > _DISTANCES[1]:
                     crowd += sum(
-                        other.meets(part) for part in _parts(at, _end(at, box)) for other in self._written
+                        other.overlaps(part)
+                        for part in _leader_boxes(at, _end(at, box))
+                        for other in self._written
                     )
                 if crowd == 0:
-                    self._write(words, box, at, away)
+                    self._write(mark, box, at, distance)
                     return
-                tried.append((crowd, words))
-        if must and tried:
-            _, words = min(tried, key=lambda entry: entry[0])
-            self._write(words, _box_of(words), at, _AWAY[-1])
+                tried.append((crowd, mark))
+        if required and tried:
+            _, mark = min(tried, key=lambda entry: entry[0])
+            self._write(mark, _box_of(mark), at, _DISTANCES[-1])
 
-    def _write(self, words: TextMark, box: _Box, at: Spot, away: float) -> None:
-        self._taken.append(box)
+    def _write(self, mark: TextMark, box: _Box, at: Spot, distance: float) -> None:
+        self._occupied.append(box)
         self._written.append(box)
-        if away > _AWAY[1]:
+        if distance > _DISTANCES[1]:
             end = _end(at, box)
-            # Beneath all labels, whose white edge keeps them readable.
+            # The line goes below all labels, which stay readable by their white outline.
             marks = self._drawing.marks
             beneath = next((i for i, mark in enumerate(marks) if mark is self._first), len(marks))
             marks.insert(beneath, Polyline((at, end), LEADER))
-            self._taken += _parts(at, end)
-        self._first = self._first or words
-        self._drawing.marks.append(words)
+            self._occupied += _leader_boxes(at, end)
+        self._first = self._first or mark
+        self._drawing.marks.append(mark)
 
 
 def _end(at: Spot, box: _Box) -> Spot:
-    """Return where a leader from this spot to a label ends."""
+    """Return the end of the leader line from this spot to a label."""
     return min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
 
 
-def _parts(at: Spot, end: Spot) -> list[_Box]:
-    """Return a leader as a row of small boxes, but for its beginning, which is what the label is about."""
+def _leader_boxes(at: Spot, end: Spot) -> list[_Box]:
+    """Return the boxes that a leader line occupies, except at its start, which is the labelled spot."""
     (x, y), (x_end, y_end) = at, end
     steps = max(int(max(abs(x_end - x), abs(y_end - y)) / 4), 1)
     spots = [(x + (x_end - x) * i / steps, y + (y_end - y) * i / steps) for i in range(1, steps)]
     return [_Box(left - 1, top - 1, left + 1, top + 1) for left, top in spots]
 
 
-def _placed(at: Spot, words: TextMark, angle: int, away: float) -> TextMark:
+def _placed(at: Spot, mark: TextMark, angle: int, distance: float) -> TextMark:
     across, up = cos(radians(angle)), sin(radians(angle))
     anchor = "start" if across > 0.3 else "end" if across < -0.3 else "middle"
-    x, y = at[0] + away * across, at[1] - away * up
-    return replace(words, at=(x, y + 0.35 * words.size), anchor=anchor)
+    x, y = at[0] + distance * across, at[1] - distance * up
+    return replace(mark, at=(x, y + 0.35 * mark.size), anchor=anchor)
 
 
-def _box_of(words: TextMark) -> _Box:
-    y = words.at[1]
-    return _Box(words.left - 2, y - 0.9 * words.size, words.left + words.width + 2, y + 0.3 * words.size)
+def _box_of(mark: TextMark) -> _Box:
+    y = mark.at[1]
+    return _Box(mark.left - 2, y - 0.9 * mark.size, mark.left + mark.width + 2, y + 0.3 * mark.size)
 
 
 class Exhibit(NamedTuple):
-    """One attempt: everything that was told of it, and its last verdict.
+    """One attempt with all its outcomes and its last verdict.
 
-    `told` are its outcomes in order, `closed` is the outcome that closed the bets on it, `last` the outcome
-    that holds; `judged` is None if a person alone ruled, or the evidence is gone. `wall_us` is when `last`
-    came, by the wall clock in microseconds since 1970; None if only a log's own time is known.
+    `outcomes` are in order, and the last one is in force; `closed` is the outcome that closed the bets.
+    `judged` is None if only a person ruled, or the evidence was deleted. `wall_us` is the wall time of the
+    last outcome (us since 1970); None for a log, which has only its own time.
     """
 
     setup: Setup
     number: int
-    told: tuple[Outcome, ...]
+    outcomes: tuple[Outcome, ...]
     closed: Outcome | None
     judged: Judged | None
     wall_us: int | None = None
 
     @property
     def last(self) -> Outcome:
-        """Return the outcome that holds."""
-        return self.told[-1]
+        """Return the outcome in force."""
+        return self.outcomes[-1]
 
     @property
     def closed_by(self) -> str:
-        """Return what closed the bets, in the outcomes' own word."""
+        """Return the cause for which the bets were closed, as in the outcome; empty if they were not."""
         data = None if self.closed is None else self.closed.data
         return data.cause if isinstance(data, Bets) else ""
 
@@ -290,46 +297,48 @@ class Exhibit(NamedTuple):
 
 WIDTH, HEIGHT = 1200, 700
 MARGIN = 40.0
-LINE = 17.0
+LINE_PX = 17.0
 _SIZE = 12.5
 
 
-def titled(exhibit: Exhibit, sentence: str, when: str) -> Drawing:
-    """Return a new sheet: the verdict in a word and in a sentence, the place and the time."""
+def new_sheet(exhibit: Exhibit, sentence: str, when: str) -> Drawing:
+    """Return a new sheet with its heading: the verdict, its sentence, the table and the time."""
     drawing = Drawing(WIDTH, HEIGHT, f"{exhibit.heading}. {sentence}")
-    drawing.words((MARGIN, 40), exhibit.heading, 23, bold=True)
+    drawing.text((MARGIN, 40), exhibit.heading, 23, bold=True)
     place = f"table {exhibit.setup.table}, rules {exhibit.setup.ruleset.name}, {when}"
-    drawing.words((WIDTH - MARGIN, 40), place, 12.5, anchor="end", colour=SOFT)
-    for i, line in enumerate(wrapped(sentence, WIDTH - 2 * MARGIN, 14.5, 2)):
-        drawing.words((MARGIN, 66 + i * 19), line, 14.5)
+    drawing.text((WIDTH - MARGIN, 40), place, 12.5, anchor="end", colour=SOFT)
+    for i, line in enumerate(wrap_text(sentence, WIDTH - 2 * MARGIN, 14.5, 2)):
+        drawing.text((MARGIN, 66 + i * 19), line, 14.5)
     return drawing
 
 
-def column(drawing: Drawing, at: Spot, width: float, head: str, lines: Iterable[str], *, most: int) -> None:
-    """Write a column: a head, then at most this many lines."""
+def column(
+    drawing: Drawing, at: Spot, width: float, head: str, lines: Iterable[str], *, max_lines: int
+) -> None:
+    """Write a column: a bold head, then at most `max_lines` lines."""
     x, y = at
-    drawing.words((x, y), head, 13.5, bold=True, colour=INK)
+    drawing.text((x, y), head, 13.5, bold=True, colour=INK)
     rows: list[str] = []
     for line in lines:
-        rows += wrapped(line, width, _SIZE, 3)
-    if len(rows) > most:
-        rows = [*rows[: most - 1], "... tablectl explain shows the rest"]
+        rows += wrap_text(line, width, _SIZE, 3)
+    if len(rows) > max_lines:
+        rows = [*rows[: max_lines - 1], "... tablectl explain shows the rest"]
     for i, row in enumerate(rows, 1):
-        drawing.words((x, y + i * LINE), row, _SIZE)
+        drawing.text((x, y + i * LINE_PX), row, _SIZE)
 
 
-_ROWS = 32
+_MAX_ROWS = 32
 
 
-def draw_words(exhibit: Exhibit, sentence: str, when: str, lines: Sequence[str]) -> Drawing:
-    """Write a sheet of words."""
-    drawing = titled(exhibit, sentence, when)
-    column(drawing, (MARGIN, 130), WIDTH - 2 * MARGIN, "What it rests on", lines, most=_ROWS)
+def draw_text_sheet(exhibit: Exhibit, sentence: str, when: str, lines: Sequence[str]) -> Drawing:
+    """Draw an attempt that has nothing to show to scale: a sheet with these lines of text."""
+    drawing = new_sheet(exhibit, sentence, when)
+    column(drawing, (MARGIN, 130), WIDTH - 2 * MARGIN, "Evidence", lines, max_lines=_MAX_ROWS)
     return drawing
 
 
 def hand_lines(verdict: DealVerdict) -> list[str]:
-    """Return a deal's hands, a line each; one that is not whole has none."""
+    """Return a deal's hands, one line each; empty if the deal is incomplete."""
     dealt = verdict.dealt
     if dealt is None:
         return []

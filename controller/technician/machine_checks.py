@@ -37,7 +37,7 @@ State = Literal["ok", "warning", "fault", "unchecked"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was checked, its state, and what to do if it is not well."""
+    """The result of one check: what was checked, its state, what was found, and what to do about it."""
 
     state: State
     about: str
@@ -46,29 +46,29 @@ class Finding:
 
 
 Call = Callable[[Sequence[str]], str | None]
-"""Runs a program and returns its output; None if it is not there or failed."""
+"""Runs a program and returns its output; None if the program is missing or failed."""
 
 
 class Machine(NamedTuple):
-    """The machine under the table: its files from this root on, and its programs."""
+    """The table's machine: the root of its file system, and a way to run its programs."""
 
     root: Path
     call: Call
 
     def read(self, name: str) -> str | None:
-        """Return a file's text; None if it is missing or closed to this user."""
+        """Return a file's text; None if it is missing or not readable by this user."""
         try:
             return (self.root / name).read_text(encoding="utf-8", errors="replace").rstrip("\0\n")
         except OSError:
             return None
 
 
-PYTHONS = ((3, 11), (3, 13))
-SQLITE = (3, 51, 3)
-"""Older releases can lose commits when the WAL is reset."""
-LOW_BYTES, NO_BYTES = 1 << 30, 100 << 20
-SLOW_S = 1.0
-"""A commit that takes longer means a card that is worn out, or stalls."""
+TESTED_PYTHONS = ((3, 11), (3, 13))
+MIN_SQLITE = (3, 51, 3)
+"""The oldest release accepted: older ones can lose commits when the WAL is reset."""
+WARN_FREE_BYTES, MIN_FREE_BYTES = 1 << 30, 100 << 20
+MAX_SYNC_S = 1.0
+"""A synced write that takes longer points to a card that stalls or is worn out."""
 PACKAGES = {
     "journal": ("apsw", "cryptography"),
     "hardware": ("serial", "gpiozero", "gpiod"),
@@ -76,30 +76,30 @@ PACKAGES = {
     "settlement": ("sqlalchemy", "fastapi", "uvicorn"),
     "pictures": ("PIL",),
 }
-"""What each extra brings, by the names of Python's modules."""
+"""The Python modules that each extra installs."""
 _THROTTLED = {
-    0: "the voltage is too low",
-    1: "the processor is slowed down",
+    0: "the supply voltage is too low",
+    1: "the processor's frequency is capped",
     2: "the processor is throttled",
-    3: "it is too hot",
-    16: "the voltage was too low since the start",
-    18: "the processor was throttled since the start",
-    19: "it was too hot since the start",
+    3: "the processor is too hot",
+    16: "the supply voltage has been too low since the start",
+    18: "the processor has been throttled since the start",
+    19: "the processor has been too hot since the start",
 }
-"""The bits of `vcgencmd get_throttled`, as the Raspberry Pi's documentation has them."""
+"""The bits of `vcgencmd get_throttled`, from the Raspberry Pi's documentation."""
 
 
 def python() -> Finding:
-    """Check the Python release."""
+    """Check that this Python is one that the program is tested with."""
     found = sys.version_info[:2]
     says = f"Python {sys.version.split()[0]}"
-    if PYTHONS[0] <= found <= PYTHONS[1]:
+    if TESTED_PYTHONS[0] <= found <= TESTED_PYTHONS[1]:
         return Finding("ok", "python", says)
     return Finding("warning", "python", f"{says}, expected 3.11 to 3.13", "install a tested release")
 
 
 def extras(wanted: Collection[str]) -> Iterator[Finding]:
-    """Check that what this table needs is installed."""
+    """Check that the extras that this table needs are installed."""
     for extra, packages in PACKAGES.items():
         missing = [name for name in packages if find_spec(name) is None]
         if not missing:
@@ -112,32 +112,32 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
 
 
 def sqlite() -> Finding:
-    """Check the SQLite that writes the journal."""
+    """Check the release of the SQLite library that writes the journal."""
     try:
-        import apsw  # noqa: PLC0415 - a machine without the extra is looked at as well
+        import apsw  # noqa: PLC0415 - a machine without the extra is checked too
     except ImportError:
         return Finding("unchecked", "sqlite", "apsw is not installed")
     found = apsw.sqlite_lib_version()
-    if tuple(map(int, found.split("."))) >= SQLITE:
+    if tuple(map(int, found.split("."))) >= MIN_SQLITE:
         return Finding("ok", "sqlite", found)
     return Finding("fault", "sqlite", f"{found}, expected 3.51.3 or newer", "make tools brings a newer apsw")
 
 
 def disk(folder: Path) -> Iterator[Finding]:
-    """Check the disk that holds the journal; writes one small file there and removes it."""
+    """Check the disk that holds the journal, with a synced write of a temporary file."""
     place = next((one for one in (folder, *folder.parents) if one.is_dir()), Path("/"))
     if os.statvfs(place).f_flag & os.ST_RDONLY:
         yield Finding("fault", "disk", f"{place}: mounted read-only", "see dmesg; replace a worn-out card")
         return
     free = shutil.disk_usage(place).free
-    state: State = "ok" if free >= LOW_BYTES else "warning" if free >= NO_BYTES else "fault"
+    state: State = "ok" if free >= WARN_FREE_BYTES else "warning" if free >= MIN_FREE_BYTES else "fault"
     remedy = "" if state == "ok" else "move old recordings away; the table locks when the disk is full"
     yield Finding(state, "disk", f"{place}: {free / 1e9:.1f} GB free", remedy)
     if not os.access(place, os.W_OK | os.X_OK):
-        yield Finding("unchecked", "disk speed", f"{place}: this user may not write there; run as root")
+        yield Finding("unchecked", "disk speed", f"{place}: not writable by this user; run as root")
         return
     try:
-        took_s = _commit_s(place)
+        took_s = _synced_write_s(place)
     except OSError as error:
         says = f"{place}: a small file could not be written ({error.strerror or error})"
         full = error.errno in {errno.ENOSPC, errno.EDQUOT}
@@ -147,13 +147,13 @@ def disk(folder: Path) -> Iterator[Finding]:
         yield Finding("fault", "disk speed", says, remedy)
         return
     says = f"a synced write took {took_s * 1000:.0f} ms"
-    if took_s > SLOW_S:
+    if took_s > MAX_SYNC_S:
         yield Finding("warning", "disk speed", says, "the card stalls or is worn out; replace it")
     else:
         yield Finding("ok", "disk speed", says)
 
 
-def _commit_s(folder: Path) -> float:
+def _synced_write_s(folder: Path) -> float:
     with tempfile.TemporaryFile(dir=folder) as file:
         begun = perf_counter()
         file.write(b"\0" * 4096)
@@ -169,13 +169,13 @@ def clock(*, synchronized: bool) -> Finding:
     return Finding(
         "warning",
         "clock",
-        "not synchronized: wall times in the journal are marked so",
+        "not synchronized; the journal marks its wall times as such",
         "connect a time server, or fit a clock battery; play goes on",
     )
 
 
 def power(machine: Machine) -> Finding:
-    """Ask a Raspberry Pi whether its supply and its temperature are well."""
+    """Check a Raspberry Pi's supply voltage and temperature."""
     output = machine.call(("vcgencmd", "get_throttled"))
     try:
         bits = int((output or "").strip().partition("=")[2], 16)
@@ -188,12 +188,12 @@ def power(machine: Machine) -> Finding:
 
 
 def watchdog(machine: Machine) -> Finding:
-    """Check for the hardware watchdog, which restarts a machine that hangs as a whole."""
+    """Check for the hardware watchdog, which restarts a machine that hangs."""
     model = machine.read("proc/device-tree/model")
     if (machine.root / "dev/watchdog").exists():
         return Finding("ok", "hardware watchdog", "/dev/watchdog is there")
     if model is None:
-        return Finding("unchecked", "hardware watchdog", "no /dev/watchdog; this is no Raspberry Pi")
+        return Finding("unchecked", "hardware watchdog", "no /dev/watchdog; this is not a Raspberry Pi")
     return Finding(
         "warning", "hardware watchdog", f"{model}: no /dev/watchdog", "dtparam=watchdog=on in config.txt"
     )
@@ -203,9 +203,9 @@ UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
 """Units without a watchdog: play goes on without them, and a stopped camera is a silent device."""
-Told = Mapping[str, object]
-TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
-"""Faults that the self-test's own lines already report, each with its cause."""
+Report = Mapping[str, object]
+SHOWN_BY_SELF_TEST = frozenset({"self_test_waits", "device_missing"})
+"""Codes of faults that the self-test's own findings already report, each with its cause."""
 CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
@@ -214,23 +214,23 @@ GROUPS: Mapping[str, str] = {
     "dialout": "serial ports",
     "gpio": "GPIO lines",
 }
-"""What each group of the installed unit lets its members use."""
+"""What membership in each group of the installed unit permits."""
 
 
-def controller(status: Told | None, why: str) -> Iterator[Finding]:
-    """Check a running controller's status; `why` is the reason if there is none."""
+def controller(status: Report | None, why: str) -> Iterator[Finding]:
+    """Check a running controller's status; `why` says why there is none."""
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
-    stands = f"answers, {status.get('lock')}; its faults follow" if faults else status["headline"]
-    yield Finding("ok", "controller", f"{status['table']}: {stands}")
+    summary = f"answers, {status.get('lock')}; its faults follow" if faults else status["headline"]
+    yield Finding("ok", "controller", f"{status['table']}: {summary}")
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
-        later = "" if journal["verified"] == "whole" else "; the rest is being read in the background"
-        yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{later}")
+        rest = "" if journal["verified"] == "whole" else "; the rest is being verified in the background"
+        yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{rest}")
     for fault in faults:
-        if fault.get("code") not in TOLD_BY_CHECKS or not checks:
+        if fault.get("code") not in SHOWN_BY_SELF_TEST or not checks:
             where = f" at {fault['where']}" if fault.get("where") else ""
             says = f"{fault.get('code')}{where}: {fault.get('found')}"
             remedy = str(
@@ -240,22 +240,22 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
     for check in checks:
         name, says = str(check.get("name")), str(check.get("says"))
         if not check.get("ok") and not _reported_faults(name, says, faults):
-            yield Finding("fault", f"self-test {name}", says, _SHOWS.get(name, "tablectl faults"))
+            yield Finding("fault", f"self-test {name}", says, _COMMANDS.get(name, "tablectl faults"))
 
 
-_SHOWS = {"devices": "tablectl devices"}
-"""The command that shows more about a check of the self-test."""
+_COMMANDS = {"devices": "tablectl devices"}
+"""The commands that show more about a check of the self-test."""
 
 
-def _reported_faults(name: str, says: str, faults: Sequence[Told]) -> bool:
-    """Return whether the active faults include what this check of the self-test reports."""
+def _reported_faults(name: str, says: str, faults: Sequence[Report]) -> bool:
+    """Return whether the active faults already report what this check of the self-test found."""
     if name == "faults":
         return bool(faults)
     return any(fault.get("found") and str(fault["found"]) in says for fault in faults if name == "journal")
 
 
 def units(machine: Machine) -> Iterator[Finding]:
-    """Ask systemd for the units' states, and how often each was restarted."""
+    """Check the state of the systemd units, and how often each was restarted."""
     for unit in (*UNITS, *SIDE_UNITS):
         words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
         if words.get("LoadState") != "loaded":
@@ -264,7 +264,7 @@ def units(machine: Machine) -> Iterator[Finding]:
             )
             continue
         state, again = words.get("ActiveState"), words.get("NRestarts", "0")
-        says = f"{state} ({words.get('SubState')}), started again {again} times"
+        says = f"{state} ({words.get('SubState')}), restarted {again} times"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
         if state in {"failed", "activating"}:
             yield Finding("fault", unit, f"{says}, {words.get('Result')}", remedy)
@@ -279,66 +279,68 @@ def units(machine: Machine) -> Iterator[Finding]:
 
 
 def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
-    """Return these properties (comma-separated names) of a unit; nothing if there is no systemd."""
+    """Return these properties (comma-separated names) of a unit; empty if there is no systemd."""
     output = machine.call(("systemctl", "show", unit, "-p", names))
     return dict(line.partition("=")[::2] for line in (output or "").splitlines())
 
 
 def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
-    """Check what this user's groups permit; `session`: the groups in effect, `known`: the machine's."""
+    """Check what this user's groups permit; `session` are the ids in effect, `known` the machine's groups."""
     about = f"user {user}"
     if uid == 0:
         return Finding("ok", about, "may see and do everything")
-    there = {group.gr_name: group for group in known if group.gr_name in GROUPS}
-    if CONSOLE not in there:
+    groups = {group.gr_name: group for group in known if group.gr_name in GROUPS}
+    if CONSOLE not in groups:
         return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
-    mine = {name for name, group in there.items() if group.gr_gid in session}
-    given = {name for name, group in there.items() if user in group.gr_mem} - mine
-    lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in there and name not in mine]
+    mine = {name for name, group in groups.items() if group.gr_gid in session}
+    added = {name for name, group in groups.items() if user in group.gr_mem} - mine
+    lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in mine]
     says = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
     if lacks:
         says += f"; not in {', '.join(lacks)}"
-    if given:
-        return Finding("warning", about, says, f"log in again: {', '.join(sorted(given))} was added since")
+    if added:
+        return Finding("warning", about, says, f"log in again: {', '.join(sorted(added))} was added since")
     if CONSOLE not in mine:
         return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
     return Finding("ok", about, says)
 
 
 def release(key: Path) -> Finding:
-    """Return whether the program is, file by file, a release that a key trusted on this machine signed."""
+    """Check every file of the program against a release signed with a key that this machine trusts."""
     about = "release"
     if not os.path.lexists(key):
         says = f"no release key at {key}: the program's files are not checked against a signed list"
-        return Finding("unchecked", about, says, f"put the maker's public release key into {key}")
+        return Finding("unchecked", about, says, f"install the manufacturer's public release key as {key}")
     try:
         listed = verify(place_of(), trusted_keys(key))
     except (ReleaseFault, OSError) as error:
         return Finding("fault", about, str(error), "install a signed release again (docs/installing.md)")
     return Finding(
-        "ok", about, f"{listed.release}: {len(listed.files)} files as key {listed.key[:16]} signed them"
+        "ok",
+        about,
+        f"{listed.release}: {len(listed.files)} files match the list signed with key {listed.key[:16]}",
     )
 
 
-def _list(value: object) -> Sequence[Told]:
+def _list(value: object) -> Sequence[Report]:
     return value if isinstance(value, list) else ()
 
 
 SIGN_IN, CONSOLE_UNIT = SCREEN_UNITS
 HOST, PORT = "127.0.0.1", 8321
-"""Where `tablectl console` serves unless its unit says otherwise."""
-PATIENCE_S = 3.0
-PRIVATE, PUBLIC = 0o600, 0o644
+"""The address of `tablectl console` unless its unit sets another one."""
+CONNECT_TIMEOUT_S = 3.0
+PRIVATE_MODE, PUBLIC_MODE = 0o600, 0o644
 _PROPERTIES = "LoadState,ActiveState,UnitFileState,ExecStart"
 _START_SIGN_IN = "systemctl enable --now table-sign-in"
 _START_CONSOLE = "systemctl enable --now table-console"
 
 
 def screens(machine: Machine) -> Iterator[Finding]:
-    """Check what signs people in and what serves the screens; nothing if neither is installed."""
+    """Check the sign-in process and the console; no findings if neither is installed."""
     sign_in = unit_properties(machine, SIGN_IN, _PROPERTIES)
     if _unused(sign_in):
-        yield Finding("unchecked", "sign-in", "not enabled: nobody signs in at this table", _START_SIGN_IN)
+        yield Finding("unchecked", "sign-in", "not enabled: nobody can sign in at this table", _START_SIGN_IN)
     elif _installed(sign_in):
         yield from _files(machine.root / FOLDER.removeprefix("/"))
         yield _socket(machine.root / SOCKET.removeprefix("/"), active=sign_in["ActiveState"] == "active")
@@ -354,26 +356,28 @@ def _installed(unit: Mapping[str, str]) -> bool:
 
 
 def _unused(unit: Mapping[str, str]) -> bool:
-    """Return whether the unit is installed but not enabled: the installer puts it on every table."""
+    """Return whether the unit is installed but neither enabled nor active, as the installer leaves it."""
     return _installed(unit) and (unit["ActiveState"], unit.get("UnitFileState")) == ("inactive", "disabled")
 
 
 def _files(folder: Path) -> Iterator[Finding]:
-    """Check that the secrets are the sign-in user's own, and that the controller can read the public key."""
+    """Check that only the sign-in user can read the secrets, and that everybody can read the public key."""
     if not folder.is_dir():
-        yield Finding("fault", "sign-in files", f"{folder}: found no folder", _START_SIGN_IN)
+        yield Finding("fault", "sign-in files", f"{folder}: found no folder, expected one", _START_SIGN_IN)
         return
     owner = folder.stat().st_uid
     wrong = list(_wrong_modes(folder, owner))
     for says, remedy in wrong:
         yield Finding("fault", "sign-in files", says, remedy)
     if not (folder / PUBLIC_FILE).exists():
-        says = f"{folder / PUBLIC_FILE}: not there yet; the controller accepts no screens without it"
+        says = f"{folder / PUBLIC_FILE}: found no public key; the controller accepts no screens without it"
         yield Finding("fault", "sign-in files", says, _START_SIGN_IN)
     elif not wrong:
-        yield Finding("ok", "sign-in files", f"{folder}: register and key are private, the public key is not")
+        yield Finding(
+            "ok", "sign-in files", f"{folder}: register and key are private, the public key is readable"
+        )
     if not (folder / REGISTER_FILE).exists():
-        says = f"{folder / REGISTER_FILE}: nobody can sign in yet"
+        says = f"{folder / REGISTER_FILE}: found no register; nobody can sign in yet"
         yield Finding("warning", "people", says, "tablectl people add NAME --role boxperson")
 
 
@@ -381,7 +385,7 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
     for name in (KEY_FILE, REGISTER_FILE, TRIES_FILE, SCREENS_FILE, PUBLIC_FILE):
         file = folder / name
         with suppress(FileNotFoundError):
-            found, expected = file.stat(), PUBLIC if name == PUBLIC_FILE else PRIVATE
+            found, expected = file.stat(), PUBLIC_MODE if name == PUBLIC_FILE else PRIVATE_MODE
             if stat.S_IMODE(found.st_mode) != expected:
                 says = f"{file}: found mode {stat.S_IMODE(found.st_mode):04o}, expected {expected:04o}"
                 yield says, f"chmod {expected:o} {file}"
@@ -391,21 +395,21 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
 
 
 def _socket(path: Path, *, active: bool) -> Finding:
-    """Connect to the sign-in process's socket."""
+    """Check that the sign-in process accepts a connection to its socket."""
     about = "sign-in socket"
     if not path.exists():
         remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
         return Finding("fault", about, f"{path}: found no socket, expected one", remedy)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & stat.S_IRWXO:
-        says = f"{path}: found mode {mode:04o}, open to everybody; expected 0660"
+        says = f"{path}: found mode {mode:04o}, accessible to everybody; expected 0660"
         return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
     if not os.access(path, os.W_OK):
-        return Finding("unchecked", about, f"{path} is there, but not accessible to this user; run as root")
-    with socket.socket(socket.AF_UNIX) as knock:
-        knock.settimeout(PATIENCE_S)
+        return Finding("unchecked", about, f"{path}: exists, but is not accessible to this user; run as root")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(CONNECT_TIMEOUT_S)
         try:
-            knock.connect(str(path))
+            client.connect(str(path))
         except OSError as error:
             says = f"{path}: no answer ({error.strerror or error})"
             return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
@@ -413,14 +417,14 @@ def _socket(path: Path, *, active: bool) -> Finding:
 
 
 def _port(starts: str, *, active: bool) -> Finding:
-    """Connect to the console's port, as its unit has it."""
+    """Check that the console accepts a connection to the port in its unit's command."""
     about, (host, port) = "console", _address(starts)
     if not active:
         return Finding(
             "fault", about, f"{host}:{port}: not running", f"journalctl -u {CONSOLE_UNIT}; {_START_CONSOLE}"
         )
     try:
-        with socket.create_connection((host, port), PATIENCE_S):
+        with socket.create_connection((host, port), CONNECT_TIMEOUT_S):
             return Finding("ok", about, f"{host}:{port}: accepts connections")
     except OSError as error:
         says = f"{host}:{port}: no answer ({error.strerror or error})"
@@ -430,41 +434,44 @@ def _port(starts: str, *, active: bool) -> Finding:
 
 
 def _address(starts: str) -> tuple[str, int]:
-    """Read the address out of the unit's command; one that stands for all is asked on this machine."""
+    """Return host and port from the unit's command; a wildcard address is checked at the loopback address."""
     host = re.search(r"--host[ =](\S+)", starts)
     port = re.search(r"--port[ =](\d+)", starts)
-    named = HOST if host is None or host[1] in {"0.0.0.0", "::"} else host[1]  # noqa: S104 - it is compared
-    return named, PORT if port is None else int(port[1])
+    address = HOST if host is None or host[1] in {"0.0.0.0", "::"} else host[1]  # noqa: S104 - compared, not bound
+    return address, PORT if port is None else int(port[1])
 
 
 RIG = "etc/table/camera.yaml"
-DAYS, MAX_MB = 90, 2000
-"""The limits of a rig that names none, as its page documents them."""
+DEFAULT_DAYS, DEFAULT_MAX_MB = 90, 2000
+"""The limits of a rig file that sets none; docs/guide-camera.md documents them."""
 DAY_S = 86_400
 ABOUT = "pictures"
 _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
 
 
 def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
-    """Check what a camera of this machine keeps; nothing if it has no rig file, or the rig keeps none."""
+    """Check the pictures that this machine's camera keeps; no findings without a rig file."""
     rig = machine.root / RIG
     if not rig.exists():
         return
     try:
         wanted = parse_document(rig).value
     except SettingsError as error:
-        yield Finding("fault", ABOUT, str(error), "tablectl camera run names the line")
+        yield Finding("fault", ABOUT, str(error), "tablectl camera run reports the line")
         return
     keys = wanted.get("evidence") if isinstance(wanted, Mapping) else None
     if not isinstance(keys, Mapping):
         yield Finding("unchecked", ABOUT, f"/{RIG} has no `evidence`: no pictures of throws are kept")
         return
-    days, max_mb = (_number(keys.get(key), usual) for key, usual in (("days", DAYS), ("max_mb", MAX_MB)))
+    days, max_mb = (
+        _number(keys.get(key), default)
+        for key, default in (("days", DEFAULT_DAYS), ("max_mb", DEFAULT_MAX_MB))
+    )
     folder = Folder(machine.root / str(keys.get("folder", PICTURES_FOLDER)).removeprefix("/"))
     try:
         files = folder.kept()
     except OSError as error:
-        says = f"{folder.path}: found it not readable ({error.strerror}); its group and root may read it"
+        says = f"{folder.path}: not readable by this user ({error.strerror}); run as root"
         yield Finding("unchecked", ABOUT, says)
         return
     taken_mb = sum(one.size for one in files) / MB
@@ -477,5 +484,5 @@ def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
     yield Finding("warning" if over else "ok", ABOUT, says, _REMEDY if over else "")
 
 
-def _number(value: object, usual: int) -> int:
-    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else usual
+def _number(value: object, default: int) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else default

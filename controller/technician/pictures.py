@@ -1,4 +1,4 @@
-"""The picture that belongs to an attempt: a throw's plan, a spin's chart, or a sheet of words."""
+"""The drawing of an attempt, written as SVG: a throw's plan, a spin's chart, or a sheet of text."""
 
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -16,7 +16,7 @@ from controller.technician.drawing import (
     Polyline,
     Stroke,
     TextMark,
-    draw_words,
+    draw_text_sheet,
     hand_lines,
 )
 from controller.technician.spin_picture import SpinSeen, draw_spin, see_spin
@@ -26,7 +26,7 @@ Seen = ThrowSeen | SpinSeen
 
 
 def see(exhibit: Exhibit) -> Seen | None:
-    """Return what the judge saw; None if there is nothing to draw to scale."""
+    """Return what the judge saw of the attempt; None if there is nothing to draw to scale."""
     setup, judged = exhibit.setup, exhibit.judged
     throw, spin = setup.ruleset.throw, setup.ruleset.spin
     match judged:
@@ -39,27 +39,27 @@ def see(exhibit: Exhibit) -> Seen | None:
 
 
 def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
-    """Draw an attempt; `sentence` is its verdict, `lines` are the words if there is nothing to scale."""
+    """Draw an attempt; `sentence` is its verdict, `lines` are for one with nothing to draw to scale."""
     if isinstance(seen, ThrowSeen):
         return draw_throw(exhibit, seen, sentence, when)
     if isinstance(seen, SpinSeen):
         return draw_spin(exhibit, seen, sentence, when)
     verdict = None if exhibit.judged is None else exhibit.judged.verdict
     hands = hand_lines(verdict) if isinstance(verdict, DealVerdict) else []
-    return draw_words(exhibit, sentence, when, [*hands, *lines])
+    return draw_text_sheet(exhibit, sentence, when, [*hands, *lines])
 
 
 def picture_of(journal: Path, number: int) -> Drawn:
-    """Draw attempt `number`, and name the pictures that a camera took of it.
+    """Draw attempt `number` of a journal, and list the camera's pictures of it.
 
     Raises:
         JournalFault: the journal has no such attempt, or can't be read.
     """
-    # What reads a journal comes with an extra; a log is explained without it.
-    from controller.journal.contents import outcome_of, unpack  # noqa: PLC0415 - an extra's
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
-    from controller.journal.reading import Reader  # noqa: PLC0415 - an extra's
-    from controller.journal.recall import find_attempt, judged_of  # noqa: PLC0415 - an extra's
+    # Reading a journal needs the extra `journal`; explaining a log does not.
+    from controller.journal.contents import outcome_of, unpack  # noqa: PLC0415 - needs the extra journal
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+    from controller.journal.reading import Reader  # noqa: PLC0415 - needs the extra journal
+    from controller.journal.recall import find_attempt, judged_of  # noqa: PLC0415 - needs the extra journal
 
     with Reader(journal) as reader:
         found = find_attempt(reader, number)
@@ -67,11 +67,13 @@ def picture_of(journal: Path, number: int) -> Drawn:
     if identity is None:
         raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
     outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
-    proved = [(outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
-    if not proved:
+    judged_outcomes = [
+        (outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None
+    ]
+    if not judged_outcomes:
         return Drawn()
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
-    judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
+    judged = judged_of(judged_outcomes[-1][0], unpack(judged_outcomes[-1][1]))
     exhibit = Exhibit(identity.setup, found.number, outcomes, closed, judged)
     pictures = tuple(
         PictureFile(reading.die, reading.pictures)
@@ -90,7 +92,7 @@ _EDGE = 3
 
 
 def as_svg(drawing: Drawing) -> str:
-    """Write the drawing; the same drawing gives the same text."""
+    """Return the drawing as SVG; the same drawing always gives the same text."""
     size = f'width="{drawing.width}" height="{drawing.height}"'
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {drawing.width} {drawing.height}"'
@@ -103,20 +105,20 @@ def as_svg(drawing: Drawing) -> str:
 def _mark(mark: Mark) -> str:
     match mark:
         case Polyline(spots=spots, stroke=stroke, fill=fill):
-            places = " ".join(f"{_n(x)},{_n(y)}" for x, y in spots)
+            places = " ".join(f"{_number(x)},{_number(y)}" for x, y in spots)
             return f'<polyline points="{places}" fill="{fill or "none"}"{_stroke(stroke)}/>'
         case Disc(at=(x, y), radius=radius, stroke=stroke, fill=fill):
-            place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
+            place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
             return f'<circle {place} fill="{fill or "none"}"{_stroke(stroke)}/>'
         case TextMark():
             return _words(mark)
 
 
 def _words(words: TextMark) -> str:
-    """Write words over a copy of themselves with a broad edge: few viewers know `paint-order`."""
+    """Write a text over a white outlined copy of itself; few viewers support `paint-order`."""
     weight = ' font-weight="bold"' if words.bold else ""
     text = (
-        f'<text x="{_n(words.at[0])}" y="{_n(words.at[1])}" font-size="{_n(words.size)}"'
+        f'<text x="{_number(words.at[0])}" y="{_number(words.at[1])}" font-size="{_number(words.size)}"'
         f' text-anchor="{words.anchor}"{weight}'
     )
     says = f">{escape(_printable(words.text))}</text>"
@@ -129,15 +131,15 @@ def _words(words: TextMark) -> str:
 def _stroke(stroke: Stroke) -> str:
     if not stroke.width:
         return ""
-    dash = f' stroke-dasharray="{" ".join(map(_n, stroke.dash))}"' if stroke.dash else ""
-    return f' stroke="{stroke.colour}" stroke-width="{_n(stroke.width)}"{dash}'
+    dash = f' stroke-dasharray="{" ".join(map(_number, stroke.dash))}"' if stroke.dash else ""
+    return f' stroke="{stroke.colour}" stroke-width="{_number(stroke.width)}"{dash}'
 
 
-def _n(value: float) -> str:
-    """Write a tenth of a pixel, which is finer than any eye."""
+def _number(value: float) -> str:
+    """Format a length to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0").replace("-0", "0" if value > -0.05 else "-0")
 
 
 def _printable(text: str) -> str:
-    """Replace what XML can't carry: a log's writer chose its words."""
+    """Replace characters that XML does not allow; a log's text may contain any."""
     return "".join(c if c.isprintable() else " " for c in text)

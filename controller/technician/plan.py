@@ -1,53 +1,55 @@
-"""The acts that test a device, one for each sensor it is there for, and what to do if one fails."""
+"""The acts that test a device, one for each kind of reading that it sends, and the remedies if one fails."""
 
 from collections.abc import Iterator, Mapping
 
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import DeclaredDevice, TableSettings
 from controller.technician.acts import (
-    HELD,
+    SHOW_REQUESTS,
     Act,
     DrawCard,
     LayDie,
     OpenClose,
     PressButtons,
     RollBoth,
-    ShowIt,
+    ShowObject,
     ThrowAtWall,
 )
 from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""design: below it a face is not trusted; a rule set of dice may say otherwise."""
-_CAMERA = (
-    "clean its lens and its light, take away what hides the felt; then tablectl calibrate camera {device}"
-)
-_WINDOW = "clean its window, look at its cable"
+"""The confidence below which a face is not trusted, unless the rule set sets its own (design.md)."""
+_CAMERA = "clean its lens and its light, remove what hides the felt; then tablectl calibrate camera {device}"
+_WINDOW = "clean its window, check its cable"
 STEPS: Mapping[str, str] = {
-    "device": "tablectl faults says what is wrong with it; look at its plug and its power first",
+    "device": "check its plug and its power; tablectl faults says what is wrong with it",
     **dict.fromkeys(
         ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"), _CAMERA
     ),
-    "wall_impact": "press the sensor and its cable home; then tablectl calibrate walls {device}",
-    "ball_beam": "clean both ends of the beam, look at its cable; then tablectl calibrate wheel {device}",
+    "wall_impact": "push the sensor and its cable fully home; then tablectl calibrate walls {device}",
+    "ball_beam": "clean both ends of the beam, check its cable; then tablectl calibrate wheel {device}",
     "ball_drop": _WINDOW,
-    "rotor_index": "clean the rotor's mark, set the sensor nearer; then tablectl calibrate wheel {device}",
+    "rotor_index": "clean the rotor's mark, move the sensor closer; then tablectl calibrate wheel {device}",
     "pocket_ball": "clean the reader's window; then tablectl calibrate wheel {device}",
     "wheel_status": "read the wheel's own display; docs/devices/ss2.md says what each state means",
     "foreign_object": _WINDOW,
     "ball_out": _WINDOW,
     "card": "clean the shoe's window, and draw the same card again",
-    "input": "press the button again by itself; look at its wire and its line in the table's file",
+    "input": "press the button again by itself; check its wire and its line in the table's file",
 }
 """The remedies by kind of reading; `{device}` is the device's name."""
-_WIRE = "look at its wire, and at its line in the table's file"
-"""The remedy for a switch, a lamp or the buzzer, which have names of their own."""
+_WIRE = "check its wire, and its line in the table's file"
+"""The remedy for a switch, a lamp or the buzzer; these have names instead of a kind of reading."""
 
 
 def acts_for(name: str, settings: TableSettings) -> list[Act]:
-    """Return the acts that test this device, in a fitting order; none for one that reads nothing."""
+    """Return the acts that test this device, in their order; none for a device without sensors."""
     device = settings.devices[name]
-    return [*_dice(name, device, settings), *_wheel(name, device, settings), *_desk(name, device, settings)]
+    return [
+        *_dice(name, device, settings),
+        *_wheel(name, device, settings),
+        *_console(name, device, settings),
+    ]
 
 
 def _dice(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
@@ -74,7 +76,7 @@ def _wheel(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterat
         yield PlayGame(name)
 
 
-def _desk(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
+def _console(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
     if "switch" in device.reads:
         for switch in settings.switches:
             yield OpenClose(name, switch)
@@ -83,12 +85,12 @@ def _desk(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterato
     if "card" in device.reads:
         yield DrawCard(name)
     for kind in device.reads:
-        if kind in HELD:
-            yield ShowIt(name, kind)
+        if kind in SHOW_REQUESTS:
+            yield ShowObject(name, kind)
 
 
 def next_step(device: str, sensor: str) -> str:
-    """Return what to do about this sensor, and how to test it again."""
+    """Return what to do about a failed sensor, and the command that tests it again."""
     kind = sensor.partition(" ")[0]
     step = STEPS.get(kind, _WIRE).format(device=device)
     only = "" if kind == "device" else f" --only {kind}" if kind in STEPS else ""

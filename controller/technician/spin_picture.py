@@ -1,4 +1,4 @@
-"""A spin as its judge saw it: laid out, in words and figures, and drawn as a chart."""
+"""A spin as its judge saw it: as data, as lines of text, and drawn as a chart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ from controller.technician.drawing import (
     Spot,
     Stroke,
     column,
-    titled,
+    new_sheet,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A beam that was cut; `own` where the ball that was followed cut it, not something else."""
+    """A pulse of a beam; `own` if it belongs to the ball that was followed."""
 
     seconds: float
     beam: int
@@ -52,7 +52,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A spot of the ball's run: its speed, and the revolutions by then with what the unseen start adds."""
+    """A point of the ball's run: its speed, and the revolutions so far with bounds for the unseen start."""
 
     seconds: float
     speed_rev_per_s: float
@@ -63,22 +63,22 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pocket read; `number` None if the rotor's place was not known."""
+    """A pocket read; `number` is None if the rotor's angle was not known."""
 
     seconds: float
     number: str | None
     counts: bool
-    """Whether it is one of the reads that agree."""
+    """Whether it is one of the agreeing reads that decided the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpinSeen:
-    """A spin as it is shown; seconds count from its first pulse."""
+    """A spin as it is shown; times (s) count from its first pulse."""
 
     beams: int
     pulses: tuple[Pulse, ...]
     laps: tuple[tuple[float, float], ...]
-    """Speeds by one beam's own laps: the middle of the lap, revolutions a second."""
+    """The speeds measured by each beam's laps: the time of the lap's middle (s), and the speed (rev/s)."""
     fitted: tuple[Fitted, ...]
     needed_turns: float
     ball_direction: Turning | None
@@ -88,7 +88,7 @@ class SpinSeen:
     reads: tuple[Read, ...]
     closed_s: float | None
     predicted_s: float | None
-    """When the ball was to drop, as predicted at No More Bets."""
+    """The time of the drop, as predicted at No More Bets."""
     left_track_s: float | None
     dropped_s: float | None
     events: tuple[tuple[float, str], ...]
@@ -96,7 +96,7 @@ class SpinSeen:
 
     @property
     def last_s(self) -> float:
-        """Return where the time axis must reach."""
+        """Return the end of the time axis (s)."""
         pulses = [pulse.seconds for pulse in self.pulses]
         reads = [read.seconds for read in self.reads]
         events = [seconds for seconds, _ in self.events]
@@ -104,7 +104,7 @@ class SpinSeen:
 
 
 def see_spin(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | None) -> SpinSeen:
-    """Return what the judge of this spin had before it; `closed_us`: when the bets were closed."""
+    """Return what the judge of this spin saw, from its evidence; `closed_us` is when the bets were closed."""
     basis, verdict = judged.basis, judged.verdict
     assert isinstance(verdict, SpinVerdict)
     seen = sorted((r for r in judged.readings if r.t <= basis.decided_at_us), key=lambda r: r.t)
@@ -166,7 +166,7 @@ def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
 
 
 def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
-    """Return the run pass by pass, and its end; what start and end leave open is the same throughout."""
+    """Return the run pass by pass, and its end; the uncertainty in revolutions is the same at every point."""
     run = trace.ball()
     if run is None:
         return ()
@@ -185,7 +185,7 @@ def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
 
 
 def ball_lines(seen: SpinSeen) -> Iterator[str]:
-    """Yield how the ball ran."""
+    """Yield how the ball ran: revolutions, speed, direction and silent beams."""
     own = sum(pulse.own for pulse in seen.pulses)
     if seen.fitted:
         end = seen.fitted[-1]
@@ -218,7 +218,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
 
 
 def pocket_lines(seen: SpinSeen) -> Iterator[str]:
-    """Yield what the rotor did and which pockets were read."""
+    """Yield the rotor's direction and speed, the pockets read, and other events."""
     if seen.rotor_direction is None:
         yield "no index pass in the spin showed the rotor's direction"
     else:
@@ -235,17 +235,17 @@ def pocket_lines(seen: SpinSeen) -> Iterator[str]:
 _LEFT, _RIGHT, _TOP, _FOOT = 150.0, 1120.0, 128.0, 392.0
 _SPEED, _TURNS = DIE_COLOURS
 _BAND = "#f3dccb"
-_ROWS_HIGH = 112.0
-_EARLIEST_S = -3.0
-"""Bets that were closed longer before the launch appear in words only."""
-_READ_PX = 17.0
+_ROWS_HEIGHT = 112.0
+_MIN_CLOSED_S = -3.0
+"""Bets closed longer than this before the first pulse are not drawn, only named in the text."""
+_READ_WIDTH_PX = 17.0
 """Pocket reads closer to each other than this are drawn on two lines."""
 _GRID = Stroke("#e2e2e2", 1)
 _TICKS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 class _Axis(NamedTuple):
-    """From values to pixels."""
+    """An axis: maps values to pixels."""
 
     first: float
     last: float
@@ -263,11 +263,11 @@ class _Axis(NamedTuple):
 
 
 def draw_spin(exhibit: Exhibit, seen: SpinSeen, sentence: str, when: str) -> Drawing:
-    """Draw the chart, 1200 by 700 pixels."""
-    drawing = titled(exhibit, sentence, when)
+    """Draw the spin as a chart, on a sheet of 1200 by 700 pixels."""
+    drawing = new_sheet(exhibit, sentence, when)
     fastest = max([0.5, *(v for _, v in seen.laps), *(spot.speed_rev_per_s for spot in seen.fitted)])
     most_turns = max([seen.needed_turns * 1.2, *(spot.turns_to for spot in seen.fitted)])
-    first_s = min(-0.02 * seen.last_s, max(seen.closed_s or 0.0, _EARLIEST_S))
+    first_s = min(-0.02 * seen.last_s, max(seen.closed_s or 0.0, _MIN_CLOSED_S))
     time = _Axis(first_s, seen.last_s * 1.02, _LEFT, _RIGHT)
     speed = _Axis(0.0, fastest * 1.12, _FOOT, _TOP)
     turns = _Axis(0.0, most_turns * 1.12, _FOOT, _TOP)
@@ -280,17 +280,17 @@ def draw_spin(exhibit: Exhibit, seen: SpinSeen, sentence: str, when: str) -> Dra
     _time_axis(drawing, time, rows_end)
     room = (WIDTH - 2 * MARGIN) / 3
     y = rows_end + 56
-    most = int((HEIGHT - 34 - y) / 17)
-    column(drawing, (MARGIN, y), room - 16, "Ball", ball_lines(seen), most=most)
+    max_lines = int((HEIGHT - 34 - y) / 17)
+    column(drawing, (MARGIN, y), room - 16, "Ball", ball_lines(seen), max_lines=max_lines)
     column(
         drawing,
         (MARGIN + room, y),
         room - 16,
         "Bets and drop",
         bets_lines(seen, exhibit.closed_by),
-        most=most,
+        max_lines=max_lines,
     )
-    column(drawing, (MARGIN + 2 * room, y), room, "Rotor and pocket", pocket_lines(seen), most=most)
+    column(drawing, (MARGIN + 2 * room, y), room, "Rotor and pocket", pocket_lines(seen), max_lines=max_lines)
     _legend(drawing)
     return drawing
 
@@ -299,23 +299,23 @@ def _axes(drawing: Drawing, time: _Axis, speed: _Axis, turns: _Axis) -> None:
     for value in speed.ticks(7):
         y = speed.at(value)
         drawing.line((_LEFT, y), (_RIGHT, y), stroke=_GRID)
-        drawing.words((_LEFT - 8, y + 4), f"{value:g}", 11.5, anchor="end", colour=_SPEED)
+        drawing.text((_LEFT - 8, y + 4), f"{value:g}", 11.5, anchor="end", colour=_SPEED)
     for value in turns.ticks(7):
         y = turns.at(value)
         drawing.line((_RIGHT, y), (_RIGHT + 5, y), stroke=Stroke(_TURNS, 1))
-        drawing.words((_RIGHT + 9, y + 4), f"{value:g}", 11.5, colour=_TURNS)
+        drawing.text((_RIGHT + 9, y + 4), f"{value:g}", 11.5, colour=_TURNS)
     for value in time.ticks(12):
         drawing.line((time.at(value), _TOP), (time.at(value), _FOOT), stroke=_GRID)
     drawing.box((_LEFT, _TOP), (_RIGHT - _LEFT, _FOOT - _TOP), Stroke(SOFT, 1))
-    drawing.words((MARGIN, _TOP - 8), "speed, rev/s", 12, colour=_SPEED)
-    drawing.words((WIDTH - MARGIN, _TOP - 8), "revolutions", 12, anchor="end", colour=_TURNS)
+    drawing.text((MARGIN, _TOP - 8), "speed, rev/s", 12, colour=_SPEED)
+    drawing.text((WIDTH - MARGIN, _TOP - 8), "revolutions", 12, anchor="end", colour=_TURNS)
 
 
 def _revolutions(drawing: Drawing, seen: SpinSeen, time: _Axis, turns: _Axis, labels: Labels) -> None:
     y = turns.at(seen.needed_turns)
-    least = ((_LEFT, y), (_RIGHT, y))
-    drawing.line(*least, stroke=Stroke(_TURNS, 1.2, (2, 4)))
-    labels.keep_line_free(least, 4)
+    min_line = ((_LEFT, y), (_RIGHT, y))
+    drawing.line(*min_line, stroke=Stroke(_TURNS, 1.2, (2, 4)))
+    labels.keep_line_free(min_line, 4)
     if seen.fitted:
         over = [(time.at(s.seconds), turns.at(s.turns_to)) for s in seen.fitted]
         under = [(time.at(s.seconds), turns.at(max(s.turns_from, 0.0))) for s in reversed(seen.fitted)]
@@ -339,7 +339,7 @@ def _speeds(drawing: Drawing, seen: SpinSeen, time: _Axis, speed: _Axis, labels:
 
 
 def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> None:
-    """Draw the moments as upright lines; their names stand where there is room, earlier ones higher."""
+    """Draw No More Bets and the drop as vertical lines with labels, the earlier event's label higher up."""
     moments: list[tuple[float | None, str, Stroke]] = [
         (seen.closed_s, "no more bets", Stroke(INK, 2)),
         (seen.predicted_s, "drop predicted", Stroke(INK, 1.4, (5, 4))),
@@ -356,10 +356,10 @@ def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> N
 
 
 def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
-    """Draw a row for each beam, for the rotor's mark and for the pocket reads; return where they end."""
+    """Draw a row for each beam, the rotor's mark and the pocket reads; return the y of the last one's end."""
     names = [f"beam {beam}" for beam in range(seen.beams)]
     shown = [*names, "rotor's mark", "pocket read", "", *(["other"] if seen.events else [])]
-    high = min(17.0, _ROWS_HIGH / len(shown))
+    high = min(17.0, _ROWS_HEIGHT / len(shown))
     size = min(11.5, high - 1.5)
     for i, name in enumerate(shown):
         y = _FOOT + 8 + (i + 0.5) * high
@@ -367,7 +367,7 @@ def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
             drawing.line((_LEFT, y), (_RIGHT, y), stroke=_GRID)
         silent = i < seen.beams and all(pulse.beam != i for pulse in seen.pulses)
         text = f"{name}: silent" if silent else name
-        drawing.words((_LEFT - 8, y + 0.35 * size), text, size, anchor="end", colour=INK if silent else SOFT)
+        drawing.text((_LEFT - 8, y + 0.35 * size), text, size, anchor="end", colour=INK if silent else SOFT)
     middle = [_FOOT + 8 + (i + 0.5) * high for i in range(len(shown))]
     tall = 0.38 * high
     for pulse in seen.pulses:
@@ -387,12 +387,12 @@ def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
 
 
 def _reads(drawing: Drawing, seen: SpinSeen, time: _Axis, lines: Sequence[float]) -> None:
-    taken = [-_READ_PX] * len(lines)
+    taken = [-_READ_WIDTH_PX] * len(lines)
     for read in seen.reads:
         x = time.at(read.seconds)
-        line = next((i for i, last in enumerate(taken) if x - last >= _READ_PX), len(lines) - 1)
+        line = next((i for i, last in enumerate(taken) if x - last >= _READ_WIDTH_PX), len(lines) - 1)
         taken[line] = x
-        drawing.words((x, lines[line] + 4.5), read.number or "?", 12.5, anchor="middle", bold=read.counts)
+        drawing.text((x, lines[line] + 4.5), read.number or "?", 12.5, anchor="middle", bold=read.counts)
 
 
 def _time_axis(drawing: Drawing, time: _Axis, y: float) -> None:
@@ -400,27 +400,27 @@ def _time_axis(drawing: Drawing, time: _Axis, y: float) -> None:
     for value in time.ticks(12):
         x = time.at(value)
         drawing.line((x, y + 2), (x, y + 7), stroke=Stroke(SOFT, 1))
-        drawing.words((x, y + 19), f"{value:g}", 11.5, anchor="middle", colour=SOFT)
-    drawing.words((_RIGHT + 14, y + 19), "seconds", 11.5, colour=SOFT)
+        drawing.text((x, y + 19), f"{value:g}", 11.5, anchor="middle", colour=SOFT)
+    drawing.text((_RIGHT + 14, y + 19), "seconds", 11.5, colour=SOFT)
 
 
 def _legend(drawing: Drawing) -> None:
     y, x = HEIGHT - 18.0, MARGIN
     drawing.line((MARGIN, y - 16), (WIDTH - MARGIN, y - 16), stroke=Stroke(PALE, 1))
     drawing.disc((x + 6, y - 4), 2.8, Stroke(_SPEED, 1), "#ffffff")
-    drawing.words((x + 16, y), "speed by one beam's lap", 11.5, colour=SOFT)
+    drawing.text((x + 16, y), "speed by one beam's lap", 11.5, colour=SOFT)
     _sample(drawing, (x + 190, y), Stroke(_SPEED, 2.2), "fitted speed")
     _sample(drawing, (x + 326, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with what is not certain")
     _ticks(drawing, (x + 606, y), "pulse of the ball")
     drawing.cross((x + 752, y - 4), 4, Stroke(INK, 1.2))
-    drawing.words((x + 762, y), "pulse of something else", 11.5, colour=SOFT)
-    drawing.words((x + 934, y), "bold: the reads that agree", 11.5, colour=SOFT)
+    drawing.text((x + 762, y), "pulse of something else", 11.5, colour=SOFT)
+    drawing.text((x + 934, y), "bold: the reads that agree", 11.5, colour=SOFT)
 
 
 def _sample(drawing: Drawing, at: Spot, stroke: Stroke, text: str) -> None:
     x, y = at
     drawing.line((x, y - 4), (x + 34, y - 4), stroke=stroke)
-    drawing.words((x + 40, y), text, 11.5, colour=SOFT)
+    drawing.text((x + 40, y), text, 11.5, colour=SOFT)
 
 
 def _ticks(drawing: Drawing, at: Spot, text: str) -> None:
@@ -428,4 +428,4 @@ def _ticks(drawing: Drawing, at: Spot, text: str) -> None:
     spots: Sequence[float] = (x, x + 6, x + 12)
     for spot in spots:
         drawing.line((spot, y - 9), (spot, y + 1), stroke=Stroke(_SPEED, 1.5))
-    drawing.words((x + 20, y), text, 11.5, colour=SOFT)
+    drawing.text((x + 20, y), text, 11.5, colour=SOFT)

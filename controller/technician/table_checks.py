@@ -14,48 +14,48 @@ from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.technician.machine_checks import Finding
 
-PATIENCE_S = 3.0
+CONNECT_TIMEOUT_S = 3.0
 TABLE_FILE = "table file"
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file; what this machine lacks for its hardware does not hide the rest."""
+    """Load the table's file; missing hardware is a finding, and the settings are returned anyway."""
     try:
         from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
         return _loaded(name, lambda: load_table(name))
-    settings, told = _loaded(name, lambda: load_table(name, kinds=Kinds()))
+    settings, findings = _loaded(name, lambda: load_table(name, kinds=Kinds()))
     if settings is None:
-        return settings, told
+        return settings, findings
     try:
         load_with_hardware(name)
     except SettingsError as error:
-        lacks = (wrong for wrong in error.mistakes if not _of_the_chip(wrong))
-        told += [Finding("fault", TABLE_FILE, str(wrong)) for wrong in lacks]
-    return settings, told
+        lacks = (wrong for wrong in error.mistakes if not _is_chip_mistake(wrong))
+        findings += [Finding("fault", TABLE_FILE, str(wrong)) for wrong in lacks]
+    return settings, findings
 
 
 def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator[Finding]:
-    """Check that the file that was named is the one by which the running controller plays."""
+    """Check that the named file is the one that the running controller loaded."""
     played = None if status is None else status.get("file")
     if name is None or not isinstance(played, str):
         return
     with suppress(SettingsError):
         named = config_file("tables", name).resolve()
         if named != Path(played):
-            says = f"examined {named}; the controller that answers plays by {played}"
-            remedy = "leave the name out to examine the running table's own file"
+            says = f"examined {named}, but the running controller loaded {played}"
+            remedy = "omit the name to examine the running table's own file"
             yield Finding("warning", TABLE_FILE, says, remedy)
 
 
 def names_in(name: str) -> set[str]:
-    """Return the names of a table's file and its devices; nothing for one that can't be used."""
+    """Return the names of a table, its rule set and its devices; empty if its file can't be used."""
     settings, _ = load(name)
     return set() if settings is None else {settings.table, settings.rules.name, *settings.devices}
 
 
 def mistaken_in(name: str) -> set[str]:
-    """Return the keys of a table's file whose values can't be used, as `publish.mqtt.port`."""
+    """Return the keys of a table's file whose values can't be used, such as `publish.mqtt.port`."""
     kinds = None
     with suppress(ImportError):
         from controller.app.device_types import Kinds  # noqa: PLC0415 - needs the extra hardware
@@ -76,8 +76,8 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
     return settings, [Finding("ok", TABLE_FILE, f"{name}: {settings.table}, {settings.rules.name}")]
 
 
-def _of_the_chip(wrong: Mistake) -> bool:
-    """Return whether the device's own check covers it: a chip that is missing or closed to this user."""
+def _is_chip_mistake(wrong: Mistake) -> bool:
+    """Return whether a device's own check reports this mistake: a GPIO chip missing or not accessible."""
     return wrong.key.endswith(".chip")
 
 
@@ -91,7 +91,7 @@ def extras_of(settings: TableSettings | None) -> set[str]:
 
 
 def ports(settings: TableSettings, root: Path) -> Iterator[Finding]:
-    """Check that each device's port exists and is open to this user."""
+    """Check that each device's port exists and is accessible to this user."""
     for name, device in settings.devices.items():
         port = getattr(device.settings, "port", None)
         chip = getattr(device.settings, "chip", None)
@@ -107,20 +107,20 @@ def _port(about: str, root: Path, port: str) -> Finding:
     name = port.removeprefix("unix:").removeprefix("pipe:")
     path = root / name.removeprefix("/")
     if name != port:
-        return Finding("ok", about, f"{port}: its script or pipe may come later")
+        return Finding("ok", about, f"{port}: not checked; its script or pipe may be started later")
     if not path.exists():
-        remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id show what is there"
+        remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id list the connected devices"
         return Finding("fault", about, f"{port}: found no such port, expected the device there", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the group dialout"
-        return Finding("unchecked", about, f"{port} is there, but not accessible to this user", remedy)
-    return Finding("ok", about, f"{port}: is there")
+        return Finding("unchecked", about, f"{port}: exists, but is not accessible to this user", remedy)
+    return Finding("ok", about, f"{port}: exists")
 
 
 def _chip(about: str, root: Path, label: str) -> Finding:
     found = sorted((root / "dev").glob("gpiochip*"))
     if not found:
-        remedy = "this is no Raspberry Pi 4 or 5, or its kernel has no GPIO; gpiodetect lists the chips"
+        remedy = "use a Raspberry Pi 4 or 5 and a kernel with GPIO; gpiodetect lists the chips"
         return Finding("fault", about, f"found no /dev/gpiochip*, expected the chip {label}", remedy)
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
         remedy = "run as root, or add this user to the group gpio"
@@ -140,10 +140,10 @@ def _chip(about: str, root: Path, label: str) -> Finding:
 
 
 def _panel_libraries(about: str) -> Finding:
-    """Check that what a panel's lines need is installed."""
+    """Check that the libraries for a panel's GPIO lines are installed."""
     missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
     if missing:
-        says = f"found no package {missing[0]}, expected it for a panel's lines"
+        says = f"found no package {missing[0]}, expected it for a panel's GPIO lines"
         return Finding("fault", about, says, "make tools, or pip install '.[hardware]'")
     return Finding("ok", about, "gpiod and gpiozero: installed")
 
@@ -156,22 +156,24 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
     try:
         with (
             suppress(TimeoutError),
-            socket.create_connection((publish.mqtt.host, publish.mqtt.port), PATIENCE_S),
+            socket.create_connection((publish.mqtt.host, publish.mqtt.port), CONNECT_TIMEOUT_S),
         ):
             yield Finding("ok", "broker", f"{where}: accepts connections")
             return
         yield Finding("fault", "broker", f"{where}: no answer", "check the network and the broker")
     except OSError as error:
         says = f"{where}: {error.strerror or error}"
-        yield Finding("fault", "broker", says, "check that the broker runs; outcomes wait in the outbox")
+        yield Finding(
+            "fault", "broker", says, "check that the broker is running; outcomes wait in the outbox"
+        )
 
 
 SEALED = Path("/etc/table/credentials/table-key")
-"""Where the installed unit gets its key: systemd opens it only for the service."""
+"""The installed unit's sealed signing key; systemd decrypts it only for the service."""
 
 
 def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -> Iterator[Finding]:
-    """Check the journal's folder and everything in it without disturbing a running controller."""
+    """Check the journal's folder, keys and recordings, without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
         yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start creates it")
         return
@@ -195,7 +197,7 @@ def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterat
     wrong = list(mistakes_in(options, environ))
     if options.key is None and not options.key_file.exists() and sealed.exists():
         wrong = [mistake for mistake in wrong if mistake.file != str(options.key_file)]
-        yield Finding("ok", "signing key", f"{sealed}: sealed to this machine; only the service can read it")
+        yield Finding("ok", "signing key", f"{sealed}: sealed to this machine; readable only by the service")
     for mistake in wrong:
         yield Finding("fault", "files and groups", str(mistake), mistake.hint)
     if not wrong:
@@ -222,11 +224,11 @@ def _journal(options: Options) -> Iterator[Finding]:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
     says = (
-        f"{path}: sound as a whole: {found.rows:,} rows, {found.outcomes:,} outcomes, the signatures of"
-        f" sessions and checkpoints, ends at row {found.last_n}; `tablectl journal verify` checks them all"
+        f"{path}: intact: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
+        " the signatures of sessions and checkpoints; `tablectl journal verify` checks every signature"
     )
     if found.unvouched:
-        yield Finding("warning", "journal", f"{says}. Not vouched for: {'; '.join(found.unvouched)}")
+        yield Finding("warning", "journal", f"{says}. Unauthenticated: {'; '.join(found.unvouched)}")
     else:
         yield Finding("ok", "journal", says)
 
@@ -234,9 +236,9 @@ def _journal(options: Options) -> Iterator[Finding]:
 def _recordings(options: Options) -> Finding:
     files = [path for path in options.recordings.glob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    says = f"{len(files)} in {size / 1e6:.1f} MB, at most {options.keep_bytes / 1e6:.0f} MB are kept"
+    says = f"{len(files)} files, {size / 1e6:.1f} of {options.keep_bytes / 1e6:.0f} MB"
     if size > options.keep_bytes:
         return Finding(
-            "warning", "recordings", says, "the controller deletes the oldest while it runs; start it"
+            "warning", "recordings", says, "start the controller; it deletes the oldest ones while it runs"
         )
     return Finding("ok", "recordings", says)

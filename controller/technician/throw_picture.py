@@ -1,4 +1,4 @@
-"""A throw as its judge saw it: laid out, in words and figures, and drawn as a plan of the table."""
+"""A throw as its judge saw it: as data, as lines of text, and drawn as a plan of the table."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from controller.technician.drawing import (
     Stroke,
     TextMark,
     column,
-    titled,
+    new_sheet,
 )
 
 KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -37,7 +37,7 @@ KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of a die's track: seen frame by frame, or bridged over a time in which it was hidden."""
+    """A part of a die's track: seen frame by frame, or bridged while the die was hidden."""
 
     points: tuple[Point, ...]
     hidden: bool
@@ -45,7 +45,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What a die did near a wall: where its centre was then, and where the wall is."""
+    """A die's encounter with a wall, with the positions (mm) of its centre, its nearest face and the wall."""
 
     encounter: Encounter
     seconds: float
@@ -56,7 +56,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class DieShown:
-    """One die: its track in legs, its points with their seconds, and what it did at the walls."""
+    """One die: its track in legs, its points with their times (s), and its encounters with the walls."""
 
     number: int
     seen: DieSeen
@@ -70,35 +70,35 @@ class DieShown:
 
 @dataclass(frozen=True, slots=True)
 class DrawnImpact:
-    """An impact, its letter, and the dice whose own turn it is the sound of."""
+    """An impact with its letter, and the numbers of the dice whose hits explain it."""
 
     key: str
     impact: WallImpact
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """The letter of the hit whose ringing it is, or nothing."""
+    """The letter of the impact that it is the ringing of, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrowSeen:
-    """A throw as it is shown; seconds count from its first release or track point."""
+    """A throw as it is shown; times (s) count from its first release or track point."""
 
     table: DiceTable
     dice: tuple[DieShown, DieShown]
     heard: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
-    """The possible events at the walls, the best first; nothing if the judge reports none."""
+    """The possible accounts of the events at the walls, the best first; empty if the judge reports none."""
 
 
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
-    """Return what the judge of this throw had before it."""
+    """Return what the judge of this throw saw, from the readings that were its evidence."""
     basis = judged.basis
     scene = sort_out(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
     )
-    # While a die still flies when a person calls No Roll, the judge says nothing of walls.
+    # If No Roll was called while a die was still moving, the judge says nothing about the walls.
     whole = all(die.ended and die.seen for die in scene.dice)
     met = meet_walls(scene, rules) if basis.called is None or whole else _unmet(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
@@ -162,7 +162,7 @@ def _shown(scene: Scene, met: Met, label: int) -> DieShown:
 
 
 def _touch(scene: Scene, path: Path, encounter: Encounter) -> Touch:
-    """Place an encounter: along the wall where the track was then, across it where the die turned."""
+    """Return an encounter with positions: along the wall from the track, across it from the gap."""
     table, half = scene.table, scene.table.die_mm / 2.0
     gap = max(encounter.gap_mm, 0.0) if encounter.hit is not Hit.UNCLEAR else 0.0
     x = _at(path.times, path.xs, encounter.t)
@@ -191,7 +191,7 @@ _TILTED_DEG = 3.0
 
 
 def rest_words(die: DieShown) -> str:
-    """Return how a die lies, in a few words."""
+    """Return how a die rests, in a few words."""
     rest = die.rest
     assert rest is not None
     face = "no face read" if rest.up is None else f"{rest.up}"
@@ -199,7 +199,7 @@ def rest_words(die: DieShown) -> str:
 
 
 def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
-    """Yield what one die did, from the hand to its rest."""
+    """Yield what one die did, from the release until it came to rest."""
     if not die.seen.seen:
         yield "was not seen"
         return
@@ -236,7 +236,7 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
 
 
 def heard_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield what each wall heard, and which die made it."""
+    """Yield each impact heard, and the die that caused it."""
     for heard in seen.heard:
         impact = heard.impact
         whose = " and ".join(f"die {die}" for die in heard.dice)
@@ -250,27 +250,27 @@ def heard_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield which stories of the walls stand, and how much worse the next one fits, in squared errors."""
-    for told in seen.stories:
-        if not told.worse:
-            yield f"best: {told.words}"
-        elif told.stands:
-            yield f"also possible, {told.worse:.0f} worse: {told.words}"
+    """Yield the stories about the walls, best first, and how much worse each fits, in squared errors."""
+    for story in seen.stories:
+        if not story.worse:
+            yield f"best: {story.words}"
+        elif story.stands:
+            yield f"also possible, {story.worse:.0f} worse: {story.words}"
         else:
-            yield f"ruled out, {told.worse:.0f} worse: {told.words}"
+            yield f"ruled out, {story.worse:.0f} worse: {story.words}"
 
 
-_LEFT, _TOP, _MAX_HIGH = 96.0, 122.0, 330.0
+_LEFT, _TOP, _MAX_HEIGHT = 96.0, 122.0, 330.0
 _WALL = Stroke(INK, 4)
 _ZONE = Stroke("#8a8a8a", 1)
 _ZONE_FILL = "#eeeeee"
-_EVERY_S = 0.2
+_LABEL_EVERY_S = 0.2
 _MAX_PEAK_PX = 16.0
 _DASH = (5.0, 4.0)
 
 
 class _Scale(NamedTuple):
-    """From millimetres on the table to pixels on the sheet; the stickperson's rail is below."""
+    """The scale from millimetres on the table to pixels, with the stickperson's rail at the bottom."""
 
     per_mm: float
     left: float
@@ -281,10 +281,10 @@ class _Scale(NamedTuple):
 
 
 def draw_throw(exhibit: Exhibit, seen: ThrowSeen, sentence: str, when: str) -> Drawing:
-    """Draw the plan, 1200 by 700 pixels."""
-    drawing = titled(exhibit, sentence, when)
+    """Draw the throw as a plan of the table, on a sheet of 1200 by 700 pixels."""
+    drawing = new_sheet(exhibit, sentence, when)
     table = seen.table
-    per_mm = min((WIDTH - 2 * _LEFT) / table.length_mm, _MAX_HIGH / table.width_mm)
+    per_mm = min((WIDTH - 2 * _LEFT) / table.length_mm, _MAX_HEIGHT / table.width_mm)
     left = (WIDTH - table.length_mm * per_mm) / 2
     scale = _Scale(per_mm, left, _TOP + table.width_mm * per_mm)
     right = left + table.length_mm * per_mm
@@ -312,21 +312,21 @@ def _table(drawing: Drawing, seen: ThrowSeen, scale: _Scale, labels: Labels) -> 
         y = sum(y for _, y in corners[:-1]) / len(zone.polygon)
         words = TextMark((x, y + 4), zone.name or zone.kind, 12, "middle", SOFT)
         drawing.marks.append(words)
-        labels.keep_words_free(words)
+        labels.keep_text_free(words)
     x0, y0 = scale.spot((0.0, table.width_mm))
     x1, y1 = scale.spot((table.length_mm, 0.0))
     drawing.box((x0, y0), (x1 - x0, y1 - y0), _WALL)
     labels.keep_line_free(((x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)), 4)
     far = {None: ("left wall", "right wall"), "left": ("left wall (far end)", "right wall")}
     names = far.get(seen.far, ("left wall", "right wall (far end)"))
-    drawing.words((x0, y0 - 12), names[0], 12, colour=SOFT)
-    drawing.words((x1, y0 - 12), names[1], 12, anchor="end", colour=SOFT)
-    drawing.words(((x0 + x1) / 2, y0 - 12), "boxperson's rail", 12, anchor="middle", colour=SOFT)
+    drawing.text((x0, y0 - 12), names[0], 12, colour=SOFT)
+    drawing.text((x1, y0 - 12), names[1], 12, anchor="end", colour=SOFT)
+    drawing.text(((x0 + x1) / 2, y0 - 12), "boxperson's rail", 12, anchor="middle", colour=SOFT)
     for mm in range(0, int(table.length_mm) + 1, 500):
         x, y = scale.spot((float(mm), 0.0))
         drawing.line((x, y + 3), (x, y + 8), stroke=Stroke(SOFT, 1))
-        drawing.words((x, y + 20), f"{mm}", 11, anchor="middle", colour=SOFT)
-    drawing.words(
+        drawing.text((x, y + 20), f"{mm}", 11, anchor="middle", colour=SOFT)
+    drawing.text(
         ((x0 + x1) / 2, y1 + 35), "stickperson's rail; millimetres", 12, anchor="middle", colour=SOFT
     )
 
@@ -383,7 +383,7 @@ def _ends(drawing: Drawing, die: DieShown, scale: _Scale, labels: Labels) -> Non
         at = scale.spot((die.rest.x, die.rest.y))
         drawing.box((at[0] - 8, at[1] - 8), (16, 16), Stroke(colour, 2), "#ffffff")
         face = "?" if die.rest.up is None else str(die.rest.up)
-        drawing.words((at[0], at[1] + 4.5), face, 13, anchor="middle", colour=colour, bold=True)
+        drawing.text((at[0], at[1] + 4.5), face, 13, anchor="middle", colour=colour, bold=True)
         labels.keep_free(at, 10)
         labels.put(at, rest_words(die), colour=colour)
     elif die.points and (die.seen.gone or die.seen.losts):
@@ -403,7 +403,7 @@ def _draw_touch(drawing: Drawing, die: DieShown, touch: Touch, scale: _Scale, la
 
 
 def _missed(drawing: Drawing, die: DieShown, touch: Touch, scale: _Scale, labels: Labels) -> None:
-    """Draw how far from the wall a die stayed, between two short bars."""
+    """Draw the gap between a die and the wall that it missed, between two short bars."""
     face, wall = scale.spot(touch.face), scale.spot(touch.at_wall)
     thick = Stroke(INK, 2.2)
     across = 7.0
@@ -418,32 +418,37 @@ def _missed(drawing: Drawing, die: DieShown, touch: Touch, scale: _Scale, labels
 
 
 def _times(die: DieShown, scale: _Scale, labels: Labels) -> None:
-    for seconds, point in _every(die):
+    for seconds, point in _label_points(die):
         labels.put(
-            scale.spot(point), f"{seconds:.1f} s", 10.5, colour=DIE_COLOURS[die.number - 1], must=False
+            scale.spot(point), f"{seconds:.1f} s", 10.5, colour=DIE_COLOURS[die.number - 1], required=False
         )
 
 
-def _every(die: DieShown) -> Iterator[tuple[float, Point]]:
-    due = _EVERY_S
+def _label_points(die: DieShown) -> Iterator[tuple[float, Point]]:
+    due = _LABEL_EVERY_S
     for seconds, point in die.points[:-1]:
         if seconds >= due:
             yield seconds, point
-            due = seconds - seconds % _EVERY_S + _EVERY_S
+            due = seconds - seconds % _LABEL_EVERY_S + _LABEL_EVERY_S
 
 
 def _words_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
     room = (WIDTH - 2 * MARGIN) / 3
-    most = int((HEIGHT - 34 - y) / 17)
+    max_lines = int((HEIGHT - 34 - y) / 17)
     for i, die in enumerate(seen.dice):
         at = (MARGIN + i * room, y)
         mark(drawing, die.number, (at[0] + 5, y - 5), 5)
         column(
-            drawing, (at[0] + 16, y), room - 30, f"Die {die.number}", die_lines(die, seen.table), most=most
+            drawing,
+            (at[0] + 16, y),
+            room - 30,
+            f"Die {die.number}",
+            die_lines(die, seen.table),
+            max_lines=max_lines,
         )
     at = (MARGIN + 2 * room, y)
-    told = [*heard_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
-    column(drawing, at, room, "Impacts heard", told, most=most)
+    lines = [*heard_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
+    column(drawing, at, room, "Impacts heard", lines, max_lines=max_lines)
     _legend(drawing)
 
 
@@ -451,16 +456,16 @@ def _legend(drawing: Drawing) -> None:
     y, x = HEIGHT - 18.0, MARGIN
     drawing.line((MARGIN, y - 16), (WIDTH - MARGIN, y - 16), stroke=Stroke(PALE, 1))
     mark(drawing, 1, (x + 6, y - 4), 4)
-    drawing.words((x + 18, y), "die 1, one mark a camera frame", 11.5, colour=SOFT)
+    drawing.text((x + 18, y), "die 1, one mark a camera frame", 11.5, colour=SOFT)
     mark(drawing, 2, (x + 226, y - 4), 4)
-    drawing.words((x + 238, y), "die 2", 11.5, colour=SOFT)
+    drawing.text((x + 238, y), "die 2", 11.5, colour=SOFT)
     drawing.line((x + 286, y - 4), (x + 322, y - 4), stroke=Stroke(SOFT, 1.4, _DASH))
-    drawing.words((x + 330, y), "hidden, bridged", 11.5, colour=SOFT)
+    drawing.text((x + 330, y), "hidden, bridged", 11.5, colour=SOFT)
     drawing.disc((x + 448, y - 4), 6, Stroke(SOFT, 2))
-    drawing.words((x + 460, y), "turn at a wall", 11.5, colour=SOFT)
+    drawing.text((x + 460, y), "turn at a wall", 11.5, colour=SOFT)
     drawing.line((x + 562, y - 4), (x + 580, y - 4), stroke=Stroke(INK, 4))
-    drawing.words((x + 588, y), "A, B: impact heard, longer is louder", 11.5, colour=SOFT)
+    drawing.text((x + 588, y), "A, B: impact heard, longer is louder", 11.5, colour=SOFT)
     for end in (x + 826, x + 852):
         drawing.line((end, y - 10), (end, y + 2), stroke=Stroke(INK, 2))
     drawing.line((x + 826, y - 4), (x + 852, y - 4), stroke=Stroke(INK, 2))
-    drawing.words((x + 860, y), "gap to the wall; seconds from the release", 11.5, colour=SOFT)
+    drawing.text((x + 860, y), "gap to the wall; seconds from the release", 11.5, colour=SOFT)

@@ -1,4 +1,4 @@
-"""The acts that test a wheel's beams, index and pocket reader."""
+"""The acts of a guided test for a wheel: its beams, index and pocket reader, and a smart wheel's game."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,47 +8,47 @@ from statistics import median
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
 from controller.rules.wheel.rotor import BORDER, PocketRead, Rotor, place_read
-from controller.technician.acts import SensorFinding, judged, unseen
+from controller.technician.acts import SensorFinding, finding, not_seen
 
 DOUBLED_US = 100_000
-"""No ball passes the same beam twice within this time (10 rev/s)."""
-STILL_S = 3.5
+"""A second pulse of the same beam within this time is a double count: the ball never runs at 10 rev/s."""
+NO_PULSE_S = 3.5
 """Longer than the slowest lap of a ball on the track."""
 MIN_LAPS = 3
-INDEX_PASSES = 4
-READS = 3
+MIN_INDEX_PASSES = 4
+MIN_READS = 3
 _GAP = 1.6
-"""A lap that lasts this much longer than the previous one is two, with a pulse missed in between."""
+"""A lap that lasts this many times as long as its neighbours is two laps, with a pulse missed between."""
 
 
 @dataclass(slots=True)
 class SpinBall:
-    """The ball spun by hand: each beam sees it once a lap, and the drop sensor sees it leave."""
+    """The ball spun by hand: each beam must see it once a lap, and the drop sensor once."""
 
     dev: str
     beams: int
     drop: bool
     """Whether this device has a drop sensor."""
     sensor: str = "ball_beam"
-    word: str = "spin_ball"
-    ask: str = "turn the rotor slowly and spin the ball by hand against it, as hard as in play"
+    lamp_text: str = "spin_ball"
+    request: str = "turn the rotor slowly and spin the ball by hand against it, as hard as in play"
     pulses: list[BallBeam] = field(default_factory=list)
     drops: int = 0
 
     def receive(self, reading: AnyReading) -> None:
-        """Note pulses and the drop."""
+        """Record pulses and drops."""
         if reading.dev != self.dev:
             return
         if isinstance(reading, BallBeam):
             self.pulses.append(reading)
         self.drops += isinstance(reading, BallDrop)
 
-    def enough(self, quiet_s: float) -> bool:
-        """The ball has dropped, or no beam has seen it for longer than a lap."""
-        return bool(self.pulses) and (quiet_s > STILL_S or (self.drops > 0 and quiet_s > 0.5))
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether the ball has dropped, or no beam has seen it for longer than a lap."""
+        return bool(self.pulses) and (quiet_s > NO_PULSE_S or (self.drops > 0 and quiet_s > 0.5))
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return for each beam how many passes it saw, missed and counted twice."""
+        """Return how many passes each beam saw, missed and counted twice, the beams' order, and the drop."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
         passes = [_once_each(times) for times in each]
         laps = max((round(_laps(times)) for times in passes), default=0)
@@ -63,7 +63,7 @@ class SpinBall:
         if self.drop:
             says = f"the ball left the track {self.drops} times"
             faults = () if self.drops == 1 else ("expected once",)
-            found.append(judged("ball_drop", says, *faults, drops=self.drops))
+            found.append(finding("ball_drop", says, *faults, drops=self.drops))
         return found
 
     def _order(self, passes: Sequence[Sequence[int]]) -> SensorFinding:
@@ -71,7 +71,7 @@ class SpinBall:
         inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
         seen = [beam for beam, times in enumerate(passes) if times]
         if len(seen) < 2:
-            return unseen("ball_beam order", "at least two beams that see the ball")
+            return not_seen("ball_beam order", "at least two beams that see the ball")
         after: dict[int, list[int]] = {}
         for (_, beam), (_, following) in pairwise(inside):
             after.setdefault(beam, []).append(following)
@@ -83,7 +83,7 @@ class SpinBall:
         says = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
         # A missed or extra pulse breaks the order twice, and is reported for its beam.
         faults = () if odd <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
-        return judged("ball_beam order", says, *faults, out_of_order=odd, pulses=len(inside))
+        return finding("ball_beam order", says, *faults, out_of_order=odd, pulses=len(inside))
 
 
 def _once_each(times_us: Sequence[int]) -> list[int]:
@@ -95,7 +95,7 @@ def _once_each(times_us: Sequence[int]) -> list[int]:
 
 
 def _laps(times_us: Sequence[int]) -> float:
-    """Count the laps between the first pulse and the last, those with a missed pulse as well."""
+    """Return the number of laps between the first and the last pulse, including laps with a missed pulse."""
     gaps = [after - before for before, after in pairwise(times_us)]
     laps = 0.0
     for number, gap in enumerate(gaps):
@@ -107,50 +107,54 @@ def _laps(times_us: Sequence[int]) -> float:
 def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
     sensor = f"ball_beam {beam}"
     if not passes:
-        return unseen(sensor, f"a pulse in each of {laps} laps; clean it, look at its cable")
+        return not_seen(sensor, f"a pulse in each of {laps} laps; clean it, check its cable")
     missed = max(0, laps - passes)
     says = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
     faults = [f"found {laps} laps, expected {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
     if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
-        faults.append("clean it and look at its adjustment")
-    return judged(sensor, says, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
+        faults.append("clean it and check its alignment")
+    return finding(sensor, says, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
 
 
 @dataclass(slots=True)
 class TurnRotor:
-    """The rotor turned by hand: the index passes are even and in one direction."""
+    """The rotor turned by hand: its index passes must be evenly spaced and in one direction."""
 
     dev: str
     sensor: str = "rotor_index"
-    word: str = "rotor_turn"
-    ask: str = "turn the rotor by hand, a full turn in two to four seconds, and let it run"
+    lamp_text: str = "rotor_turn"
+    request: str = "turn the rotor by hand, a full turn in two to four seconds, and let it run"
     passes: list[RotorIndex] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Note index passes."""
+        """Record index passes."""
         if isinstance(reading, RotorIndex) and reading.dev == self.dev:
             self.passes.append(reading)
 
-    def enough(self, quiet_s: float) -> bool:
-        """Four passes."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether four passes were seen."""
         del quiet_s
-        return len(self.passes) >= INDEX_PASSES
+        return len(self.passes) >= MIN_INDEX_PASSES
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return direction and speed."""
+        """Return the rotor's direction and speed, and whether a pass was missed."""
         if len(self.passes) < 2:
-            return [unseen("rotor_index", f"{INDEX_PASSES} passes of the rotor's mark")]
+            return [not_seen("rotor_index", f"{MIN_INDEX_PASSES} passes of the rotor's mark")]
         ways = sorted({p.direction for p in self.passes})
         gaps = [after.t - before.t for before, after in pairwise(self.passes)]
         rpm = 60e6 / median(gaps) if median(gaps) > 0 else 0.0
-        faults = [] if len(ways) == 1 else ["found both directions: the two edges of the sensor are mixed up"]
-        if len(self.passes) < INDEX_PASSES:
-            faults.append(f"expected {INDEX_PASSES} passes")
+        faults = (
+            []
+            if len(ways) == 1
+            else ["found both directions: check the sensor's wiring, and how its two edges are set"]
+        )
+        if len(self.passes) < MIN_INDEX_PASSES:
+            faults.append(f"expected {MIN_INDEX_PASSES} passes")
         if max(gaps) > _GAP * median(gaps):
-            faults.append("a pass was missed: look at the sensor's distance from the mark")
+            faults.append("a pass was missed: check the sensor's distance from the mark")
         says = f"{len(self.passes)} passes, {' and '.join(ways)}, {rpm:.1f} rpm"
         return [
-            judged(
+            finding(
                 "rotor_index", says, *faults, passes=len(self.passes), direction=ways[0], rpm=round(rpm, 1)
             )
         ]
@@ -158,7 +162,7 @@ class TurnRotor:
 
 @dataclass(slots=True)
 class BallInPocket:
-    """The rotor turned slowly with the ball in a known pocket: which one the reader finds."""
+    """The rotor turned slowly with the ball in a known pocket: the reader must find that pocket."""
 
     dev: str
     wheel: Wheel
@@ -170,17 +174,17 @@ class BallInPocket:
     reads: list[PocketRead] = field(default_factory=list)
 
     @property
-    def word(self) -> str:
+    def lamp_text(self) -> str:
         """The word that the lamp `test` shows."""
         return f"pocket_{self.number}"
 
     @property
-    def ask(self) -> str:
+    def request(self) -> str:
         """What the technician is asked to do."""
         return f"lay the ball into pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
-        """Note index passes, and reads, which are placed by the pass that follows."""
+        """Record index passes and pocket reads; a read is placed once the next pass is known."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
             self._waiting.append(reading)
@@ -190,16 +194,16 @@ class BallInPocket:
             self.reads += [place for _, place in placed if place is not None and place.number is not None]
             self._waiting = [read for read, place in placed if place is None]
 
-    def enough(self, quiet_s: float) -> bool:
-        """Three reads that could be placed."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether three reads could be placed."""
         del quiet_s
-        return len(self.reads) >= READS
+        return len(self.reads) >= MIN_READS
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the pocket and how far from its middle the reader sees the ball."""
+        """Return the pocket that was read, and how far from its middle the reader sees the ball."""
         if not self.reads:
-            expected = f"{READS} reads placed by the rotor's passes"
-            return [unseen("pocket_ball", f"{expected} ({self.seen} reads received)")]
+            expected = f"{MIN_READS} reads placed by the rotor's passes"
+            return [not_seen("pocket_ball", f"{expected} ({self.seen} reads received)")]
         numbers = list(dict.fromkeys(read.number for read in self.reads))
         pocket_deg = 360 / len(self.wheel.pockets_clockwise)
         off_deg = pocket_deg * median(read.off_centre for read in self.reads)
@@ -212,12 +216,12 @@ class BallInPocket:
         if numbers != [self.number]:
             faults.append(f"expected {self.number}: `tablectl calibrate wheel` measures the index again")
         if abs(off_deg) > limit_deg:
-            faults.append("between two pockets: `tablectl calibrate wheel` measures the index again")
-        if len(self.reads) < READS:
-            faults.append(f"expected {READS} reads")
+            faults.append("read between two pockets: `tablectl calibrate wheel` measures the index again")
+        if len(self.reads) < MIN_READS:
+            faults.append(f"expected {MIN_READS} reads")
         found = ", ".join(map(str, numbers))
         return [
-            judged(
+            finding(
                 "pocket_ball", says, *faults, reads=len(self.reads), pocket=found, off_deg=round(off_deg, 2)
             )
         ]
@@ -229,28 +233,28 @@ class PlayGame:
 
     dev: str
     sensor: str = "wheel_status"
-    word: str = "game_play"
-    ask: str = "play one game: spin the ball against the rotor and wait until the wheel shows the number"
+    lamp_text: str = "game_play"
+    request: str = "play one game: spin the ball against the rotor and wait until the wheel shows the number"
     states: list[WheelStatus] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:
-        """Note the wheel's states."""
+        """Record the wheel's states."""
         if isinstance(reading, WheelStatus) and reading.dev == self.dev:
             self.states.append(reading)
 
-    def enough(self, quiet_s: float) -> bool:
-        """A winning number was shown."""
+    def is_complete(self, quiet_s: float) -> bool:
+        """Return whether the wheel has reported a winning number."""
         del quiet_s
         return any(said.state == 5 for said in self.states)
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the number and what the wheel reported as wrong."""
+        """Return the winning number and the error flags that the wheel reported."""
         last = next((said for said in reversed(self.states) if said.state == 5), None)
         if last is None:
             seen = ", ".join(dict.fromkeys(str(said.state) for said in self.states)) or "none"
-            return [unseen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
+            return [not_seen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
         flags = [said.flags for said in self.states if said.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
         says = f"number {last.number}, rotor {last.direction or 'unknown'} at {rpm} rpm"
         faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
-        return [judged("wheel_status", says, *faults, number=str(last.number), rpm=rpm)]
+        return [finding("wheel_status", says, *faults, number=str(last.number), rpm=rpm)]

@@ -1,8 +1,8 @@
-"""A wheel's beams, index and drop speed from a ball and a rotor that slow down smoothly.
+"""Calibration of a wheel's beams, index and drop speed, from a ball and a rotor that slow down smoothly.
 
-Between four passes of one beam in a row the ball's place is a smooth curve of time, which the passes of every
-other beam lie on: each lap gives each beam's angle again. Angles are those from beam 0, whose own angle stays
-if the table's file has it: only what lies between the sensors can be measured.
+Over four consecutive passes of one beam the ball's position is a smooth curve of time. The passes of every
+other beam lie on this curve, so each lap measures each beam's angle again. Only angles between sensors can be
+measured: beam 0 keeps its angle from the table's file, and the others are measured from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,25 +21,25 @@ from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US
 
 MIN_PASSES = 12
-"""The fewest passes of a beam from which its angle is calculated."""
+"""The number of passes of a beam needed for its angle."""
 SPREAD_LIMIT_DEG = 2.5
-"""The passes of one beam lie closer together than this, or it was not one ball that slowed down smoothly."""
+"""The largest scatter of one beam's angle; more means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
-"""Longer without a pulse than the slowest lap: another spin."""
-_SLOWER = (0.97, 1.4)
-"""A lap lasts at most this many times as long as the one before, or a pulse was missed or doubled."""
+"""After this long without a pulse, which is longer than the slowest lap, another spin starts."""
+_LAP_RATIOS = (0.97, 1.4)
+"""The bounds of a lap's time relative to the lap before; outside, a pulse was missed or doubled."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 
 
 class Window(NamedTuple):
-    """Four passes of one beam in a row: the ball's turns between the second and the third."""
+    """Four consecutive passes of one beam; they give the ball's turns between the second and the third."""
 
     t_us: tuple[int, int, int, int]
 
     def turns_at(self, t_us: float) -> float:
-        """Return the turns since the first pass: the cubic through the four."""
+        """Return the turns since the first pass, by the cubic through the four passes."""
         turns = 0.0
         for number, own in enumerate(self.t_us):
             share = float(number)
@@ -52,7 +52,7 @@ class Window(NamedTuple):
 
 @dataclass(slots=True)
 class Spin:
-    """One run of the ball: its pulses by beam, its drop, and which way the rotor turned."""
+    """One run of the ball: its pulses by beam (us), its drop, and the rotor's direction."""
 
     pulses: dict[int, list[int]] = field(default_factory=dict)
     drop_us: int | None = None
@@ -61,7 +61,7 @@ class Spin:
 
 
 def spins_in(readings: Sequence[AnyReading]) -> list[Spin]:
-    """Cut readings of one wheel, in order of their times, into spins."""
+    """Return the spins in one wheel's readings."""
     spins: list[Spin] = []
     turning: Turning | None = None
     for reading in sorted(readings, key=lambda r: r.t):
@@ -89,13 +89,13 @@ def _windows(times_us: Sequence[int]) -> list[Window]:
     found = []
     for a, b, c, d in zip(times_us, times_us[1:], times_us[2:], times_us[3:], strict=False):
         laps = (b - a, c - b, d - c)
-        if all(_SLOWER[0] <= after / before <= _SLOWER[1] for before, after in pairwise(laps)):
+        if all(_LAP_RATIOS[0] <= after / before <= _LAP_RATIOS[1] for before, after in pairwise(laps)):
             found.append(Window((a, b, c, d)))
     return found
 
 
-def _between(spin: Spin, anchor: int) -> dict[int, list[float]]:
-    """Return the turns from the anchor's beam to every other, for each pass between the anchor's own."""
+def _turns_from_anchor(spin: Spin, anchor: int) -> dict[int, list[float]]:
+    """Return the turns from the anchor beam to every other beam, one for each pass."""
     found: dict[int, list[float]] = {}
     for window in _windows(spin.pulses.get(anchor, [])):
         _, begin, end, _ = window.t_us
@@ -105,30 +105,30 @@ def _between(spin: Spin, anchor: int) -> dict[int, list[float]]:
     return found
 
 
-def mean_deg(angles_deg: Sequence[float]) -> float:
+def mean_angle_deg(angles_deg: Sequence[float]) -> float:
     """Return the mean direction of angles (degrees, 0 to 360)."""
     x, y = (sum(part(radians(angle)) for angle in angles_deg) for part in (cos, sin))
     return degrees(atan2(y, x)) % 360.0
 
 
-def turned_by(after_deg: float, before_deg: float) -> float:
+def angle_difference_deg(after_deg: float, before_deg: float) -> float:
     """Return how far an angle is from another, -180 to 180 degrees."""
     return (after_deg - before_deg + 180.0) % 360.0 - 180.0
 
 
 def _middle_deg(angles_deg: Sequence[float]) -> float:
-    """Return the median of angles around their mean direction, which a stray one does not move."""
-    around = mean_deg(angles_deg)
-    return (around + median(turned_by(angle, around) for angle in angles_deg)) % 360.0
+    """Return the median of angles around their mean direction; single outliers don't affect it."""
+    around = mean_angle_deg(angles_deg)
+    return (around + median(angle_difference_deg(angle, around) for angle in angles_deg)) % 360.0
 
 
 def _spread_deg(angles_deg: Sequence[float], middle_deg: float) -> float:
-    return 1.4826 * median(abs(turned_by(angle, middle_deg)) for angle in angles_deg)
+    return 1.4826 * median(abs(angle_difference_deg(angle, middle_deg)) for angle in angles_deg)
 
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """One beam's angle (degrees from beam 0, counter-clockwise), how far its passes scatter, and how many."""
+    """One beam's angle (degrees from beam 0, counter-clockwise), with its scatter and number of passes."""
 
     angle_deg: float
     spread_deg: float
@@ -139,7 +139,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: a beam never seen or seen too seldom, a rotor that nobody saw turn, passes that scatter.
+        UnfitError: a silent beam, too few passes of one, passes that scatter, or no index pulse of the rotor.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
@@ -149,7 +149,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
             " fix it first (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
-    from_anchor = _measured(spins, anchor)
+    from_anchor = _angles_from_anchor(spins, anchor)
     angles: dict[int, Beam] = {anchor: Beam(0.0, 0.0, seen[anchor])}
     for beam in range(beams):
         if beam == anchor:
@@ -174,18 +174,18 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     }
 
 
-def _measured(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
-    """Return every pass's angle from the anchor; the ball runs against the rotor."""
+def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
+    """Return the angles of all passes from the anchor beam; the rotor gives the ball's direction."""
     found: dict[int, list[float]] = {}
-    told = False
+    rotor_seen = False
     for spin in spins:
         if spin.rotor is None:
             continue
-        told = True
+        rotor_seen = True
         sense = 1.0 if spin.rotor == "cw" else -1.0
-        for beam, turns in _between(spin, anchor).items():
+        for beam, turns in _turns_from_anchor(spin, anchor).items():
             found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
-    if not told:
+    if not rotor_seen:
         raise UnfitError(
             "found no index pulse of the rotor, expected it to turn: the ball runs against it,"
             " which gives the ball's direction"
@@ -208,7 +208,7 @@ def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float
 
 
 def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -> float:
-    """Fit turns as a quadratic of time to the passes of the last two laps; return its slope at the drop."""
+    """Return the speed (rev/s) at the drop, by a quadratic fitted to the passes of the last two laps."""
     assert spin.drop_us is not None
     sense = 1.0 if spin.rotor == "cw" else -1.0
     rows, turns = [], []
@@ -223,13 +223,13 @@ def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -
 
 
 def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
-    """Measure where the mark is when the index fires, from a ball known to lie in a pocket.
+    """Measure the angle of the rotor's mark when the index fires, from a ball lying in a known pocket.
 
-    Gives the angle that makes the reader find that pocket's middle, its spread (degrees) and the reads behind
-    it. Only the angle between index and reader can be measured: the reader stays where it is.
+    Return the angle (degrees) with which the reader finds that pocket's middle, its scatter (degrees) and
+    the number of reads. Only the angle between index and reader can be measured: the reader keeps its own.
 
     Raises:
-        UnfitError: too few reads that the rotor's passes place, or reads that scatter.
+        UnfitError: too few reads that could be placed by the rotor's passes, or reads that scatter.
     """
     pocket_deg = 360.0 / len(wheel.pockets_clockwise)
     aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
@@ -251,7 +251,7 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
             " slowly, eight turns or more, with the ball in that pocket"
         )
     middle = _middle_deg(found)
-    worst = max(abs(turned_by(angle, middle)) for angle in found)
+    worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)
     if worst > pocket_deg / 2:
         raise UnfitError(
             f"found a read {worst:.1f} deg off the others, expected all within half a pocket"
@@ -267,21 +267,22 @@ def calibrate_wheel(
     resting: Sequence[AnyReading] = (),
     number: str | None = None,
 ) -> Calibrated:
-    """Measure beams and drop speed from spins, and the index from a ball in pocket `number`, where named.
+    """Measure beams and drop speed from spins, and the index from a ball in pocket `number`, if given.
 
     Raises:
-        UnfitError: the readings don't tell; the message says why and what to do.
+        UnfitError: the readings are not sufficient; the message says why and what to do.
     """
     spins = spins_in(spinning)
     angles = beam_angles(spins, len(wheel.beams_deg))
     zero = wheel.beams_deg[0]
     beams = tuple(round((zero + angles[beam].angle_deg) % 360.0, 1) for beam in range(len(wheel.beams_deg)))
     report = [
-        f"beam {beam}: {before % 360:6.1f} -> {beams[beam]:6.1f} deg ({turned_by(beams[beam], before):+.1f}),"
-        f" scatter {angles[beam].spread_deg:.2f} (limit {SPREAD_LIMIT_DEG:g}), {angles[beam].passes} passes"
+        f"beam {beam}: {before % 360:6.1f} -> {beams[beam]:6.1f} deg"
+        f" ({angle_difference_deg(beams[beam], before):+.1f}), scatter {angles[beam].spread_deg:.2f}"
+        f" (limit {SPREAD_LIMIT_DEG:g}), {angles[beam].passes} passes"
         for beam, before in enumerate(wheel.beams_deg)
     ]
-    report.append(f"{len(spins)} spins; beam 0 stays where it is, the others are measured from it")
+    report.append(f"{len(spins)} spins; beam 0 keeps its angle, the others are measured from it")
     values: dict[KeyPath, Setting] = {("wheel", "beams_deg"): beams}
     figures: dict[str, object] = {
         "beams_deg": beams,
@@ -299,16 +300,16 @@ def calibrate_wheel(
         )
         figures["drop_rev_per_s"] = speed
     else:
-        report.append("drop: not seen, its speed stays")
+        report.append("drop: not seen, its speed is unchanged")
     if number is not None:
         index, spread, reads = index_angle(resting or spinning, wheel, number)
         values["wheel", "rotor_index_deg"] = round(index, 1)
         report.append(
             f"index: {wheel.rotor_index_deg % 360:.1f} -> {index:.1f} deg"
-            f" ({turned_by(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg, {reads} reads of"
-            f" pocket {number}; the reader stays at {wheel.pocket_reader_deg:g}"
+            f" ({angle_difference_deg(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg,"
+            f" {reads} reads of pocket {number}; the reader keeps its {wheel.pocket_reader_deg:g} deg"
         )
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:
-        report.append("index: no pocket named, it stays")
+        report.append("index: no pocket named, its angle is unchanged")
     return Calibrated(values=values, report=tuple(report), figures=figures)

@@ -43,7 +43,7 @@ def test_a_running_controller_and_its_journal_are_reported(
     assert found["controller"]["state"] == "ok"
     assert found["journal at work"]["says"] == "its chain is verified whole"
     assert found["journal"]["state"] == "ok"
-    assert "sound as a whole: " in str(found["journal"]["says"])
+    assert ": intact: " in str(found["journal"]["says"])
     assert "standing fault" not in found
     table.kill()
     found = examined(table, capsys)
@@ -81,5 +81,5 @@ def test_a_journal_that_is_still_being_read_is_reported_as_that() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
     told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
     assert told["journal at work"] == (
-        "its chain is verified from the last checkpoint; the rest is being read in the background"
+        "its chain is verified from the last checkpoint; the rest is being verified in the background"
     )

@@ -63,7 +63,7 @@ def test_without_a_name_it_examines_the_table_that_the_service_runs(
 
 
 def beside_a_table_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Let a controller answer that plays by a file of its own; return that file."""
+    """Let a controller answer that loaded another file; return that file."""
     own = (tmp_path / "virtual.yaml").resolve()
     shipped = Path(__file__).parents[2] / "config/tables/craps.yaml"
     own.write_text(
@@ -98,11 +98,11 @@ def test_a_named_file_that_is_not_the_running_tables_is_said_to_be_another(
     own = beside_a_table_that_runs(monkeypatch, tmp_path)
     main(["doctor", "craps", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (other,) = (one for one in found if "the controller that answers plays by" in one["says"])
+    (other,) = (one for one in found if "but the running controller loaded" in one["says"])
     assert str(own) in other["says"]
-    assert other["remedy"] == "leave the name out to examine the running table's own file"
+    assert other["remedy"] == "omit the name to examine the running table's own file"
     main(["doctor", str(own)])
-    assert "the controller that answers plays by" not in capsys.readouterr().out
+    assert "but the running controller loaded" not in capsys.readouterr().out
 
 
 def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

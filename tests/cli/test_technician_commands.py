@@ -232,7 +232,7 @@ def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_into_the_table
         wheel.end()
     assert code == 0, out
     assert "lay the ball into pocket 17 and turn the rotor slowly" in out
-    assert "reads of pocket 17; the reader stays at" in out
+    assert "reads of pocket 17; the reader keeps its" in out
     after = load_table(str(wheel.file)).wheel
     assert before is not None
     assert after is not None
@@ -373,7 +373,7 @@ def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: L
     person.see("middle-front: lay one die")
     person.type("s")
     person.see("middle-front: left out")
-    person.see("four points fit any camera")
+    person.see("four points always fit")
     person.see("write this to ")
     person.type("no")
     code, out = person.over()

@@ -36,11 +36,11 @@ def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
     told = {}
     for number, act in enumerate(acts_for(device, settings)):
         virtual._feed.clear()
-        technician.do(act.word, 1_000_000_000 * (number + 1))
+        technician.do(act.lamp_text, 1_000_000_000 * (number + 1))
         for _, reading in virtual._feed:
             act.receive(reading)
-        assert act.enough(60.0), act.word
-        told[act.word] = act.findings()
+        assert act.is_complete(60.0), act.lamp_text
+        told[act.lamp_text] = act.findings()
     return told
 
 
@@ -67,7 +67,7 @@ def test_a_sensor_that_tells_nothing_fails_with_what_was_expected(table: str, de
     settings = CRAPS if table == "craps" else ROULETTE
     for act in acts_for(device, settings):
         findings = act.findings()
-        assert {one.status for one in findings} == {"fail"}, act.word
+        assert {one.status for one in findings} == {"fail"}, act.lamp_text
         assert all("expected" in one.says for one in findings)
 
 
@@ -129,7 +129,7 @@ def lies(up: int | None, confidence: float, tilt_deg: float) -> DieRest:
     [
         (5, 0.9, 0.0, "found 5 up, expected 6"),
         (None, 0.9, 0.0, "found no face up"),
-        (6, 0.5, 0.0, "too unsure"),
+        (6, 0.5, 0.0, "confidence too low"),
         (6, 0.9, 25.0, "tilted"),
     ],
 )
@@ -153,14 +153,14 @@ def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() 
         DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")
     )
     act.receive(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
-    assert not act.enough(60.0)
+    assert not act.is_complete(60.0)
     act.receive(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
-    assert not act.enough(0.0)
+    assert not act.is_complete(0.0)
     act.receive(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
     act.receive(
         DieRest(t=3_000_000, dev="cam", die=1, x=200, y=350, up=3, confidence=0.9, tilt_deg=0, on="felt")
     )
-    assert act.enough(0.0)
+    assert act.is_complete(0.0)
     assert [found.status for found in act.findings()] == ["pass"]
 
 
@@ -175,12 +175,12 @@ def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
     door = OpenClose("console", "door")
     door.receive(Switch(t=1, dev="console", name="door", open=True))
     door.receive(Switch(t=2, dev="console", name="key", open=False))
-    assert not door.enough(9.0)
+    assert not door.is_complete(9.0)
     assert door.findings()[0].says == "opened; expected that it closes"
     buttons = PressButtons("console")
     for name in ("no_roll", "no_roll", "lock"):
         buttons.receive(Input(t=1, dev="console", name=name, by="boxperson"))
-    assert buttons.enough(3.0)
+    assert buttons.is_complete(3.0)
     assert "no_roll more than once" in buttons.findings()[0].says
 
 

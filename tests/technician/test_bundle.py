@@ -11,7 +11,7 @@ from controller.settings.places import config_home
 from controller.technician import bundle
 
 HMAC = "00112233445566778899aabbccddeeff"
-WORDS = bundle.Words.of(schemas()["table.schema.json"])
+WORDS = bundle.SettingsKeys.of(schemas()["table.schema.json"])
 SECRETS = (HMAC, "hunter2", "tok-abc", "swordfish", "in-a-comment", "s3cr3t")
 FILE = f"""
 table: craps
@@ -73,7 +73,7 @@ def test_of_a_shipped_table_nothing_is_left_out_for_its_key(name: str) -> None:
 
 def test_a_status_keeps_codes_and_figures_and_loses_what_others_said() -> None:
     """What somebody typed, a board sent or a library said was cleaned by guesses."""
-    told = bundle.status_of_our_words(
+    told = bundle.status_without_free_text(
         {
             "headline": "locked: the wifi psk is hunter2",
             "locked": {"by": "supervisor", "who": "hunter2", "says": "PIN hunter2", "cause": ""},
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
     ],
 )
 def test_a_log_line_loses_its_secret(line: str) -> None:
-    told = bundle.clean(line)
+    told = bundle.redact(line)
     assert [secret for secret in SECRETS if secret in told] == []
     assert bundle.LEFT_OUT in told
 
@@ -155,8 +155,8 @@ def test_a_password_in_an_address_without_slashes_is_left_out(host: str) -> None
 
 def test_a_mistake_is_told_without_what_was_found() -> None:
     says = "table.yaml:4:1: publish.mqtt.port: found 'hunter2, expected x', expected a whole number; see it"
-    assert bundle.without_found(says) == (
+    assert bundle.without_found_value(says) == (
         f"table.yaml:4:1: publish.mqtt.port: found {bundle.LEFT_OUT}, expected a whole number; see it"
     )
     long = "a:" * 20_000
-    assert bundle.clean(long) == long, "and no text of whatever length takes long"
+    assert bundle.redact(long) == long, "and no text of whatever length takes long"

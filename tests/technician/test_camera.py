@@ -13,10 +13,10 @@ from controller.model.readings import DieAt, DieRest
 from controller.technician.calibration import (
     RMS_LIMIT_MM,
     DiePlacement,
-    LayAt,
+    LayDieAt,
     UnfitError,
     calibrate_camera,
-    laid_in,
+    laid_dice_in,
     named_places,
 )
 
@@ -110,14 +110,14 @@ def test_of_five_points_none_is_named_because_none_can_be() -> None:
 def test_four_points_are_taken_with_a_word_that_nothing_checks_them() -> None:
     corners = ("left-front", "left-back", "right-front", "right-back")
     found = calibrate_camera(laid(camera(0, 0.3, 0), Random(1), 0.0, corners), TABLE, "cam", None)
-    assert "four points fit any camera" in found.report[-1]
+    assert "four points always fit" in found.report[-1]
 
 
 @pytest.mark.parametrize(
     ("names", "says"),
     [
         (("left-front", "left-back", "right-front"), "found 3 points, expected at least 4"),
-        (("left-front", "middle-front", "right-front", "left-back"), "three are not on one line"),
+        (("left-front", "middle-front", "right-front", "left-back"), "without three on one line"),
     ],
 )
 def test_too_few_points_and_points_on_a_line_are_refused(names: tuple[str, ...], says: str) -> None:
@@ -131,19 +131,19 @@ def rest(t: int, x: float, y: float, die: int = 1) -> DieRest:
 
 def test_a_die_told_twice_at_its_place_was_laid_once() -> None:
     told = [rest(1, 10, 10), rest(2, 11, 12), rest(3, 1800, 10), rest(4, 10, 10)]
-    assert laid_in(told, "cam") == [(11, 12), (1800, 10), (10, 10)]
-    assert laid_in(told, "other") == []
+    assert laid_dice_in(told, "cam") == [(11, 12), (1800, 10), (10, 10)]
+    assert laid_dice_in(told, "other") == []
 
 
 def test_a_place_is_reported_once_one_die_has_lain_there_for_a_while() -> None:
-    act = LayAt("cam", "left-front", (9.5, 9.5))
-    assert act.word == "put_9.5_9.5"
+    act = LayDieAt("cam", "left-front", (9.5, 9.5))
+    assert act.lamp_text == "put_9.5_9.5"
     act.receive(rest(1, 10, 10))
-    assert not act.enough(0.2)
-    assert act.enough(1.5)
+    assert not act.is_complete(0.2)
+    assert act.is_complete(1.5)
     act.receive(DieAt(t=2, dev="cam", die=1, x=50, y=50))
-    assert not act.enough(1.5)
+    assert not act.is_complete(1.5)
     act.receive(rest(3, 10, 10))
     act.receive(rest(4, 900, 10, die=2))
-    assert not act.enough(1.5)
+    assert not act.is_complete(1.5)
     assert act.findings()[0].says == "nothing seen, expected one die at rest (found 2)"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from controller.evidence.pictures import DAY_S, FOLDER, About, Folder, Writer
-from controller.technician.machine_checks import DAYS, MAX_MB, Machine, pictures
+from controller.technician.machine_checks import DEFAULT_DAYS, DEFAULT_MAX_MB, Machine, pictures
 from drivers.vision.rig import EvidenceFile
 
 NOW_S = 1_800_000_000.0
@@ -15,7 +15,7 @@ def said(root: Path, now_s: float = NOW_S) -> list[tuple[str, str]]:
 
 def test_limits_that_a_rig_leaves_out_are_the_cameras_own() -> None:
     usual = EvidenceFile()
-    assert (usual.folder, usual.days, usual.max_mb) == (FOLDER, DAYS, MAX_MB)
+    assert (usual.folder, usual.days, usual.max_mb) == (FOLDER, DEFAULT_DAYS, DEFAULT_MAX_MB)
 
 
 def test_a_machine_without_a_camera_has_nothing_to_say(tmp_path: Path) -> None:

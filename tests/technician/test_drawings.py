@@ -86,7 +86,7 @@ def holds(words: TextMark, spot: Spot) -> bool:
 
 def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
     sheet = Drawing(100, 100, 'a"<b>\x00')
-    sheet.words((10, 10), "</text><script>\x07&")
+    sheet.text((10, 10), "</text><script>\x07&")
     root = ElementTree.fromstring(as_svg(sheet))
     texts = [element for element in root.iter() if element.tag.endswith("text")]
     assert {element.text for element in texts} == {"</text><script> &"}
@@ -94,7 +94,7 @@ def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
 
 def test_words_have_their_edge_as_a_copy_beneath_that_every_viewer_draws() -> None:
     sheet = Drawing(100, 100, "edge")
-    sheet.words((10, 10), "die 1", colour="#123456")
+    sheet.text((10, 10), "die 1", colour="#123456")
     beneath, above = [mark for mark in ElementTree.fromstring(as_svg(sheet)) if mark.tag.endswith("text")]
     assert (beneath.get("stroke"), beneath.get("fill"), beneath.get("aria-hidden")) == (PAPER, PAPER, "true")
     assert (above.get("stroke"), above.get("fill")) == (None, "#123456")
@@ -137,7 +137,7 @@ def test_a_label_without_room_is_left_out_unless_it_must_be_there() -> None:
     sheet = Drawing(80, 24, "crowded")
     labels = Labels(sheet, (0, 0), (80, 24))
     labels.keep_free((40, 12), 40)
-    labels.put((20, 12), "aside", must=False)
+    labels.put((20, 12), "aside", required=False)
     assert not sheet.marks
     labels.put((20, 12), "here")
     assert [mark.text for mark in sheet.marks if isinstance(mark, TextMark)] == ["here"]

@@ -36,7 +36,7 @@ def telling(**answers: str) -> Machine:
     ("told", "state", "says"),
     [
         ("throttled=0x0\n", "ok", "normal"),
-        ("throttled=0x50005\n", "fault", "the voltage is too low; the processor is throttled"),
+        ("throttled=0x50005\n", "fault", "the supply voltage is too low; the processor is throttled"),
         ("error\n", "unchecked", "vcgencmd does not answer"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 from controller.app.faults import Fault
 from controller.technician import bundle
-from controller.technician.bundle import LEFT_OUT, known_lines
+from controller.technician.bundle import LEFT_OUT, known_log_lines
 
 NAMES = frozenset({"craps", "cam", "wall-left"})
 AT = "2026-11-28T13:00:00+0000 host-of-a-casino tablectl[123]: "
@@ -86,7 +86,7 @@ PLACES = (
 def test_no_shape_of_secret_passes_wherever_it_stands(place: str) -> None:
     assert len(SHAPES) > 33
     for head in (AT, ""):
-        told = {shape: known_lines(head + place.format(shape), NAMES) for shape in SHAPES}
+        told = {shape: known_log_lines(head + place.format(shape), NAMES) for shape in SHAPES}
         assert [shape for shape, line in told.items() if SECRET in line] == []
 
 
@@ -94,11 +94,11 @@ def test_no_shape_of_secret_passes_wherever_it_stands(place: str) -> None:
     "head", [f"2026-11-28T13:00:00+0000 host {SECRET}[1]: ", f"{SECRET} host tablectl[1]: "]
 )
 def test_nor_in_what_stands_before_a_message(head: str) -> None:
-    assert SECRET not in known_lines(head + "craps: stopped", NAMES)
+    assert SECRET not in known_log_lines(head + "craps: stopped", NAMES)
 
 
 def test_the_machines_own_name_is_left_out() -> None:
-    assert known_lines(AT + "<5>craps: stopped", NAMES) == (
+    assert known_log_lines(AT + "<5>craps: stopped", NAMES) == (
         "2026-11-28T13:00:00+0000 tablectl[123]: craps: stopped\n"
     )
 
@@ -122,12 +122,12 @@ def test_the_machines_own_name_is_left_out() -> None:
 )
 def test_what_support_needs_goes_in(line: str, told: str | None) -> None:
     expected = told or line.removeprefix("<6>")
-    assert known_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
+    assert known_log_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
 
 
 def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -> None:
     fault = Fault("device_missing", "cam, wall-left", f"not up: {SECRET}")
-    told = known_lines(f"{AT}<3>began: {fault}", NAMES)
+    told = known_log_lines(f"{AT}<3>began: {fault}", NAMES)
     assert "began: cam, wall-left: " in told
     assert "[device_missing]" in told
     assert LEFT_OUT in told
@@ -135,7 +135,7 @@ def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -
 
 def test_lines_that_are_not_known_are_counted() -> None:
     text = f"{AT}one\n{AT}two\n{AT}<5>craps: stopped\n{AT}three\n"
-    assert known_lines(text, NAMES).splitlines() == [
+    assert known_log_lines(text, NAMES).splitlines() == [
         "(2 lines left out)",
         "2026-11-28T13:00:00+0000 tablectl[123]: craps: stopped",
         "(1 lines left out)",
@@ -150,4 +150,4 @@ GUESSABLE = [
 @pytest.mark.parametrize("shape", GUESSABLE[:12])
 def test_what_other_parts_of_the_bundle_say_loses_what_shows(shape: str) -> None:
     """Findings and the status are our own words; what a library's error put into them is cleaned."""
-    assert SECRET not in bundle.clean(f"cam: found {shape}")
+    assert SECRET not in bundle.redact(f"cam: found {shape}")

@@ -22,5 +22,5 @@ def test_a_sensor_of_several_is_tested_again_by_its_kind() -> None:
 
 
 def test_a_switch_or_lamp_is_a_matter_of_its_wire() -> None:
-    assert next_step("console", "door").startswith("look at its wire")
+    assert next_step("console", "door").startswith("check its wire")
     assert set(STEPS) >= {"device", "wall_impact", "card"}

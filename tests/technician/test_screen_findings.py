@@ -110,7 +110,7 @@ def test_a_register_with_nobody_in_it_is_told(installed: Installed) -> None:
 
 def test_a_socket_that_is_gone_or_open_to_all_or_dead_is_reported(installed: Installed) -> None:
     installed.path.chmod(0o666)
-    assert "open to everybody" in installed.wrong().says
+    assert "accessible to everybody" in installed.wrong().says
     installed.path.chmod(0o660)
     installed.door.close()
     assert "no answer" in installed.wrong().says

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from controller.model.readings import WallImpact
 from controller.replay.log import open_log
-from controller.technician.calibration import MIN_MARGIN, Listen, UnfitError, calibrate_wall, sorted_out
+from controller.technician.calibration import (
+    MIN_MARGIN,
+    ListenToWall,
+    UnfitError,
+    calibrate_wall,
+    separate_peaks,
+)
 
 LOGS = Path(__file__).parents[1] / "logs"
 AT = ("devices", "wall-left", "least_peak")
@@ -40,7 +46,7 @@ def test_distributions_and_margins_are_reported_as_figures() -> None:
         "noise     2 heard: weakest 10, median 15, loudest 20",
         "knocks    2 heard: weakest 40, median 145, loudest 250",
         "threshold 63.2: the weakest die is 3.2 times as loud, the loudest noise 3.2 times weaker",
-        "1 of 2 knocks are above it: the dice's tracks tell these apart",
+        "1 of 2 knocks are above it: only tracks distinguish them from dice",
     )
 
 
@@ -54,7 +60,7 @@ def test_a_recording_tells_dice_from_the_room(name: str) -> None:
     with open_log(str(LOGS / f"{name}.jsonl.gz")) as log:
         table, readings = log.header.dice_table, list(log)
     assert table is not None
-    dice, room = sorted_out(readings, "wall-right", "right", table, 12_000)
+    dice, room = separate_peaks(readings, "wall-right", "right", table, 12_000)
     assert len(dice) >= 5
     assert len(room) < len(dice)
     found = calibrate_wall(AT, dice, [], [], 0.0)
@@ -66,13 +72,13 @@ def impact(peak: float, dev: str = "wall-left") -> WallImpact:
 
 
 def test_a_room_is_listened_to_until_it_was_quiet_and_a_knock_until_it_came() -> None:
-    quiet = Listen("wall-left", "left", "quiet_left", "hands off")
-    knock = Listen("wall-left", "left", "knock_left", "knock", most=1)
-    assert not quiet.enough(1.0)
-    assert quiet.enough(5.0)
-    assert not knock.enough(5.0)
+    quiet = ListenToWall("wall-left", "left", "quiet_left", "hands off")
+    knock = ListenToWall("wall-left", "left", "knock_left", "knock", max_impacts=1)
+    assert not quiet.is_complete(1.0)
+    assert quiet.is_complete(5.0)
+    assert not knock.is_complete(5.0)
     for act in (quiet, knock):
         act.receive(impact(9))
         act.receive(impact(500, dev="wall-right"))
-    assert knock.enough(0.0)
+    assert knock.is_complete(0.0)
     assert quiet.peaks == knock.peaks == [9]

@@ -13,7 +13,7 @@ from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, PocketBall, RotorIndex
 from controller.replay.log import open_log
 from controller.technician.calibration import Calibrated, UnfitError
-from controller.technician.wheel_calibration import calibrate_wheel, turned_by
+from controller.technician.wheel_calibration import angle_difference_deg, calibrate_wheel
 from drivers.sim.wheel import EUROPEAN, croupier_at, some_wheel
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -62,10 +62,10 @@ def test_beams_index_and_drop_of_any_wheel_are_found_again(seed: int) -> None:
         spins(wheel, rng), guessed(wheel), resting=resting(wheel, rng, number), number=number
     )
     for told, true in zip(beams_of(found), wheel.beams_deg, strict=True):
-        assert abs(turned_by(told, true)) < ANGLE_DEG
+        assert abs(angle_difference_deg(told, true)) < ANGLE_DEG
     index = found.values["wheel", "rotor_index_deg"]
     assert isinstance(index, float)
-    assert abs(turned_by(index, wheel.rotor_index_deg)) < 360 / len(wheel.pockets_clockwise) / 3
+    assert abs(angle_difference_deg(index, wheel.rotor_index_deg)) < 360 / len(wheel.pockets_clockwise) / 3
     assert found.values["wheel", "drop_rev_per_s"] == pytest.approx(wheel.drop_rev_per_s, rel=0.1)
 
 
@@ -79,7 +79,7 @@ def test_the_angles_in_a_recordings_header_are_found_from_its_readings(name: str
     assert wheel is not None
     found = calibrate_wheel(readings, guessed(wheel))
     for told, true in zip(beams_of(found), wheel.beams_deg, strict=True):
-        assert abs(turned_by(told, true)) < 0.5
+        assert abs(angle_difference_deg(told, true)) < 0.5
     assert found.values["wheel", "drop_rev_per_s"] == pytest.approx(wheel.drop_rev_per_s, rel=0.05)
     assert ("wheel", "rotor_index_deg") not in found.values
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.technician.in_characters import plot
+from controller.technician.terminal_plot import plot
 from tests.technician.recorded import spin, throw
 
 

@@ -1,4 +1,4 @@
-"""Throws and spins drawn on a terminal, on a grid of characters: braille, or plain ASCII."""
+"""Plots of throws and spins for a terminal, in braille characters or plain ASCII."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,19 +16,19 @@ _BLANK = 0x2800
 
 
 class Grid:
-    """A grid of columns and rows; positions are fractions of the whole, from the upper left corner."""
+    """A grid of characters; positions are fractions of its width and height, from the upper left corner."""
 
     def __init__(self, columns: int, rows: int, *, braille: bool) -> None:
-        """Start empty."""
+        """Create an empty grid."""
         self.columns = columns
         self.rows = rows
         self._braille = braille
-        self._fine = (2, 4) if braille else (1, 1)
+        self._dots_per_cell = (2, 4) if braille else (1, 1)
         self._cells: list[list[int]] = [[0] * columns for _ in range(rows)]
         self._letters: dict[tuple[int, int], str] = {}
 
     def line(self, spots: Sequence[Dot], mark: str = ".", *, every: int = 1) -> None:
-        """Draw a line through spots; `every` leaves dots out, `mark` is what ASCII shows of it."""
+        """Draw a line through spots, with each `every`-th dot set; `mark` is its character in ASCII."""
         for here, there in pairwise(spots):
             (x0, y0), (x1, y1) = self._dot(here), self._dot(there)
             steps = max(abs(x1 - x0), abs(y1 - y0), 1)
@@ -43,17 +43,19 @@ class Grid:
         self._set(*self._dot(spot), mark)
 
     def write(self, spot: Dot, text: str) -> None:
-        """Write characters over the dots, beginning there."""
+        """Write text over the dots, starting at this spot."""
         column, row = self._cell(spot)
         column = max(min(column, self.columns - len(text)), 0)
         for i, letter in enumerate(text[: self.columns - column]):
             self._letters[column + i, row] = letter
 
     def lines(self) -> list[str]:
-        """Return the rows."""
-        return ["".join(self._shown(x, y) for x in range(self.columns)).rstrip() for y in range(self.rows)]
+        """Return the rows as text."""
+        return [
+            "".join(self._character(x, y) for x in range(self.columns)).rstrip() for y in range(self.rows)
+        ]
 
-    def _shown(self, x: int, y: int) -> str:
+    def _character(self, x: int, y: int) -> str:
         letter = self._letters.get((x, y))
         if letter is not None:
             return letter
@@ -61,14 +63,14 @@ class Grid:
         return chr(_BLANK + dots) if self._braille and dots else chr(dots) if dots else " "
 
     def _dot(self, spot: Dot) -> tuple[int, int]:
-        wide, high = self.columns * self._fine[0], self.rows * self._fine[1]
+        wide, high = self.columns * self._dots_per_cell[0], self.rows * self._dots_per_cell[1]
         return _within(spot[0], wide), _within(spot[1], high)
 
     def _cell(self, spot: Dot) -> tuple[int, int]:
         return _within(spot[0], self.columns), _within(spot[1], self.rows)
 
     def _set(self, x: int, y: int, mark: str) -> None:
-        across, down = self._fine
+        across, down = self._dots_per_cell
         if self._braille:
             self._cells[y // down][x // across] |= _DOTS[y % down][x % across]
         else:
@@ -85,7 +87,7 @@ _GUTTER = 7
 
 
 def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Draw what was seen, this many columns wide."""
+    """Return a plot of a throw or spin, at most this many columns wide."""
     columns = min(max(columns, _MIN_COLUMNS), _MAX_COLUMNS)
     if isinstance(seen, ThrowSeen):
         return _throw(seen, columns, braille=braille)
@@ -93,7 +95,7 @@ def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str
 
 
 def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
-    """Draw the plan inside its walls: a die let go (1), at rest ([4]), and at a wall (H, X or ?)."""
+    """Plot the table's plan: each die's release (1), rest ([4]), and what it did at a wall (H, X or ?)."""
     table, inside = seen.table, columns - 4
     # A character is about twice as high as wide.
     rows = max(min(round(inside * table.width_mm / table.length_mm / 2), 14), 5)
@@ -110,32 +112,32 @@ def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
     for die in seen.dice:
         if die.points:
             grid.write(spot(*die.points[0][1]), str(die.number))
-        for touch in _shown(die):
+        for touch in _encounters(die):
             grid.write(
                 spot(*touch.centre), {Hit.YES: "H", Hit.NO: "X", Hit.UNCLEAR: "?"}[touch.encounter.hit]
             )
         if die.rest is not None:
             grid.write(spot(die.rest.x, die.rest.y), f"[{die.rest.up or '?'}]")
-    ears: dict[tuple[str, int], str] = {}
+    impacts: dict[tuple[str, int], str] = {}
     for heard in seen.heard:
         share = 1.0 - heard.impact.pos_mm / table.width_mm
-        ears[heard.impact.wall, min(max(int(share * rows), 0), rows - 1)] = heard.key
+        impacts[heard.impact.wall, min(max(int(share * rows), 0), rows - 1)] = heard.key
     edge = "+" + "-" * inside + "+"
     body = [
-        f"{ears.get(('left', i), ' ')}|{row:<{inside}}|{ears.get(('right', i), ' ')}".rstrip()
+        f"{impacts.get(('left', i), ' ')}|{row:<{inside}}|{impacts.get(('right', i), ' ')}".rstrip()
         for i, row in enumerate(grid.lines())
     ]
-    legend = "1, 2 let go and track; [n] at rest; H hit, X short, ? unclear; A, B impacts heard"
+    legend = "1, 2 release and track; [n] at rest; H hit, X short, ? unclear; A, B impacts heard"
     return [f" {edge}", *body, f" {edge}", *wrap(legend, columns)]
 
 
-def _shown(die: DieShown) -> list[Touch]:
+def _encounters(die: DieShown) -> list[Touch]:
     missed = [die.best] if die.best is not None and die.best.encounter.hit is Hit.NO else []
     return [*die.touches, *missed]
 
 
 def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Draw the speed over time, a row of ticks for each beam, the rotor and the reads, and the time below."""
+    """Plot the speed over time, and below it a row for each beam, the rotor and the pocket reads."""
     inside = columns - _GUTTER - 1
     first, last = min(0.0, max(seen.closed_s or 0.0, -2.0)), seen.last_s * 1.02
     fastest = 1.1 * max([0.5, *(v for _, v in seen.laps), *(s.speed_rev_per_s for s in seen.fitted)])
