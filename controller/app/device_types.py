@@ -14,7 +14,7 @@ from typing import Any
 from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware, Keyed, KeyFileError, KeyFiles, key_in
 from controller.model.tables import Claim, DeclaredDevice, Speaks, TableSettings
-from controller.settings.devices import DeviceKind, Wrong
+from controller.settings.devices import DeviceKind, DeviceMistake
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from drivers.device import AnyDevice, DeviceType, EdgeLines, LineSetup, PanelLines, StreamAddress
@@ -57,7 +57,7 @@ class Kind(DeviceKind):
                 yield from _lines("outputs", outputs)
         yield from self.family.claims(settings)
 
-    def wrong(self, settings: object, folder: Path) -> Iterator[Wrong]:
+    def mistakes(self, settings: object, folder: Path) -> Iterator[DeviceMistake]:
         """Find ports whose names may mean another device tomorrow, and libraries that are not installed."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
@@ -67,7 +67,9 @@ class Kind(DeviceKind):
                 check_hardware(address)
             except PortError as error:
                 expected = "a machine with the hardware extra installed"
-                yield Wrong(("chip",), f"{address.chip} ({error})", expected, f"docs/devices/{self.name}.md")
+                yield DeviceMistake(
+                    ("chip",), f"{address.chip} ({error})", expected, f"docs/devices/{self.name}.md"
+                )
         if isinstance(settings, Keyed):
             yield from _key_mistakes(settings, folder, here=self.here)
 
@@ -95,21 +97,23 @@ def _lines(section: str, lines: Mapping[str, LineSetup]) -> Iterator[Claim]:
         yield Claim((section, key, "line"), f"GPIO{setup.line}")
 
 
-def _port_mistakes(port: str) -> Iterator[Wrong]:
+def _port_mistakes(port: str) -> Iterator[DeviceMistake]:
     try:
         check_port_name(port)
     except PortNameError as error:
-        yield Wrong(("port",), error.found, error.expected, error.hint)
+        yield DeviceMistake(("port",), error.found, error.expected, error.hint)
 
 
-def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wrong]:
+def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[DeviceMistake]:
     if settings.key and settings.key_file:
-        yield Wrong(("key_file",), "a key next to it", "key or key_file", "keep the file, delete the key")
+        yield DeviceMistake(
+            ("key_file",), "a key next to it", "key or key_file", "keep the file, delete the key"
+        )
     elif settings.key_file and here:
         try:
             key_in(folder / settings.key_file)
         except KeyFileError as error:
-            yield Wrong(("key_file",), error.found, error.expected, error.hint)
+            yield DeviceMistake(("key_file",), error.found, error.expected, error.hint)
 
 
 def load_with_hardware(name: str) -> TableSettings:

@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 from controller.app.device_types import Kinds
 from controller.games.registry import GAMES
 from controller.model.rulesets import RuleSet
-from controller.settings.devices import Bare, shape_of
+from controller.settings.devices import BareDevice, shape_of
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
 from controller.settings.tables import TableFile
@@ -107,7 +107,7 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
 
 def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
     """Allow any type of device, each with its own keys, or one that another device speaks for."""
-    shapes = [Bare, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
+    shapes = [BareDevice, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
     made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
     parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}
     devices = {**table["properties"]["devices"], "additionalProperties": {"anyOf": made}}

@@ -1,7 +1,7 @@
-"""The devices of a table's file: what each is there for, and the settings of its kind of hardware.
+"""The devices of a table's file: the readings that each supplies, and the settings of its kind of hardware.
 
-The kinds are passed in by the program that joins hardware to a table: nothing here knows one of them. Without
-them a file's devices are read for what they are there for alone.
+The kinds of hardware are passed in, so that this package imports no driver. Without them only `reads` and
+`wall` of a device are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +16,8 @@ from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, o
 from controller.settings.yaml_text import Document, Value
 
 
-class Wrong(NamedTuple):
-    """A mistake in a device's settings: at which of its keys, and what to do."""
+class DeviceMistake(NamedTuple):
+    """A mistake in a device's settings; `at` is the key path within the device."""
 
     at: KeyPath
     found: str
@@ -33,21 +33,21 @@ class DeviceKind(Protocol):
         """Return the dataclass of its settings."""
 
     def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
-        """Return the devices of the table whose readings one of this name sends."""
+        """Return the table's devices whose readings a device of this name sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
-        """Return what only it may use."""
+        """Return what no other device may use, such as a port or a line."""
 
-    def wrong(self, settings: object, folder: Path) -> Iterable[Wrong]:
-        """Find what this machine can't do with its settings; `folder` is that of the table's file."""
+    def mistakes(self, settings: object, folder: Path) -> Iterable[DeviceMistake]:
+        """Return what is wrong with its settings on this machine; `folder` is that of the table's file."""
 
 
 DeviceKinds = Mapping[str, DeviceKind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bare:
-    """A device without hardware of its own: another sends its readings, or they come from elsewhere."""
+class BareDevice:
+    """A device without a type: another device sends its readings, or they come from a script or a log."""
 
     reads: tuple[DeviceReading, ...] = ()
     """The kinds of reading that it sends: while it is down, these are missing rather than absent."""
@@ -56,7 +56,7 @@ class Bare:
 
 
 def shape_of(name: str, kind: DeviceKind) -> type:
-    """Make the shape of a device of this kind, as a table's file has it."""
+    """Return the dataclass of a device of this kind: its settings and `type`, `reads`, `wall`."""
     assert is_dataclass(kind.settings)
     return make_dataclass(
         f"{kind.settings.__name__}OfTable",
@@ -72,10 +72,10 @@ def shape_of(name: str, kind: DeviceKind) -> type:
 
 
 class Devices:
-    """The devices of one file, read one by one: every mistake of each is kept."""
+    """The devices of one file, read one by one, so that the mistakes of all of them are reported."""
 
     def __init__(self, document: Document, kinds: DeviceKinds | None, folder: Path) -> None:
-        """Read them; `mistakes` then has all that is wrong."""
+        """Read them; `mistakes` then holds every mistake."""
         self.mistakes: list[Mistake] = []
         self._document = document
         self._kinds = kinds
@@ -96,12 +96,12 @@ class Devices:
 
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
-        """Return those that could be read, each with what its hardware says of it."""
+        """Return those that could be read, each completed with what its hardware supplies."""
         return {name: self._completed(name, device) for name, device in self._read.items()}
 
     @property
     def whole(self) -> bool:
-        """Whether every device could be read: else a missing one can't be reported."""
+        """Whether every device could be read; otherwise it is not known which readings no device supplies."""
         known = all(device.reads or not device.type for device in self._read.values())
         return self._whole and (known or self._kinds is not None)
 
@@ -110,13 +110,13 @@ class Devices:
         if word is None and "type" not in section:
             return self._bare(name, section)
         if self._kinds is None:
-            read = self._bare(name, {key: section[key] for key in ("reads", "wall") if key in section})
-            return None if read is None else DeclaredDevice(reads=read.reads, wall=read.wall, type=str(word))
+            bare = self._bare(name, {key: section[key] for key in ("reads", "wall") if key in section})
+            return None if bare is None else DeclaredDevice(reads=bare.reads, wall=bare.wall, type=str(word))
         kind = self._kinds.get(word) if isinstance(word, str) else None
         if kind is None:
             hint = did_you_mean(word, self._kinds)
             found = "nothing" if word is None else repr(word)
-            self._wrong(name, Wrong(("type",), found, one_of(sorted(self._kinds)), hint))
+            self._wrong(name, DeviceMistake(("type",), found, one_of(sorted(self._kinds)), hint))
             return None
         settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: its kind's own shape
         if settings is None:
@@ -124,8 +124,8 @@ class Devices:
         return DeclaredDevice(reads=settings.reads, wall=settings.wall, type=str(word), settings=settings)
 
     def _bare(self, name: str, section: Mapping[str, Value]) -> DeclaredDevice | None:
-        bare = self._validated(name, section, Bare)
-        return DeclaredDevice(reads=bare.reads, wall=bare.wall) if isinstance(bare, Bare) else None
+        bare = self._validated(name, section, BareDevice)
+        return DeclaredDevice(reads=bare.reads, wall=bare.wall) if isinstance(bare, BareDevice) else None
 
     def _validated(self, name: str, section: Mapping[str, Value], shape: type) -> object | None:
         alone = Document({"devices": {name: dict(section)}}, self._document.places)
@@ -145,13 +145,13 @@ class Devices:
             if device.settings is None:
                 continue
             kind = kinds[device.type]
-            for wrong in kind.wrong(device.settings, folder):
-                self._wrong(name, wrong)
+            for mistake in kind.mistakes(device.settings, folder):
+                self._wrong(name, mistake)
             for claim in kind.claims(device.settings):
                 first = claimed.setdefault(claim.what, name)
                 if first != name:
                     expected = f"one of its own: {first} has it already"
-                    self._wrong(name, Wrong(claim.at, claim.what, expected))
+                    self._wrong(name, DeviceMistake(claim.at, claim.what, expected))
             for speaks in kind.speaks(name, device.settings):
                 self._add_speaker(name, speaks)
         if any(device.type for device in self._read.values()):
@@ -162,71 +162,74 @@ class Devices:
         if dev not in self._names:
             hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
             self._wrong(
-                speaker, Wrong(speaks.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint)
+                speaker,
+                DeviceMistake(speaks.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint),
             )
         there = self._read.get(dev)
         if there is None:
             return
         if dev != speaker and there.type:
             expected = f"a device without a type: {dev} speaks for itself"
-            self._wrong(speaker, Wrong(speaks.at, f"'{dev}'", expected))
+            self._wrong(speaker, DeviceMistake(speaks.at, f"'{dev}'", expected))
         before = self._speakers.setdefault(dev, speaker)
         if before != speaker:
             expected = f"one device that speaks for it: {before} does already"
-            self._wrong(speaker, Wrong(speaks.at, f"'{dev}'", expected))
+            self._wrong(speaker, DeviceMistake(speaks.at, f"'{dev}'", expected))
             return
         self._spoken[dev] = self._both(speaker, self._spoken.get(dev), speaks)
         self._compare(dev, there, self._spoken[dev])
 
     def _both(self, speaker: str, before: Speaks | None, now: Speaks) -> Speaks:
-        """Join what two sensors of a device say of one device of the table."""
+        """Join what two sensors of `speaker` supply for one device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
             expected = f"one wall a device: another of its sensors is at the {before.wall} one"
             self._wrong(
-                speaker, Wrong(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
+                speaker, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         wall, switches = before.wall or now.wall, before.switches or now.switches
         return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), wall, switches)
 
-    def _compare(self, dev: str, written: DeclaredDevice, told: Speaks) -> None:
-        if written.wall and told.wall and written.wall != told.wall:
-            expected = f"'{told.wall}', as its sensor says"
-            self._wrong(dev, Wrong(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it"))
+    def _compare(self, dev: str, written: DeclaredDevice, spoken: Speaks) -> None:
+        if written.wall and spoken.wall and written.wall != spoken.wall:
+            expected = f"'{spoken.wall}', the wall in its sensor's settings"
+            self._wrong(
+                dev, DeviceMistake(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it")
+            )
 
     def _find_mute(self, kinds: DeviceKinds) -> None:
         for name, device in self._read.items():
             if not device.type and name not in self._spoken and self._whole:
                 hint = "or name it as the dev of another device's channel or input"
                 expected = f"a type: {one_of(sorted(kinds))}"
-                self._wrong(name, Wrong(("type",), "nothing that speaks for it", expected, hint))
-            told = self._spoken.get(name)
-            if told is None or told.kinds is None:
+                self._wrong(name, DeviceMistake(("type",), "nothing that speaks for it", expected, hint))
+            spoken = self._spoken.get(name)
+            if spoken is None or spoken.kinds is None:
                 continue
             for place, kind in enumerate(device.reads):
-                if kind not in told.kinds:
-                    expected = f"what it sends: {one_of(told.kinds)}"
-                    self._wrong(name, Wrong(("reads", place), f"'{kind}'", expected, "delete it"))
+                if kind not in spoken.kinds:
+                    expected = f"what it sends: {one_of(spoken.kinds)}"
+                    self._wrong(name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it"))
 
     def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
-        told = self._spoken.get(name)
-        if told is None:
+        spoken = self._spoken.get(name)
+        if spoken is None:
             return device
         return DeclaredDevice(
-            reads=device.reads or told.kinds or (),
-            wall=device.wall or told.wall,
+            reads=device.reads or spoken.kinds or (),
+            wall=device.wall or spoken.wall,
             type=device.type,
             settings=device.settings,
-            switches=told.switches,
+            switches=spoken.switches,
         )
 
     def may_read_nothing(self, name: str) -> bool:
-        """Return whether this device serves others, or is of a kind that is not known here."""
+        """Return whether `reads` may be empty: it serves other devices, or its kind is not known here."""
         for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 
-    def _wrong(self, name: str, wrong: Wrong) -> None:
-        at = ("devices", name, *wrong.at)
-        self.mistakes.append(self._document.mistake(at, wrong.found, wrong.expected, wrong.hint))
+    def _wrong(self, name: str, mistake: DeviceMistake) -> None:
+        at = ("devices", name, *mistake.at)
+        self.mistakes.append(self._document.mistake(at, mistake.found, mistake.expected, mistake.hint))

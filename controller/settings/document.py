@@ -1,4 +1,4 @@
-"""Typed documents: a YAML file against a frozen dataclass, strictly, with every mistake at once."""
+"""Read a YAML file as a frozen dataclass, strictly, and report every mistake at once."""
 
 import json
 import re
@@ -49,7 +49,7 @@ _UNITS = {
 
 
 def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
-    """Return the shapes that may stand at a key path; none where the shape has no such key."""
+    """Return the types that a value at this key path may have; none if the shape has no such key."""
     if not path:
         return (shape,)
     step, rest = path[0], path[1:]
@@ -74,12 +74,12 @@ def _is_struct(shape: Shape) -> TypeGuard[type[msgspec.Struct]]:
 
 
 def choices_of(shape: Shape) -> tuple[object, ...]:
-    """Return the words a value may be, where the shape lists them."""
+    """Return the values that a shape lists (a Literal or an Enum)."""
     return tuple(choice for inner in _members(shape) for choice in _choices(inner))
 
 
 def describe(shape: Shape, key: str = "") -> str:
-    """Describe what a value of this shape looks like; the key's ending names its unit."""
+    """Describe in words which values a shape allows; the unit follows from the key's ending."""
     choices = choices_of(shape)
     others = [_describe_one(inner, key) for inner in _members(shape) if not _choices(inner)]
     words = ([one_of(choices)] if choices else []) + [text for text in dict.fromkeys(others) if text]
@@ -87,7 +87,7 @@ def describe(shape: Shape, key: str = "") -> str:
 
 
 def _members(shape: Shape) -> Iterator[Shape]:
-    """Yield a shape split into its alternatives, without annotations and without None."""
+    """Yield the alternatives of a shape, without annotations and without None."""
     origin = get_origin(shape)
     if origin is Annotated:
         yield from _members(get_args(shape)[0])
@@ -179,7 +179,7 @@ def _limit(mark: object) -> str:
 
 
 def _bounds_of(mark: msgspec.Meta) -> Iterator[object]:
-    """Yield a wire type's limits as a setting's are written."""
+    """Yield the limits of a msgspec type as those of a setting."""
     if mark.gt is not None:
         yield bounds.Gt(_plain(mark.gt))
     if mark.ge is not None:
@@ -200,27 +200,27 @@ def _plain(limit: float) -> float:
 
 T = TypeVar("T")
 
-_SELF_TOLD = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
-"""How a section reports mistakes of its own, one a line: `inputs.door.line: found 30, expected ...`"""
+_OWN_MISTAKE = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
+"""A mistake found by a section's own check, one per line: `inputs.door.line: found 30, expected ...`"""
 _IN_ITS_OWN_WORDS = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
     """Read a YAML file as a frozen dataclass.
 
-    Unknown and missing keys, wrong types and broken limits are all reported at once in a SettingsError. Lists
-    stand for tuples and whole numbers for floats; nothing else is converted.
+    Raises SettingsError with every unknown and missing key, wrong type and exceeded limit. Lists become
+    tuples and whole numbers floats; nothing else is converted.
     """
     return validate(parse_document(path), shape)
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Return a document that was read before its type; raises SettingsError with every mistake in it."""
+    """Return a parsed document as its type; raises SettingsError with every mistake in it."""
     from pydantic import ValidationError  # noqa: PLC0415 - as `_validator` says
 
     mistakes = list(document.mistakes)
     try:
-        # JSON, because strictness then still lets a list be a tuple and a whole number a float.
+        # As JSON, because strict mode then still accepts a list as a tuple and a whole number as a float.
         found = _validator(cast("Hashable", shape)).validate_json(
             json.dumps(document.value), strict=True, extra="forbid"
         )
@@ -236,9 +236,9 @@ def validate(document: Document, shape: type[T]) -> T:
 
 @cache
 def _validator(shape: type[object]) -> "TypeAdapter[object]":
-    """Return the validator of a shape; making it takes longer than reading a file."""
-    # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
-    from pydantic import TypeAdapter  # noqa: PLC0415 - as said above
+    """Return the validator of a shape, cached: creating one takes longer than reading a file."""
+    # Importing pydantic takes 0.1 s: only commands that read configuration should need it.
+    from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 
     return TypeAdapter(shape)
 
@@ -260,9 +260,9 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
 
 
 def _locate(value: Value, location: KeyPath) -> tuple[KeyPath, str | int | None]:
-    """Follow an error's location into the document; give the path that is there and a last step that is not.
+    """Return the part of an error's location that the document has, and the key that it lacks, if any.
 
-    A location also names the alternatives of a union: steps that no document has.
+    A location also contains the alternatives of a union, which no document has.
     """
     path: KeyPath = ()
     missing: str | int | None = None
@@ -300,7 +300,7 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
 
 
 def _own_mistakes(document: Document, path: KeyPath, line: str) -> Mistake:
-    match = _SELF_TOLD.fullmatch(line)
+    match = _OWN_MISTAKE.fullmatch(line)
     if match is None:
         return document.mistake(path, _found(_value_at(document.value, path)), line)
     expected, _, hint = match["expected"].partition("; ")

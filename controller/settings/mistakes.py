@@ -31,7 +31,7 @@ class Mistake:
 
 
 class SettingsError(Exception):
-    """Configuration that cannot be used; its text names every mistake, one a line."""
+    """Configuration that can't be used; its text has every mistake, one per line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         each_once = dict.fromkeys(mistakes)
@@ -40,7 +40,7 @@ class SettingsError(Exception):
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as a person at this prompt would write it: relative where the file is below."""
+    """Return a path as text: relative if it is below the working directory."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 

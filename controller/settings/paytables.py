@@ -1,7 +1,7 @@
-"""Pay tables: `config/paytables/*.yaml`, the games opened with them, and their exact edges.
+"""Pay tables (`config/paytables/*.yaml`), the wager books opened with them, and their exact house edges.
 
-Findings that a named person accepted are kept with the table owner's files, never in the shipped
-configuration, which each release replaces.
+Findings that a named person accepted are kept with the table owner's files, not in the shipped configuration,
+which each release replaces.
 """
 
 import os
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 
 def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T:
-    """Read the pay table of a rule set by its name, or by its file's path, as `shape`.
+    """Read a rule set's pay table, by the rule set's name or the file's path, as `shape`.
 
-    Raises SettingsError with every mistake in the file, or with the names there are.
+    Raises SettingsError with every mistake in the file, or with the known names if there is no such file.
     """
     return read_document(config_file("paytables", name, directory), shape)
 
 
 def game_for(ruleset: str) -> Book:
-    """Open a rule set's game with its pay table and an empty wager book.
+    """Return an empty wager book for a rule set, with its pay table.
 
     Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
@@ -45,7 +45,7 @@ def game_for(ruleset: str) -> Book:
 
 
 def check(ruleset: str) -> Report:
-    """Work out the exact edges of a rule set's pay table and what its owner should know of it.
+    """Return the exact house edges of a rule set's pay table, and the findings on it.
 
     Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
@@ -68,7 +68,7 @@ def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
             key=f"settings.{figure.key}",
             found=str(figure.paid),
             expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {there}",
-            hint="set the one or the other: the table tells what the settlement pays",
+            hint="correct one of them: the table and the settlement must use the same figure",
         )
         for figure in error.figures
     ]
@@ -78,7 +78,7 @@ Words = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding by its id, with the text it had: another text is another finding."""
+    """An accepted finding; if its text changes, it must be accepted again."""
 
     finding: Words
     text: Words
@@ -92,14 +92,14 @@ _decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
 
 
 INSTALLED = Path("/etc/table")
-"""Where an installed table has its own file."""
+"""The folder of an installed table's own file."""
 
 
 def accepted_file(ruleset: str) -> Path:
-    """Return the file of a rule set's accepted findings, whether it is there or not.
+    """Return the path of a rule set's accepted findings; the file need not exist.
 
-    It is in the configuration that TABLE_CONFIG names, else beside an installed table's own file, else in the
-    user's own configuration (XDG_CONFIG_HOME, ~/.config if that is not set).
+    It is in the configuration that TABLE_CONFIG names, else beside an installed table's file, else in the
+    user's configuration (XDG_CONFIG_HOME, or ~/.config if that is not set).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 
@@ -114,7 +114,7 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return what was accepted; nothing if there is no file. Raises SettingsError for an invalid one."""
+    """Return the accepted findings, none if there is no file. Raises SettingsError for an invalid file."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
 
 
 def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
-    """Store them, the whole file or nothing. Raises SettingsError if it can't be written."""
+    """Replace the file of accepted findings atomically. Raises SettingsError if it can't be written."""
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where configuration lives."""
+"""Where configuration files are found."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # an installed wh
 def config_home(directory: Path | None = None) -> Path:
     """Return the configuration directory: `directory`, else that of TABLE_CONFIG, else the shipped one.
 
-    Raises SettingsError if the directory asked for is not there.
+    Raises SettingsError if `directory` or TABLE_CONFIG names none.
     """
     named = os.environ.get("TABLE_CONFIG", "")
     if directory is None and not named:
@@ -37,9 +37,9 @@ def config_home(directory: Path | None = None) -> Path:
 
 
 def config_file(folder: Folder, name: str, directory: Path | None = None) -> Path:
-    """Find a configuration file by its name (`craps-v1`) or its path (`./my-table.yaml`).
+    """Return the path of a configuration file, named by name (`craps-v1`) or path (`./my-table.yaml`).
 
-    Raises SettingsError if there is no such file; it lists those that there are.
+    Raises SettingsError, with the known names, if there is no file of that name.
     """
     if is_path(name):
         return Path(name)
@@ -54,10 +54,10 @@ def config_file(folder: Folder, name: str, directory: Path | None = None) -> Pat
 
 
 def config_names(folder: Folder, directory: Path | None = None) -> tuple[str, ...]:
-    """List the names that a folder of the configuration knows, sorted."""
+    """Return the names of the files in a folder of the configuration, sorted."""
     return tuple(sorted(file.stem for file in (config_home(directory) / folder).glob("*.yaml")))
 
 
 def is_path(name: str) -> bool:
-    """Return whether a name is a file's path rather than a word of the configuration."""
+    """Return whether this is a file's path and not the name of a configuration file."""
     return "/" in name or name.endswith((".yaml", ".yml"))

@@ -1,4 +1,4 @@
-"""Rule sets: `config/rulesets/*.yaml`, checked for sense as a whole."""
+"""Rule sets (`config/rulesets/*.yaml`), each checked as a whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
 SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
-"""The sections of a rule set, of which each game has its own."""
+"""All sections that a rule set can have; each game uses some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Values that are each allowed, but not together; `at` are the keys that could be changed."""
+    """Values that are allowed by themselves but not together; `at` lists the keys that could be changed."""
 
     at: tuple[KeyPath, ...]
     found: str
@@ -45,8 +45,8 @@ def read_ruleset(path: Path) -> RuleSet:
     document = parse_document(path)
     rules = checked_ruleset(document)
     if rules.name != path.stem:
-        # Logs and outcomes carry the name, and must lead back to this file.
-        hint = "rename the one or the other"
+        # Logs and outcomes name the rule set, and this file must be found by that name.
+        hint = "rename one of them"
         raise SettingsError(
             [document.mistake(("name",), f"'{rules.name}'", f"'{path.stem}', as the file", hint)]
         )
@@ -54,9 +54,9 @@ def read_ruleset(path: Path) -> RuleSet:
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Return a document its type and check that its values fit together.
+    """Return a document as a rule set; raises SettingsError with every mistake and contradiction in it.
 
-    A contradiction is told at the key that stands in the file `changed_in`, if there is one.
+    A contradiction is reported at the key that is in the file `changed_in`, if one of them is.
     """
     rules = validate(document, RuleSet)
     mistakes = []
@@ -115,7 +115,7 @@ def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
         yield _Contradiction((hold, timeout), f"{throw.call_hold_ms:g}", expected)
     least, most = throw.sensors.impact_delay_ms
     if least > most:
-        found, expected = f"{least:g} before {most:g}", "the least time first, then the greatest"
+        found, expected = f"{least:g} before {most:g}", "the shortest delay first, then the longest"
         yield _Contradiction((("throw", "sensors", "impact_delay_ms"),), found, expected)
 
 
@@ -146,6 +146,4 @@ def _cause_contradictions(
     for cause in known:
         if cause not in causes:
             hint = did_you_mean(cause, [word for word in causes if word not in known]) or "delete it"
-            yield _Contradiction(
-                ((section, "causes", cause),), "an unknown cause", "one of the contract's", hint
-            )
+            yield _Contradiction(((section, "causes", cause),), "an unknown cause", one_of(causes), hint)

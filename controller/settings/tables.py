@@ -1,4 +1,4 @@
-"""Tables: `config/tables/*.yaml`, one file that describes one table, checked as a whole."""
+"""Tables (`config/tables/*.yaml`): one file describes one table, and is checked as a whole."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class ZoneSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiceTableSection:
-    """A dice table's inside: wall to wall, and the edge of its dice."""
+    """The inside of a dice table, from wall to wall, and the edge of its dice."""
 
     length_mm: Positive
     """From the left end wall (x = 0) to the right one."""
@@ -109,9 +109,9 @@ class TableFile:
 def table_mistakes(
     document: Document, written: TableFile, rules: RuleSet, devices: Devices
 ) -> Iterator[Mistake]:
-    """Find every contradiction inside a table's file and with its rule set."""
+    """Yield every contradiction within a table's file and with its rule set."""
     if "/" in written.table:
-        expected = "a name without '/', which parts the ids of outcomes"
+        expected = "a name without '/', which separates the parts of an outcome's id"
         yield document.mistake(("table",), f"'{written.table}'", expected)
     yield from _geometry(document, written, rules)
     if written.dice_table:
@@ -142,8 +142,8 @@ _SIZES_MM: Mapping[str, tuple[float, float]] = {
     "width_mm": (500, 3000),
     "die_mm": (8, 40),
 }
-"""Dice tables are 6 to 16 feet long, dice a third of an inch to an inch and a half; other figures are slips:
-feet or inches for millimetres, or a digit too few."""
+"""Accepted sizes. Dice tables are 6 to 16 feet long, dice a third of an inch to an inch and a half; other
+figures are mistakes: feet or inches for millimetres, or a digit too few."""
 
 
 def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
@@ -175,13 +175,13 @@ def _wheel_mistakes(document: Document, wheel: WheelSection, rules: RuleSet) -> 
 
 
 def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
-    """Find what is missing if the table's own sensors judge; a trusted wheel needs none of it."""
+    """Yield the keys that are missing although the table's own sensors judge; a trusted wheel needs none."""
     if rules.spin is None or rules.spin.revolutions == "trusted_wheel":
         return
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
         if getattr(wheel, key) is None:
             hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
-            yield document.mistake(("wheel", key), "nothing", "where its sensors are, to count turns", hint)
+            yield document.mistake(("wheel", key), "nothing", "a figure, to count turns", hint)
 
 
 def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
@@ -189,19 +189,17 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
     if publish.to == "mqtt":
         if publish.mqtt is None:
             hint = "add mqtt: with the broker's host"
-            yield document.mistake(("publish", "mqtt"), "nothing", "the way to the broker", hint)
+            yield document.mistake(("publish", "mqtt"), "nothing", "the broker's settings", hint)
         if not TABLE_NAME.fullmatch(written.table):
             expected = "1 to 64 letters, digits, '-', '_' and '.', as publishing over MQTT requires"
             yield document.mistake(("table",), f"'{written.table}'", expected)
     key = None if publish.mqtt is None else publish.mqtt.engine_key
     if key is not None and not PUBLIC_KEY.fullmatch(key):
-        hint = (
-            "copy what `tablectl settlement key` prints, or leave it out to keep the first key that is shown"
-        )
+        hint = "copy what `tablectl settlement key` prints, or leave it out to keep the first key presented"
         expected = "64 hexadecimal digits, the settlement engine's public key"
         yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
-        hint = "only a broker on this machine goes without"
+        hint = "only a broker on this machine needs none"
         found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files of TLS 1.3"
         yield document.mistake(("publish", "mqtt", "tls"), found, expected, hint)
     if publish.to == "socket" and publish.max_unacknowledged is not None:
@@ -215,7 +213,7 @@ def _retention(document: Document, retention: RetentionSettings) -> Iterator[Mis
     evidence, outcomes = retention.evidence_days, retention.outcomes_days
     if outcomes is not None and (evidence is None or evidence > outcomes):
         found = "nothing: kept for ever" if evidence is None else f"{evidence}"
-        expected = f"at most the {outcomes} days of the outcomes that the readings are behind"
+        expected = f"at most outcomes_days ({outcomes})"
         yield document.mistake(("retention", "evidence_days"), found, expected)
 
 
@@ -226,7 +224,7 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
             found = "an empty list" if document.has((*at, "reads")) else "nothing"
             yield document.mistake((*at, "reads"), found, "the kinds of reading it sends")
         if "wall_impact" in device.reads and device.wall is None:
-            expected = "the wall it listens to"
+            expected = "the wall at which it is mounted"
             yield document.mistake((*at, "wall"), "nothing", expected, "add wall: left, right, front or back")
         if "wall_impact" not in device.reads and device.wall is not None:
             expected = "no wall: it does not read wall_impact"
@@ -238,7 +236,7 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Find what the rules need and no device reads: such a table would send every attempt to a person."""
+    """Yield what the rules need and no device reads: without it every attempt would go to a person."""
     read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device that reads it"
     for kind in _needed_kinds(rules):
@@ -276,11 +274,11 @@ _LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
 def load_table(
     name: str, directory: Path | None = None, *, kinds: DeviceKinds | None = None
 ) -> TableSettings:
-    """Load a table by its name or its file's path, with its rule set and its own thresholds in it.
+    """Load a table by its name or its file's path, with its rule set and its own thresholds applied.
 
-    `kinds` are the kinds of hardware by their words; without them no device gets its kind's settings.
+    `kinds` are the kinds of hardware by name; without them no device has the settings of its kind.
 
-    Raises SettingsError with every mistake in the table's file and, where the two don't fit, in its rule set.
+    Raises SettingsError with every mistake in the table's file, and every contradiction with its rule set.
     """
     path = config_file("tables", name, directory)
     document = parse_document(path)
@@ -300,16 +298,16 @@ def load_table(
     if written and rules:
         mistakes += table_mistakes(document, written, rules, devices)
     else:
-        mistakes += _in_what_is_left(document, mistakes, devices, directory)
+        mistakes += _in_valid_sections(document, mistakes, devices, directory)
     if not written or not rules or mistakes:
         raise SettingsError(mistakes)
     return _settings(written, rules, devices.devices)
 
 
-def _in_what_is_left(
+def _in_valid_sections(
     document: Document, mistakes: Sequence[Mistake], devices: Devices, directory: Path | None
 ) -> list[Mistake]:
-    """Find what does not fit together in the sound sections, so that all mistakes are reported at once."""
+    """Return the contradictions between the sections without mistakes, so that all are reported at once."""
     wrong = {re.split(r"[.\[]", mistake.key)[0] for mistake in mistakes}
     left = document.without(wrong - {"table", "ruleset"})
     try:
@@ -332,8 +330,8 @@ def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet |
         file = path.parent / name if is_path(name) else config_file("rulesets", name, directory)
         base = parse_document(file)
     except SettingsError as error:
-        told = error.mistakes[0]
-        raise SettingsError([table.mistake(("ruleset",), told.found, told.expected, told.hint)]) from error
+        first = error.mistakes[0]
+        raise SettingsError([table.mistake(("ruleset",), first.found, first.expected, first.hint)]) from error
     rules = checked_ruleset(base)
     _refuse_foreign_sections(table, rules)
     changed = table.only((*SECTIONS, "max_lateness_ms"))

@@ -1,8 +1,8 @@
-"""YAML, restricted to what a technician expects it to mean, and values changed in place.
+"""Read YAML without its surprises, and change values in a file's text.
 
 Only `true` and `false` are booleans, only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
-`12:30` and dates stay the words they look like. Duplicate keys, anchors, aliases and tags are mistakes. A
-change leaves comments, order and everything else as they are.
+`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change keeps
+comments, order and everything else.
 """
 
 import math
@@ -22,9 +22,9 @@ from controller.model.tables import KeyPath, Setting
 from controller.settings.mistakes import Mistake, SettingsError, dotted, shown_path
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
-"""What a document holds."""
+"""A value in a document."""
 
-_DEEPEST = 24  # levels; far beyond any table, far below what exhausts the interpreter
+_MAX_LEVELS = 24  # far more than any table needs, far fewer than exhaust the interpreter's stack
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FRACTION = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -47,24 +47,24 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML document as read: its value, the place of every key, and its mistakes of syntax."""
+    """A YAML document as read: its value, the position of every key, and its syntax mistakes."""
 
     value: Value
     places: Mapping[KeyPath, Position]
     mistakes: tuple[Mistake, ...] = ()
 
     def place(self, path: KeyPath) -> Position:
-        """Return the place of a key, or of the nearest section around it that is written down."""
+        """Return the position of a key or, if the file lacks it, of the nearest section around it."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places[path]
 
     def has(self, path: KeyPath) -> bool:
-        """Return whether this key is written down."""
+        """Return whether the file has this key."""
         return path in self.places
 
     def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
-        """Make a mistake that stands at this key's place."""
+        """Return a mistake at this key's position."""
         place = self.place(path)
         return Mistake(
             file=place.file,
@@ -90,7 +90,7 @@ class Document:
         return Document(kept, self.places)
 
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
-        """Return this document with the other's values over its own in these top-level keys."""
+        """Return this document with the other's values of these top-level keys in place of its own."""
         assert isinstance(self.value, dict)
         assert isinstance(other.value, dict)
         keys = tuple(sections)
@@ -108,8 +108,8 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Raises SettingsError if the file cannot be read at all, is not UTF-8, is empty or is not YAML; smaller
-    mistakes are kept in the document, to be reported together with those of its content.
+    Raises SettingsError if the file can't be read, is not UTF-8, is empty or is not YAML; lesser mistakes are
+    kept in the document, to be reported together with those of its contents.
     """
     file = shown_path(path)
     try:
@@ -121,7 +121,9 @@ def parse_document(path: Path) -> Document:
         found = f"bytes that are not UTF-8 text (byte {error.start})"
         raise _unusable(file, _WHOLE_FILE, found, "UTF-8 text", "save the file as UTF-8") from error
     except ValueError as error:
-        raise _unusable(repr(file), _WHOLE_FILE, "no file's name", "a path", "correct the name") from error
+        raise _unusable(
+            repr(file), _WHOLE_FILE, "no valid file name", "a path", "correct the name"
+        ) from error
     return parse_text(text, file)
 
 
@@ -139,7 +141,7 @@ def parse_text(text: str, file: str) -> Document:
         found = f"a character that YAML does not allow (U+{ord(text[error.position]):04X})"
         raise _unusable(file, at, found, "printable text", "delete it") from error
     except (ValueError, OverflowError) as error:
-        # PyYAML lets chr() fail on an escape beyond Unicode, and gives no mark.
+        # PyYAML lets chr() raise on an escape beyond Unicode, without a mark.
         found = r"an escape such as \UFFFFFFFF that names no character"
         raise _unusable(file, _WHOLE_FILE, found, "characters of Unicode", "correct or delete it") from error
 
@@ -152,7 +154,7 @@ def _unusable(file: str, at: tuple[int, int], found: str, expected: str, hint: s
 
 
 class _Composer:
-    """Builds a document from the parser's events and remembers where everything stood."""
+    """Builds a document from the parser's events, with the position of every key."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -171,15 +173,15 @@ class _Composer:
         next(events)  # document end
         following = next(events)
         if isinstance(following, yaml.DocumentStartEvent):
-            self._wrong(following, (), "a second document ('---')", "one document a file", "split the file")
+            self._wrong(following, (), "a second document ('---')", "one document per file", "split the file")
         return Document(value, self._places, tuple(self._mistakes))
 
     def _value(self, event: yaml.Event, path: KeyPath) -> Value:
-        if len(path) > _DEEPEST:
+        if len(path) > _MAX_LEVELS:
             place = self._place(event)
-            found = f"more than {_DEEPEST} levels inside each other"
+            found = f"more than {_MAX_LEVELS} nested levels"
             at = (place.line, place.column)
-            raise _unusable(self._file, at, found, "a shallow document", "take out brackets")
+            raise _unusable(self._file, at, found, "a shallow document", "remove brackets")
         if isinstance(event, yaml.AliasEvent):
             self._wrong(event, path, f"the alias '*{event.anchor}'", "a plain value", _PLAIN_ONLY)
             return None
@@ -263,7 +265,7 @@ class _Composer:
 
 
 def _plain(text: str) -> Value:
-    """Read an unquoted scalar: a number, true, false or null if it plainly is one, else text."""
+    """Return an unquoted scalar as a number, true, false or null if it is written as one, else as text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
@@ -279,11 +281,11 @@ class EditError(ValueError):
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
-    """Return the text of a YAML mapping with these values in it, each in its own place.
+    """Return the text of a YAML mapping with these values changed in it.
 
-    A key that is there gets its new value, one that is not is added at the end of its section.
+    The value of an existing key is replaced; a new key is added at the end of its section.
 
-    Raises EditError if a section is missing, or the text is no YAML.
+    Raises EditError if a section is missing or the text is not YAML.
     """
     for path, value in values.items():
         text = _with(text, path, value)
@@ -327,7 +329,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
     end = max(last_key.end_mark.index, _end(last))
     if section.flow_style:
         return f"{text[:end]}, {key}: {_flow(value)}{text[end:]}"
-    # Behind the comment that the last line may carry.
+    # After a comment at the end of the last line.
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end
     column = section.value[0][0].start_mark.column
@@ -337,7 +339,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value's own text ends: a block's mark stands behind the comments that follow it."""
+    """Return where a value's own text ends; the end mark of a block is after the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
@@ -359,7 +361,7 @@ def _flow(value: Setting) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFile:
-    """A file that was replaced: where it stands, and where the old one is kept."""
+    """A replaced file: its path, and the path at which the old one is kept."""
 
     path: Path
     kept: Path
@@ -368,11 +370,11 @@ class ReplacedFile:
 def replace_file(
     path: Path, before: bytes, after: bytes, stamp: str, check: Callable[[Path], None]
 ) -> ReplacedFile:
-    """Replace a file at once and durably, with the old one kept beside it as `NAME.STAMP`.
+    """Replace a file atomically and durably, with the old one kept beside it as `NAME.STAMP`.
 
-    `check` reads the new file before it takes its place; what it raises leaves the old one untouched.
+    `check` reads the new file before it replaces the old one, which stays if `check` raises.
 
-    Raises EditError if the file is no longer as it was when it was read, and OSError if it can't be written.
+    Raises EditError if the file has changed since `before` was read, and OSError if it can't be written.
     """
     new = path.with_name(f".{path.name}.new.yaml")
     kept = path.with_name(f"{path.name}.{stamp}")
@@ -388,7 +390,9 @@ def replace_file(
             os.chown(new, there.st_uid, there.st_gid)
         check(new)
         if path.read_bytes() != before:
-            raise EditError(f"{path}: found it changed by somebody else in the meantime; calibrate again")
+            raise EditError(
+                f"{path}: found a file that was changed meanwhile, expected it unchanged; calibrate again"
+            )
         _write(kept, before)
         shutil.copystat(path, kept)
         new.replace(path)

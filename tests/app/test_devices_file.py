@@ -187,7 +187,7 @@ def test_a_sensor_at_another_wall_than_the_file_says_is_reported(tmp_path: Path)
     assert (mistake.key, mistake.found, mistake.expected) == (
         "devices.wall-left.wall",
         "'left'",
-        "'right', as its sensor says",
+        "'right', the wall in its sensor's settings",
     )
 
 

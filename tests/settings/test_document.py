@@ -212,7 +212,7 @@ def test_what_yaml_allows_and_a_technician_does_not_expect(
         ),
         ("name: x\nb: \x07", 2, "a character that YAML does not allow (U+0007)"),
         (r'name: "\UFFFFFFFF"', 0, r"an escape such as \UFFFFFFFF that names no character"),
-        ("[" * 5000, 1, "more than 24 levels inside each other"),
+        ("[" * 5000, 1, "more than 24 nested levels"),
         ("- a\n", 1, "a list of 1"),
         ("just words", 1, "'just words'"),
     ],
@@ -225,7 +225,7 @@ def test_a_file_that_is_no_section(tmp_path: Path, text: str | bytes, line: int,
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no readable file"):
         read_document(tmp_path / "none.yaml", Rules)
-    with pytest.raises(SettingsError, match="no file's name"):
+    with pytest.raises(SettingsError, match="no valid file name"):
         read_document(tmp_path / "\0.yaml", Rules)
 
 

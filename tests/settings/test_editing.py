@@ -108,7 +108,7 @@ def test_a_new_file_that_is_no_table_never_takes_its_place(tmp_path: Path) -> No
 
     with pytest.raises(SettingsError):
         replace_file(path, b"one", b"two", "now", refuse)
-    with pytest.raises(EditError, match="changed by somebody else"):
+    with pytest.raises(EditError, match="changed meanwhile"):
         replace_file(path, b"other", b"two", "now", well)
     assert [file.name for file in tmp_path.iterdir()] == ["table.yaml"]
     assert path.read_bytes() == b"one"
