@@ -1,1 +1,1 @@
-"""The command line: `tablectl`, each command imported only when it is chosen."""
+"""The command line, `tablectl`; each command's module is imported only when that command is run."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from controller.cli.link import add_kept
+from controller.cli.link import add_journal_options
 from controller.cli.replay import began_by_wall_us, ruleset_of
-from controller.cli.shell import say, unwritable, whole_file
+from controller.cli.shell import atomic_file, say, unwritable
 from controller.cli.words import Stamp, clock, wall_date, wall_stamp
 from controller.evidence.pictures import ENDING, FOLDER, Folder, MissingError, Pictures, taken_us
 from controller.machines.setup import Setup
@@ -49,7 +49,7 @@ def add_which(parser: argparse.ArgumentParser) -> None:
 
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     """Declare where the journal is, and under which rules a log is judged."""
-    add_kept(parser)
+    add_journal_options(parser)
     parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
 
 
@@ -188,7 +188,7 @@ def extract(found: Iterable[Filmed], into: Path) -> bool:
         for one in found:
             for name, jpeg in ({} if one.pictures is None else one.pictures.entries).items():
                 path = into / f"die{one.reading.die}-{one.sha256[:8]}-{name}"
-                with whole_file(path) as stream:
+                with atomic_file(path) as stream:
                     stream.write(jpeg)
                 written += 1
     except OSError as error:

@@ -14,7 +14,7 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole_number
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
 from controller.model.readings import AnyReading, Wall
@@ -374,19 +374,19 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
 def _add_walls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--throws",
-        type=whole(MIN_THROWS, 1000),
+        type=whole_number(MIN_THROWS, 1000),
         default=6,
         metavar="N",
         help="throws at the wall (default: 6)",
     )
     parser.add_argument(
-        "--knocks", type=whole(0, 1000), default=3, metavar="N", help="knocks on the rail (default: 3)"
+        "--knocks", type=whole_number(0, 1000), default=3, metavar="N", help="knocks on the rail (default: 3)"
     )
 
 
 def _add_wheel(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--spins", type=whole(1, 1000), default=3, metavar="N", help="spins of the ball (default: 3)"
+        "--spins", type=whole_number(1, 1000), default=3, metavar="N", help="spins of the ball (default: 3)"
     )
     parser.add_argument(
         "--pocket",

@@ -14,7 +14,7 @@ from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
 from controller.cli.camera_watching import Cameras, Keep, beside_argument, cameras_of, in_time, pair_of
-from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
+from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole_number
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.following import Follower
@@ -24,7 +24,7 @@ from drivers.vision.reading import read_picture
 ALIVE_US = 500_000
 """The daemon treats a second and a half of silence as a fault."""
 RETRY_S = 2.0
-PULLED = "pulled"
+SOURCE_GONE = "pulled"
 MAX_APART_MS = 60_000
 """Two films that begin farther apart than this are rarely of one throw."""
 
@@ -61,7 +61,7 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: b
     while True:
         gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
         if (reason := f"{cameras.source} ended" if gone is None else str(gone)) != why:
-            table.sendall(line_of(DeviceDown(t=t_us, dev=cameras.name, code=PULLED, reason=reason)))
+            table.sendall(line_of(DeviceDown(t=t_us, dev=cameras.name, code=SOURCE_GONE, reason=reason)))
             why = reason
         if not again:
             if gone is not None:
@@ -132,7 +132,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--die-px", metavar="N", type=_pixels, required=True, help="the length of a die's edge in pixels"
     )
     read.add_argument(
-        "--dice", metavar="N", type=whole(0, 20), help="how many dice must be there (default: any number)"
+        "--dice",
+        metavar="N",
+        type=whole_number(0, 20),
+        help="how many dice must be there (default: any number)",
     )
     read.add_argument("--json", action="store_true", help="one JSON object a line")
     read.set_defaults(way=_read)

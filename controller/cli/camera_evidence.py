@@ -8,8 +8,8 @@ from pathlib import Path
 
 from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
-from controller.cli.link import SOCKET, VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
-from controller.cli.shell import FAILED, OK, caller, printable, say, whole
+from controller.cli.link import SOCKET, SOCKET_VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
+from controller.cli.shell import FAILED, OK, caller, printable, say, whole_number
 from controller.evidence.pictures import (
     FOLDER,
     MB,
@@ -62,8 +62,10 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     listed.set_defaults(way=_list)
     prune = deeds.add_parser("prune", help="delete the oldest, by age and size", allow_abbrev=False)
     prune.add_argument("--rig", type=Path, metavar="RIG.yaml", help="its own limits, and its folder")
-    prune.add_argument("--days", type=whole(1, 3650), metavar="N", help="delete what is older")
-    prune.add_argument("--max-mb", type=whole(0, 10_000_000), metavar="N", help="keep at most N megabytes")
+    prune.add_argument("--days", type=whole_number(1, 3650), metavar="N", help="delete what is older")
+    prune.add_argument(
+        "--max-mb", type=whole_number(0, 10_000_000), metavar="N", help="keep at most N megabytes"
+    )
     prune.set_defaults(way=_prune)
     delete = deeds.add_parser("delete", help="delete these files", allow_abbrev=False)
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
@@ -79,9 +81,9 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         deed.add_argument("--reason", required=True, metavar="WHY", help="journaled with it")
         deed.add_argument(
             "--socket",
-            default=os.environ.get(VARIABLE, SOCKET),
+            default=os.environ.get(SOCKET_VARIABLE, SOCKET),
             metavar="PATH",
-            help=f"of the controller that journals it (default: ${VARIABLE}, else {SOCKET})",
+            help=f"of the controller that journals it (default: ${SOCKET_VARIABLE}, else {SOCKET})",
         )
         deed.set_defaults(way=_hold, held=held)
     for deed in (listed, prune, delete, hold, release):

@@ -15,7 +15,7 @@ import numpy as np
 
 from controller.cli.camera_input import CameraInputError
 from controller.cli.camera_watching import SILENT, Cameras, beside_argument, cameras_of
-from controller.cli.shell import OK, say, whole
+from controller.cli.shell import OK, say, whole_number
 from drivers.vision.arrays import Array
 from drivers.vision.following import Track
 
@@ -53,7 +53,11 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     live.add_argument("--source", metavar="SOURCE", help="look through this device or film instead")
     live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a film instead of serving a page")
     live.add_argument(
-        "--port", type=whole(0, 65535), default=PORT, metavar="N", help=f"default: {PORT}; 0: a free one"
+        "--port",
+        type=whole_number(0, 65535),
+        default=PORT,
+        metavar="N",
+        help=f"default: {PORT}; 0: a free one",
     )
     live.set_defaults(way=run)
 

@@ -1,4 +1,4 @@
-"""Commentary of an evening or a running table: each outcome as a line, in the words of the table."""
+"""The commentary on a virtual evening or a running table: each outcome as lines in the table's language."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -45,18 +45,18 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Notice, Reason
 
-_NEEDLESS = frozenset(("unknown_input", "no_change"))
-"""Refusals that get no line."""
-_UNTOLD_CLOSINGS = frozenset(("dice_released",))
-"""Games whose bets close with every throw get no line for it."""
-_SHOWN = 8
-"""Columns for what is seen on the table: two dice, a number and its colour, three cards."""
-_TEXT = 7 + _SHOWN + 2
-"""The column where the words begin."""
-_PUCK = 14
-_PAGE = 80
-"""The puck stands at the right of a page of this many columns, however wide the window is."""
-_TELLS_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
+_SILENT_REFUSALS = frozenset(("unknown_input", "no_change"))
+"""The causes of refusals that get no line."""
+_SILENT_CLOSINGS = frozenset(("dice_released",))
+"""The causes of closing bets that get no line: at some games bets close with every throw."""
+_RESULT_WIDTH = 8
+"""The columns of the result shown: two dice, a number and its colour, or three cards."""
+_TEXT_COLUMN = 7 + _RESULT_WIDTH + 2
+"""The column where the text begins."""
+_PUCK_WIDTH = 14
+_PAGE_WIDTH = 80
+"""The puck is shown at the right of a page of at most this many columns, in a wider window too."""
+_CALLS_WITH_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
 _VOID_STYLE: Style = "red"
 _REVIEW_STYLE: Style = "yellow"
 _HAPPENING: dict[str, Style] = {
@@ -71,10 +71,10 @@ _HAPPENING: dict[str, Style] = {
 
 
 class Commentary:
-    """Writes what a table publishes, in the words of its people."""
+    """Writes what a table publishes in the words of its staff."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
-        """Begin each first line with a stamp; `live` adds when bets open and close."""
+        """Begin each entry with a stamp; `live` also writes when bets open and close."""
         self._screen = screen
         self._stamp = stamp
         self._live = live
@@ -83,7 +83,7 @@ class Commentary:
         self._cards: list[int] = []
 
     def write(self, outcome: Outcome) -> None:
-        """Write an outcome's lines; one that decides and changes nothing has none."""
+        """Write an outcome's lines; one that neither decides nor changes anything has none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
         match outcome.data:
@@ -106,23 +106,23 @@ class Commentary:
         style: Style = "plain",
         shown_style: Style = "plain",
     ) -> None:
-        """Write a call: the attempt's number, what is seen on the table, and the words."""
+        """Write a call: the attempt's number, the result shown, and the call's words."""
         begins = f"{self._stamp()}  {'' if attempt is None else attempt:>3}  "
-        lead = f"{begins}{shown:<{_SHOWN}}  "
+        lead = f"{begins}{shown:<{_RESULT_WIDTH}}  "
         first, *others = self._screen.entry(Entry(lead, words, style))
         styled = self._screen.styled(shown, shown_style)
         self._screen.line(first.replace(shown, styled, 1) if shown else first)
         self._screen.lines(others)
 
     def write_detail(self, *sentences: str, style: Style = "dim") -> None:
-        """Write what stands behind a call, or happens between two."""
-        lead = " " * (len(self._stamp()) + _TEXT)
+        """Write lines below a call: its details, or what happens before the next one."""
+        lead = " " * (len(self._stamp()) + _TEXT_COLUMN)
         for sentence in sentences:
             self._screen.lines(self._screen.entry(Entry(lead, sentence, style)))
 
     def event(self, words: str, style: Style = "plain") -> None:
-        """Write other events than the calls, with their time."""
-        lead = f"{self._stamp()}{' ' * _TEXT}"
+        """Write an event that is not a call, with its time."""
+        lead = f"{self._stamp()}{' ' * _TEXT_COLUMN}"
         self._screen.lines(self._screen.entry(Entry(lead, words, style)))
 
     def dice(self, faces: Sequence[int]) -> str:
@@ -130,7 +130,7 @@ class Commentary:
         return " ".join(map(self._screen.die, faces))
 
     def reasons(self, reasons: Iterable[Reason | Notice]) -> None:
-        """Write each reason with its rule."""
+        """Write each reason or notice with its rule."""
         for reason in reasons:
             rule = f" ({reason.rule})" if reason.rule else ""
             self.write_detail(f"{reason.seen}{rule}")
@@ -156,10 +156,10 @@ class Commentary:
     def _called(self, roll: RollCalled | RollCorrected) -> None:
         words = call_in_words(roll)
         style: Style = _REVIEW_STYLE if isinstance(roll, RollCorrected) else "plain"
-        puck = f"puck {puck_in_words(roll.point_after)}" if roll.call in _TELLS_PUCK else ""
+        puck = f"puck {puck_in_words(roll.point_after)}" if roll.call in _CALLS_WITH_PUCK else ""
         assert roll.dice is not None
-        lead = f"{self._stamp()}  {roll.roll:>3}  {self.dice(roll.dice):<{_SHOWN}}  "
-        room = min(self._screen.width, _PAGE) - len(lead) - _PUCK
+        lead = f"{self._stamp()}  {roll.roll:>3}  {self.dice(roll.dice):<{_RESULT_WIDTH}}  "
+        room = min(self._screen.width, _PAGE_WIDTH) - len(lead) - _PUCK_WIDTH
         if puck and len(words) < room:
             padded = self._screen.styled(f"{words:<{room}}", style)
             self._screen.line(f"{lead}{padded}{self._screen.styled(puck, 'dim')}")
@@ -218,7 +218,7 @@ class Commentary:
         for result in deal.results:
             style: Style = "green" if result.result in ("win", "dealer_does_not_play") else "plain"
             cards = self._cards_of(hands.get(result.seat, ()))
-            lead = f"{' ' * len(self._stamp())}{' ' * 7}{cards:<{_SHOWN}}  "
+            lead = f"{' ' * len(self._stamp())}{' ' * 7}{cards:<{_RESULT_WIDTH}}  "
             seat = f"seat {result.seat}, {seat_in_words(result)}"
             self._screen.lines(self._screen.entry(Entry(lead, seat, style)))
 
@@ -259,7 +259,7 @@ class Commentary:
         assert self._bought is not None
         count = "a card" if self._bought.count == 1 else f"{self._bought.count} cards"
         cards = f": {' '.join(map(str, self._cards))}" if self._cards else ""
-        return f"{self._stamp()}{' ' * _TEXT}seat {self._bought.player} buys {count}{cards}"
+        return f"{self._stamp()}{' ' * _TEXT_COLUMN}seat {self._bought.player} buys {count}{cards}"
 
     def _end_purchase(self) -> None:
         if self._bought is not None:
@@ -280,7 +280,7 @@ class Commentary:
             case BonusPaid():
                 whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
                 self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {_plain(data.cause)}")
-            case Happening() if data.cause not in _NEEDLESS:
+            case Happening() if data.cause not in _SILENT_REFUSALS:
                 self.event(_happening(outcome.type, data), _HAPPENING.get(outcome.type, "plain"))
             case Happening():
                 pass
@@ -290,7 +290,7 @@ class Commentary:
     def _bets(self, outcome: Outcome, data: Bets) -> None:
         if outcome.type == "bets.closed":
             self._closed_us = outcome.t
-            if self._live and data.cause not in _UNTOLD_CLOSINGS:
+            if self._live and data.cause not in _SILENT_CLOSINGS:
                 self.event(f"No more bets ({_plain(data.cause)})")
         elif self._live and data.cause != "result":
             self.event(f"Bets are open ({_plain(data.cause)})")

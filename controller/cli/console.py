@@ -15,19 +15,19 @@ from controller.people.register import SOCKET as SIGN_IN_SOCKET
 
 
 class _Bench:
-    """The bench, fetched when a technician first uses it: it brings what tests and calibrations need."""
+    """The bench, imported when a technician first uses it: its imports take time and memory."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Begin as the technician whom this token names."""
-        from controller.cli.bench import begin  # noqa: PLC0415 - takes a while and much memory
+        """Begin a test or a calibration for the technician whom this token identifies."""
+        from controller.cli.bench import begin  # noqa: PLC0415 - see the class
 
         return begin(self._socket, does, device, token)
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Look at the machine and the table."""
+        """Check the machine and the table."""
         from controller.cli.bench import doctor  # noqa: PLC0415 - as above
 
         return doctor(self._socket)
@@ -47,40 +47,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sign-in",
         default=SIGN_IN_SOCKET,
         metavar="PATH",
-        help=f"the sign-in process's socket (default: {SIGN_IN_SOCKET})",
+        help=f"the socket of the sign-in process (default: {SIGN_IN_SOCKET})",
     )
     parser.add_argument(
-        "--name", default="console", metavar="NAME", help="this console's name in the records"
+        "--name",
+        default="console",
+        metavar="NAME",
+        help="this console's name in the journal (default: console)",
     )
     parser.add_argument(
-        "--host", default=LOOPBACK[0], metavar="ADDRESS", help=f"where to serve (default: {LOOPBACK[0]})"
+        "--host",
+        default=LOOPBACK[0],
+        metavar="ADDRESS",
+        help=f"the address to listen on (default: {LOOPBACK[0]})",
     )
     parser.add_argument(
-        "--port", type=int, default=PORT, metavar="N", help=f"the port (default: {PORT}; 0: a free one)"
+        "--port",
+        type=int,
+        default=PORT,
+        metavar="N",
+        help=f"the port to listen on (default: {PORT}; 0: any free one)",
     )
     parser.add_argument(
-        "--known-as", action="append", default=[], metavar="HOST", help="a name that browsers know it by"
+        "--known-as",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="another host name by which browsers reach it; may be repeated",
     )
     parser.add_argument(
         "--metrics-to",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="let Prometheus ask for /metrics from there too (this machine always may)",
+        help="an address from which Prometheus may read /metrics, besides this machine; may be repeated",
     )
     parser.add_argument(
         "--evidence",
         type=Path,
         default=Path(FOLDER),
         metavar="DIR",
-        help=f"folder of a dice camera's pictures (default: {FOLDER})",
+        help=f"folder of the dice camera's pictures (default: {FOLDER})",
     )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="TLS certificate (PEM)")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="its key (PEM)")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="private key of the certificate (PEM)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM; 2 where it can't."""
+    """Serve until SIGTERM; return 2 if the settings are wrong or the address is not available."""
     settings = Settings(
         socket=arguments.socket,
         sign_in=arguments.sign_in,
@@ -96,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")
         return BAD_INPUT
-    # The server stops in order on SIGTERM, and then sends it on to whoever heard it before: nobody needs to.
+    # The server shuts down on SIGTERM, then passes the signal to the handler before its own: this one.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with startup_frozen():
@@ -106,6 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
                 _Bench(arguments.socket),
             )
     except OSError as error:
-        say(f"console: found {error.filename or settings.host} out of reach ({error.strerror})")
+        say(
+            f"console: found {error.filename or settings.host} not available ({error.strerror}),"
+            f" expected an address of this machine and the free port {settings.port}; see --host and --port"
+        )
         return BAD_INPUT
     return OK

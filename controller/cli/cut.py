@@ -14,14 +14,14 @@ from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
     INTERRUPTED,
-    MANY,
+    MAX_ATTEMPTS,
     OK,
     Command,
+    atomic_file,
     say,
     unwritable,
-    whole,
-    whole_file,
-    why_not,
+    whole_number,
+    why_unwritable,
 )
 from controller.cli.words import lines_of
 from controller.machines.setup import SetupError
@@ -120,7 +120,7 @@ def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
 
 def write_case(piece: Piece, out: Path, expect: Path) -> None:
     """Write a log and its outcomes, both or neither; raises OSError."""
-    with whole_file(out) as case, whole_file(expect) as outcomes:
+    with atomic_file(out) as case, atomic_file(expect) as outcomes:
         with LogWriter(case, piece.header, compress=out.name.endswith(".gz")) as writer:
             for reading in piece.readings:
                 writer.write(reading)
@@ -149,9 +149,12 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
-        "--attempts", type=whole(1, MANY), metavar="N", help="stop after N attempts (default: until Ctrl-C)"
+        "--attempts",
+        type=whole_number(1, MAX_ATTEMPTS),
+        metavar="N",
+        help="stop after N attempts (default: until Ctrl-C)",
     )
-    limit.add_argument("--seconds", type=whole(1, 86_400), metavar="N", help="stop after N seconds")
+    limit.add_argument("--seconds", type=whole_number(1, 86_400), metavar="N", help="stop after N seconds")
     parser.add_argument("out", type=Path, metavar="OUT", help="the log: NAME.jsonl or NAME.jsonl.gz")
     add_socket(parser)
 
@@ -161,7 +164,7 @@ def run_record(arguments: argparse.Namespace) -> int:
     expect = expectation_beside(arguments.out)
     if expect is None:
         return BAD_INPUT
-    if (wrong := why_not(arguments.out)) is not None:
+    if (wrong := why_unwritable(arguments.out)) is not None:
         say(wrong)
         return BAD_INPUT
     try:
@@ -243,13 +246,13 @@ def _progress(done: int, status: Json) -> None:
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.journal_source import ToldJournal, recording_of  # noqa: PLC0415 - optional dependency
+    from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     until_s = time.monotonic() + SETTLES_S
     while True:
         try:
-            with ToldJournal(socket) as reader:
+            with RemoteJournal(socket) as reader:
                 log = str(recording_of(reader, Which(None, first)).log)
             return cut_attempts(log, first, last, lambda log: ruleset_of(log, None))
         except (JournalFault, LogError) as error:

@@ -11,7 +11,7 @@ import msgspec
 
 from controller.cli.commentary import Commentary
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, MANY, OK, SEEDS, say, whole
+from controller.cli.shell import BAD_INPUT, FAILED, MAX_ATTEMPTS, MAX_SEED, OK, say, whole_number
 from controller.engine.session import Session
 from controller.machines.setup import Setup
 from controller.model.outcomes import (
@@ -69,19 +69,35 @@ _WHEEL_MIX = {"valid": 8.0} | dict.fromkeys(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--seed", type=whole(0, SEEDS), default=41, metavar="N", help="which evening (default: 41)"
+        "--seed", type=whole_number(0, MAX_SEED), default=41, metavar="N", help="which evening (default: 41)"
     )
     parser.add_argument(
-        "--throws", type=whole(0, MANY), default=16, metavar="N", help="throws of the dice (default: 16)"
+        "--throws",
+        type=whole_number(0, MAX_ATTEMPTS),
+        default=16,
+        metavar="N",
+        help="throws of the dice (default: 16)",
     )
     parser.add_argument(
-        "--spins", type=whole(0, MANY), default=6, metavar="N", help="spins of the wheel (default: 6)"
+        "--spins",
+        type=whole_number(0, MAX_ATTEMPTS),
+        default=6,
+        metavar="N",
+        help="spins of the wheel (default: 6)",
     )
     parser.add_argument(
-        "--games", type=whole(0, MANY), default=1, metavar="N", help="games of High Roller (default: 1)"
+        "--games",
+        type=whole_number(0, MAX_ATTEMPTS),
+        default=1,
+        metavar="N",
+        help="games of High Roller (default: 1)",
     )
     parser.add_argument(
-        "--deals", type=whole(0, MANY), default=4, metavar="N", help="deals of Three Card Poker (default: 4)"
+        "--deals",
+        type=whole_number(0, MAX_ATTEMPTS),
+        default=4,
+        metavar="N",
+        help="deals of Three Card Poker (default: 4)",
     )
     parser.add_argument("--fast", action="store_true", help="do not pause between the calls")
 
@@ -159,7 +175,7 @@ class _Show:
         style: Style = "green" if agreed == attempts else "red"
         agree = f"{agreed} of {attempts} calls agree with what happened on the tables"
         line = f"{agree} ({self._readings:,} readings)"
-        self._screen.lines(self._screen.broken(line, 0, style))
+        self._screen.lines(self._screen.wrapped(line, 0, style))
         for each in wrong:
             self._screen.line(f"  #{each.attempt} {each.scene.kind}: {each.fault}, {each.told}")
         for difference in self.differences:
@@ -205,7 +221,7 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
     yield ""
     yield screen.styled("Try next", "bold")
     for what, command in steps:
-        yield from screen.broken(f"  {what}:", 4)
+        yield from screen.wrapped(f"  {what}:", 4)
         yield f"    {command}"
 
 

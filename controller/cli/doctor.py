@@ -15,9 +15,9 @@ import msgspec
 from controller.app.clock import iso, system_wall
 from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
 from controller.app.release import TRUSTED_FILE
-from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
+from controller.cli.link import SOCKET, SOCKET_VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, printable, say, unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, caller, printable, say, unwritable
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, machine_checks, table_checks
@@ -31,7 +31,7 @@ EXAMPLES = (
 )
 TABLE = "/etc/table/table.yaml"
 LOG_LINES = 500
-ROWS = 50
+BUNDLED_ROWS = 50
 _CALL_S = 10.0
 _MARKS: Mapping[State, tuple[str, Style]] = {
     "ok": ("ok", "green"),
@@ -58,9 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", type=Path, metavar="FILE", help="the journal's head file")
     parser.add_argument(
         "--socket",
-        default=os.environ.get(VARIABLE, SOCKET),
+        default=os.environ.get(SOCKET_VARIABLE, SOCKET),
         metavar="PATH",
-        help=f"the controller's control socket (default: ${VARIABLE}, else {SOCKET})",
+        help=f"the controller's control socket (default: ${SOCKET_VARIABLE}, else {SOCKET})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings = list(_findings(arguments, machine, name, status, why))
     if arguments.bundle is not None:
         try:
-            with whole_file(arguments.bundle, mode=0o600) as stream:
+            with atomic_file(arguments.bundle, mode=0o600) as stream:
                 members = _members(arguments, machine, name, status, findings)
                 bundle.pack(stream, members)
         except OSError as error:
@@ -245,7 +245,7 @@ def _newest_rows(folder: Path) -> str:
         return f"{bundle.LEFT_OUT}: needs the extra `journal`\n"
     try:
         with Reader(folder / "journal.db") as reader:
-            rows = deque(reader.rows(), maxlen=ROWS)
+            rows = deque(reader.rows(), maxlen=BUNDLED_ROWS)
     except (JournalFault, OSError) as fault:
         return f"{bundle.LEFT_OUT}: {fault}\n"
     told = (

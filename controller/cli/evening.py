@@ -162,7 +162,7 @@ class Evening:
         if self._calls == "confirm":
             told.append("It has `calls: automatic`, since no virtual person confirms what is proposed.")
         for sentence in told:
-            screen.lines(screen.broken(sentence, 0))
+            screen.lines(screen.wrapped(sentence, 0))
         key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"
         print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock {key}")
         print(f"  {tablectl} watch --socket {folder}/control.sock")
@@ -174,9 +174,9 @@ class Evening:
             nobody = (
                 "Nobody plays: a technician stands at the table and does what test and calibrate ask for."
             )
-            screen.lines(screen.broken(nobody, 0))
+            screen.lines(screen.wrapped(nobody, 0))
         screen.lines(
-            ("", *screen.broken(f"The truth is written to {folder}/truth.jsonl. Ctrl-C ends.", 0), "")
+            ("", *screen.wrapped(f"The truth is written to {folder}/truth.jsonl. Ctrl-C ends.", 0), "")
         )
         if self._arguments.speed != 1:
             say(

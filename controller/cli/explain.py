@@ -25,7 +25,7 @@ from controller.cli.attempts import (
 )
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, printable, say, unwritable
 from controller.cli.words import describe, lines_of
 from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
@@ -125,7 +125,7 @@ def find(which: Which, arguments: argparse.Namespace) -> Exhibit | None:
 def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plotted: bool) -> None:
     screen = Screen(sys.stdout)
     style: Style = "green" if exhibit.last.type.endswith(".called") else "red"
-    screen.lines(screen.broken(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), 0, style))
+    screen.lines(screen.wrapped(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), 0, style))
     stories = story_lines(seen) if isinstance(seen, ThrowSeen) else ()
     below = (
         *lines(exhibit),
@@ -133,7 +133,7 @@ def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plott
         *(printable(f"{_INDENT}camera {line}") for line in pictures),
     )
     for line in below:
-        screen.lines(screen.broken(line, _BELOW))
+        screen.lines(screen.wrapped(line, _BELOW))
     if seen is not None and plotted:
         screen.line()
         for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):
@@ -194,7 +194,7 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
     drawing = draw(exhibit, seen, sentence_of(exhibit), when(exhibit), list(lines(exhibit)))
     painted = _painted(drawing, picture)
     try:
-        with whole_file(picture) as stream:
+        with atomic_file(picture) as stream:
             stream.write(painted)
     except OSError as error:
         say(unwritable(picture, error))

@@ -11,7 +11,15 @@ from typing import Literal, Self, TextIO
 
 import msgspec
 
-from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, RefusedError, admitted, send, unreachable
+from controller.cli.link import (
+    TIMEOUT_S,
+    Json,
+    OutOfReachError,
+    RefusedError,
+    checked_answer,
+    send,
+    unreachable,
+)
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import say
 from controller.model.readings import AnyReading
@@ -63,7 +71,7 @@ class TestLink:
             while b"\n" not in self._rest:
                 self._read()
             line, _, self._rest = self._rest.partition(b"\n")
-            self.begun = admitted(path, msgspec.json.decode(line, type=Json))
+            self.begun = checked_answer(path, msgspec.json.decode(line, type=Json))
         except OSError as error:
             self._link.close()
             raise unreachable(path, error) from error

@@ -10,8 +10,8 @@ from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
 from controller.cli.attempts import add_pictures, as_json, extract, line_of, pictures_of
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
-from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
+from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, MAX_ROW, OK, Command, printable, say, whole_number
 from controller.cli.words import lines_of, wall_date, wall_stamp
 from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
@@ -66,10 +66,10 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     export.set_defaults(of_journal=_export)
     for subparser in (show, export):
         subparser.add_argument(
-            "--from", type=whole(1, ROWS), default=1, metavar="ROW", dest="from_n", help="from here"
+            "--from", type=whole_number(1, MAX_ROW), default=1, metavar="ROW", dest="from_n", help="from here"
         )
         subparser.add_argument(
-            "--to", type=whole(1, ROWS), metavar="ROW", dest="to_n", help="to here, included"
+            "--to", type=whole_number(1, MAX_ROW), metavar="ROW", dest="to_n", help="to here, included"
         )
         subparser.add_argument("--type", action="append", default=[], metavar="NAME", help="only these rows")
     for subparser in (verify, export):
@@ -80,7 +80,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             help=f"the journal's folder or file (default: {JOURNAL})",
         )
-    add_kept(show)
+    add_journal_options(show)
     for subparser in (verify, show, export):
         subparser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -247,7 +247,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `recall`."""
     parser.add_argument("id", metavar="ID", help="the outcome's id: table/session/seq")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_kept(parser)
+    add_journal_options(parser)
     add_pictures(parser)
 
 

@@ -48,7 +48,7 @@ def unreadable(error: Exception) -> int:
     return BAD_INPUT if absent else FAILED
 
 
-class ToldJournal:
+class RemoteJournal:
     """A running controller's journal, asked for over its control socket."""
 
     def __init__(self, socket: str) -> None:
@@ -124,11 +124,11 @@ def _part(told: Json, name: str, made_of: Converter[T]) -> T:
     return made_of(told[name], builtin_types=())
 
 
-Kept = Reader | ToldJournal
+AnyJournal = Reader | RemoteJournal
 """The source that outcomes are read from."""
 
 
-def open_journal(arguments: argparse.Namespace) -> Kept:
+def open_journal(arguments: argparse.Namespace) -> AnyJournal:
     """Open the journal that the arguments name; the installed one where they name none.
 
     A journal that this user may not read is asked for at the controller's socket.
@@ -143,13 +143,13 @@ def open_journal(arguments: argparse.Namespace) -> Kept:
     if journal is not None:
         return Reader(journal_file(journal))
     if socket is not None:
-        return ToldJournal(socket)
+        return RemoteJournal(socket)
     try:
         return Reader(journal_file(Path(JOURNAL)))
     except JournalFault as fault:
         if fault.code != "journal_no_access":
             raise
-    return ToldJournal(SOCKET)
+    return RemoteJournal(SOCKET)
 
 
 def journal_file(path: Path) -> Path:
@@ -183,7 +183,7 @@ def from_journal(reader: Rows, which: Which) -> Exhibit:
     return Exhibit(identity.setup, found.number, outcomes, closed, judged, found.rows[-1].wall.us)
 
 
-def recording_of(reader: Kept, which: Which) -> Which:
+def recording_of(reader: AnyJournal, which: Which) -> Which:
     """Find the recording that holds the readings of an attempt in a journal.
 
     Raises:
@@ -197,7 +197,7 @@ def recording_of(reader: Kept, which: Which) -> Which:
     if recording is None:
         said = f"row {found.rows[0].n}, which names no recording"
         raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
-    if isinstance(reader, ToldJournal):
+    if isinstance(reader, RemoteJournal):
         return Which(str(reader.recording(recording.name)), found.number)
     path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
     if not path.exists():

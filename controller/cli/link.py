@@ -1,4 +1,4 @@
-"""The way to a running controller: one request over its control socket, one answer."""
+"""The client of a running controller: requests over its control socket, and their answers."""
 
 import argparse
 import os
@@ -15,12 +15,12 @@ from controller.cli.shell import OUT_OF_REACH, say
 Json = dict[str, object]
 
 SOCKET = "/run/table/control.sock"
-VARIABLE = "TABLE_SOCKET"
+SOCKET_VARIABLE = "TABLE_SOCKET"
 TIMEOUT_S = 10.0
 
 
 class OutOfReachError(Exception):
-    """No controller answers; the message names the socket and what to do."""
+    """No controller answers; the message names the socket and says what to do."""
 
 
 class RefusedError(Exception):
@@ -28,40 +28,43 @@ class RefusedError(Exception):
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
-    """Declare where the controller is."""
+    """Declare `--socket`, the control socket of the running controller, and `--json`."""
     parser.add_argument(
         "--socket",
-        default=os.environ.get(VARIABLE, SOCKET),
+        default=os.environ.get(SOCKET_VARIABLE, SOCKET),
         metavar="PATH",
-        help=f"the controller's control socket (default: ${VARIABLE}, else {SOCKET})",
+        help=f"the controller's control socket (default: ${SOCKET_VARIABLE}, else {SOCKET})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_kept(parser: argparse.ArgumentParser) -> None:
-    """Declare where the journal is, and the socket of the controller that is asked for it instead."""
+def add_journal_options(parser: argparse.ArgumentParser) -> None:
+    """Declare `--journal`, and `--socket` for the controller that is asked for its journal instead."""
     parser.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help="the journal's folder or file (default: the socket's, if one is named, else /var/lib/table)",
+        help="the journal's folder or file (default: ask at the socket if one is named, else /var/lib/table)",
     )
     parser.add_argument(
         "--socket",
-        default=os.environ.get(VARIABLE),
+        default=os.environ.get(SOCKET_VARIABLE),
         metavar="PATH",
-        help=f"ask the controller that runs there, as a technician (default: ${VARIABLE};"
-        f" {SOCKET} if the journal is closed to this user)",
+        help=f"ask the controller at this socket, which requires a technician (default: ${SOCKET_VARIABLE};"
+        f" {SOCKET} if this user may not read the journal)",
     )
 
 
 def ask(path: str, request: Json) -> Json:
-    """Ask once; raises OutOfReachError if nothing answers."""
+    """Return the first answer to a request; raises OutOfReachError if there is none."""
     return next(conversation(path, request))
 
 
 def conversation(path: str, request: Json) -> Iterator[Json]:
-    """Ask, and yield every line of the answer until the controller ends it, even within a line."""
+    """Yield each line that answers a request until the controller closes; an unfinished line is dropped.
+
+    Raises OutOfReachError if no controller answers.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
             _connect(link, path)
@@ -71,7 +74,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
                 if not first:
                     raise OutOfReachError(f"{path}: the controller closed the connection; see its log")
                 link.settimeout(None)
-                yield admitted(path, msgspec.json.decode(first, type=Json))
+                yield checked_answer(path, msgspec.json.decode(first, type=Json))
                 for line in lines:
                     if not line.endswith(b"\n"):
                         return
@@ -81,7 +84,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
 
 
 def _connect(link: socket.socket, path: str) -> None:
-    """Connect, waiting in the socket's queue: a non-blocking connection would be refused."""
+    """Connect, waiting for a place in the socket's queue: a non-blocking connect fails if it is full."""
     waits = struct.pack("ll", int(TIMEOUT_S), 0)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
     link.connect(path)
@@ -89,20 +92,20 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request. A controller that has hung up may have sent the reason, which is still read."""
+    """Send a request; a controller that closes at once may have sent its reason, which can still be read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 
 
-def admitted(path: str, first: Json) -> Json:
-    """Return a controller's first answer; raises OutOfReachError if it had no room for this client."""
+def checked_answer(path: str, first: Json) -> Json:
+    """Return a controller's first answer; raises OutOfReachError if it serves too many clients already."""
     if first.get("code") == "too_many":
         raise OutOfReachError(f"{path}: the controller is there, but {first['says']}, or try again later")
     return first
 
 
 def unreachable(path: str, error: OSError) -> OutOfReachError:
-    """Return the error for a socket at which no controller answers."""
+    """Return the error of a socket at which no controller answers."""
     found = error.strerror or str(error)
     return OutOfReachError(
         f"{path}: found no controller answering ({found}), expected its control socket;"
@@ -111,6 +114,6 @@ def unreachable(path: str, error: OSError) -> OutOfReachError:
 
 
 def out_of_reach(error: OutOfReachError) -> int:
-    """Print the error and return the exit code."""
+    """Print the error; return the exit code."""
     say(error)
     return OUT_OF_REACH

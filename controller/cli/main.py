@@ -1,4 +1,4 @@
-"""`tablectl`: choose a command, import it, run it."""
+"""The entry point of `tablectl`: parse the command line, import the chosen command and run it."""
 
 import argparse
 import os
@@ -21,33 +21,33 @@ COMMANDS = {
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
-    "devices": "show the state of each device of the running table, and what to do",
-    "faults": "show what is wrong with the running table, and what to do",
+    "devices": "show the state of each device of the running table, and what to do about its troubles",
+    "faults": "show the active faults of the running table, and what to do about them",
     "test": "test a device of the running table, sensor by sensor, with a person at the table",
-    "calibrate": "measure a camera, a wall sensor or a wheel, and write what was found into the table's file",
+    "calibrate": "calibrate a camera, a wall sensor or a wheel, and write the result to the table's file",
     "input": "enter a ruling or another input at the running table",
     "approve": "approve a changed identity, the clock, a device or an older journal",
-    "watch": "print live outcomes, readings, lamps and faults",
+    "watch": "print outcomes, readings, lamps and faults as they happen",
     "console": "serve the staff's console and the players' display to browsers",
-    "sign_in": "sign people in at screens, as a separate process with its own user",
-    "people": "say who may sign in at screens, and in which roles",
+    "sign_in": "run the process that signs people in at screens, under its own Unix user",
+    "people": "manage who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "shift": "summarise a shift: results, voids, reviews, who ruled, faults and locks",
     "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
-    "keys": "show, make, rotate, revoke and replace every key",
+    "keys": "show, make, rotate, replace and revoke the product's keys",
     "release": "sign the list of a release's files, and check an installation against it",
-    "completion": "print the shell's completion of commands, options and files",
-    "doctor": "check everything that support would ask about, and pack it for them",
-    "firmware": "build what a board runs, put it on the board, verify it there",
-    "udev": "print udev rules that give the serial ports plugged in now persistent names",
+    "completion": "print a shell script that completes commands, options and file names",
+    "doctor": "check what support would ask about, and pack the results for them",
+    "firmware": "build a board's firmware, flash it, and verify what a board runs",
+    "udev": "print udev rules that give the connected serial ports persistent names",
     "recall": "show one past outcome and the evidence behind it",
-    "explain": "explain and draw why one throw, spin or deal was called as it was",
-    "record": "record the running table's next throws, spins or deals as a log that replays by itself",
-    "camera": "read dice in pictures, follow them in films",
-    "cut": "cut one throw, spin or deal out of a recording, as a regression case",
+    "explain": "explain and draw how one throw, spin or deal was judged",
+    "record": "record the running table's next throws, spins or deals as a log that can be replayed",
+    "camera": "calibrate a dice camera, watch a table with it, read pictures and films",
+    "cut": "cut one throw, spin or deal out of a recording, as a regression test case",
 }
-"""Each command and its one line of help."""
+"""Each command and its line of help."""
 _MODULES = {
     **dict.fromkeys(("devices", "faults"), "status"),
     "approve": "input",
@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""The module of a command, if it has another name."""
+"""The module of each command that is not in a module of its own name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,11 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _run(list(argv))
     words = sys.argv[1:]
-    shell.guard()
-    shell.end_quietly_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
+    shell.guard_streams()
+    shell.unwind_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
     try:
         return _run(words)
-    except Exception:  # noqa: BLE001 a defect must not end with the exit code of a finding
+    except Exception:  # noqa: BLE001 - a defect must not exit with FAILED, the code of a finding
         traceback.print_exc()
         return shell.DEFECT
 
@@ -78,13 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of the chosen commands only.
 
-    Only these are imported, so that help stays instant on a Raspberry Pi; raises ImportError if one
-    needs a package that is not there.
+    Only the chosen commands are imported, so that help is instant on a Raspberry Pi. Raises
+    ImportError if one of them needs a package that is not installed.
     """
     parser = argparse.ArgumentParser(
         prog="tablectl",
         description="Work with the controller of an electronic dice, roulette or card table.",
-        epilog=shell.IN_WORDS,
+        epilog=shell.EXIT_CODES_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -107,7 +107,7 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
 
 
 def command_of(name: str) -> Command:
-    """Import a command; COMMANDS of its module lists those beside the main one."""
+    """Import a command; a module with several commands lists them in its own COMMANDS."""
     if name == "completion":
         return Command(_add_completion, _complete, _COMPLETION_EXAMPLES)
     module = import_module(f"controller.cli.{_MODULES.get(name, name)}")
@@ -116,19 +116,19 @@ def command_of(name: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Shows the version; the package that knows it is imported only then."""
+    """Prints the version; `importlib.metadata` is imported only for this, to keep help fast."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 argparse names it
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for quick help
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - see the class
 
         try:
-            told = version("table-controller")
+            number = version("table-controller")
         except PackageNotFoundError:
-            told = "(not installed: run from its folder)"
-        print(f"tablectl {told}, Python {sys.version.split()[0]}")
+            number = "(not installed: run from its folder)"
+        print(f"tablectl {number}, Python {sys.version.split()[0]}")
         parser.exit()
 
 
@@ -139,18 +139,18 @@ def _run(words: list[str]) -> int:
             code = _execute(chosen, words)
         except SystemExit as end:
             if end.code not in (shell.OK, shell.BAD_INPUT):
-                shell.give_up_output()  # a signal: who would read it is gone, or does not wait
+                shell.discard_output()  # ended by a signal: nobody waits for the rest
             sys.stdout.flush()
             raise
         sys.stdout.flush()
     except shell.OutputError as error:
-        shell.give_up_output()
+        shell.discard_output()
         if error.reader_gone:
             return shell.BROKEN_PIPE
         say(error)
         return shell.UNWRITABLE
     except KeyboardInterrupt:
-        shell.give_up_output()
+        shell.discard_output()
         return shell.INTERRUPTED
     return code
 
@@ -183,7 +183,7 @@ def _execute(chosen: str, words: list[str]) -> int:
 
 
 def _undecodable(words: Sequence[str]) -> str | None:
-    """Return a message about the first argument that is not UTF-8 and so can't be printed, sent or stored."""
+    """Return a message about the first argument that is not valid UTF-8; None if all are."""
     for place, word in enumerate(words, start=1):
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
             found = os.fsencode(word).decode("ascii", "backslashreplace")
@@ -192,7 +192,10 @@ def _undecodable(words: Sequence[str]) -> str | None:
 
 
 def _empty_option(words: Sequence[str]) -> str | None:
-    """Return the option that was given an empty value, which must not count as not given."""
+    """Return where an empty argument was found, such as " after --who"; None if there is none.
+
+    An empty value, usually an unset shell variable, must not count as an option that was left out.
+    """
     for before, word in pairwise(("", *words)):
         if not word:
             return f" after {before}" if before.startswith("-") else ""
@@ -221,7 +224,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "mujoco": "physics",
     "littlefs": "firmware",
 }
-"""The extra that brings each package; pyproject.toml lists them."""
+"""The extra that installs each package; pyproject.toml defines the extras."""
 _ALL_OF: Mapping[str, str] = {
     "run": "journal,hardware,mqtt",
     "settlement": "settlement",
@@ -229,11 +232,11 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""The extras of a whole command: naming one package would only lead to the next message."""
+"""All extras that a command needs: installing one package at a time would fail at the next."""
 
 
 def advice(error: ImportError, command: str) -> str | None:
-    """Return what to install for this command; None if no extra provides the missing package."""
+    """Return a message that says what to install; None if no extra provides the missing package."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(package)
     if extra is None:
@@ -256,18 +259,18 @@ _FOLDERS = frozenset({"DIR"})
 
 
 def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that asks")
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")
 
 
 def _complete(arguments: argparse.Namespace) -> int:
-    from pathlib import Path  # noqa: PLC0415 - help and every other command start without it
+    from pathlib import Path  # noqa: PLC0415 - keeps help and the other commands fast
 
     import shtab  # noqa: PLC0415 - as above
 
     parser = parser_for(COMMANDS)
     for action in _actions(parser):
         if action.metavar in _FOLDERS:
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own way to say it
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's convention
         elif action.type is Path or action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # as above
     print(shtab.complete(parser, shell=arguments.shell))
@@ -275,7 +278,7 @@ def _complete(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list them
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             for below in action.choices.values():
                 yield from _actions(below)

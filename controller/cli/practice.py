@@ -387,7 +387,7 @@ class Practice:
             threading.Thread(target=self._in_words, args=(does,), name=name, daemon=True).start()
 
     def _watch(self) -> None:
-        watcher = Watcher(self._screen, lambda: "", says="")
+        watcher = Watcher(self._screen, lambda: "", enter_with="")
         with suppress(OutOfReachError):
             for line in conversation(self._socket, {"do": "watch", "topics": ["outcomes", "faults"]}):
                 if "outcome" in line:

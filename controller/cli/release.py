@@ -13,7 +13,7 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         place = place_of(arguments.of)
         if arguments.does == "sign":
             listed = sign(place, arguments.key)
-            with whole_file(place.list_file) as stream:
+            with atomic_file(place.list_file) as stream:
                 stream.write(listed)
             print(place.list_file)
             return OK

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_number
 from controller.cli.words import Stamp, clock, lines_of, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
@@ -251,7 +251,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lenient", action="store_true", help="skip and count lines that are not readings")
     parser.add_argument(
         "--workers",
-        type=whole(1, MAX_WORKERS),
+        type=whole_number(1, MAX_WORKERS),
         metavar="N",
         help="with several logs: how many are replayed at a time (default: one per core)",
     )

@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 
 SWITCH_S = 0.0005
-"""How long a busy thread may hold the interpreter: with Python's 5 ms a reading waits up to 12 ms."""
+"""The interpreter's thread switch interval, in seconds: with Python's 5 ms, a reading waits up to 12 ms."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"folder of journal and recordings (default: $STATE_DIRECTORY, else {JOURNAL})",
     )
     parser.add_argument(
-        "--head", type=Path, metavar="FILE", help="the journal's head file, best on another medium"
+        "--head", type=Path, metavar="FILE", help="the journal's head file, preferably on another disk"
     )
-    parser.add_argument("--key", type=Path, metavar="FILE", help="the signing key (default: DIR/table.key)")
+    parser.add_argument(
+        "--key",
+        type=Path,
+        metavar="FILE",
+        help="the table's signing key (default: table.key in the journal's folder)",
+    )
     parser.add_argument(
         "--socket",
         type=Path,
@@ -64,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--readings",
         metavar="PATH",
-        help="take readings as JSON lines from a FIFO, unix socket or - (standard input: the table stops at"
-        " its end), instead of the table's devices",
+        help="read readings as JSON lines from a FIFO, a Unix socket or - (standard input, whose end stops"
+        " the table), instead of the table's devices",
     )
     parser.add_argument(
         "--data-time",
         action="store_true",
-        help="take the time from the readings' arrivals (for simulated evenings)",
+        help="take the time from the arrival times in the readings (for simulated evenings)",
     )
     parser.add_argument(
         "--unlock",
@@ -84,34 +89,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shadow",
         action="store_true",
-        help="watch a table that is run by hand: publish nothing, light no lamp, keep a journal of its own;"
-        " tablectl shadow compares its calls with what the dealers entered",
+        help="watch a table that is run by hand: publish nothing, light no lamp, keep a separate journal;"
+        " `tablectl shadow` compares its calls with the dealers' entries",
     )
+    parser.add_argument("--screen-group", metavar="GROUP", help="the Unix group of the console's process")
     parser.add_argument(
-        "--screen-group", metavar="GROUP", help="the unix group of the process behind the screens"
-    )
-    parser.add_argument(
-        "--sign-in-key", type=Path, metavar="FILE", help="the sign-in process's public key (tablectl sign_in)"
+        "--sign-in-key",
+        type=Path,
+        metavar="FILE",
+        help="the public key of `tablectl sign_in`, which signs people in at screens",
     )
     parser.add_argument(
         "--release-key",
         type=Path,
         metavar="FILE",
-        help="the public release keys that are believed: where this file is, the table stays locked unless"
-        " every file of the program is as one of them signed it (tablectl release)",
+        help="the trusted public release keys: with this option the table stays locked unless every file of"
+        " the program matches a list signed by one of them (see `tablectl release`)",
     )
     for role in ("staff", "technician", "settlement"):
-        parser.add_argument(f"--{role}-group", metavar="GROUP", help=f"the unix group of {role}")
-    parser.add_argument("--socket-group", metavar="GROUP", help="the unix group that reaches the socket")
+        parser.add_argument(
+            f"--{role}-group", metavar="GROUP", help=f"the Unix group whose members act as {role}"
+        )
+    parser.add_argument(
+        "--socket-group", metavar="GROUP", help="the Unix group that may connect to the control socket"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run until SIGTERM; the exit codes are those of `controller.app.service`."""
+    """Run until SIGTERM; return an exit code of `controller.app.service`."""
     try:
         with collector_paused():
-            daemon = _prepared(arguments)
+            daemon = _daemon(arguments)
             on_stop(daemon.stop)
-            control = _opened(daemon)
+            control = _open(daemon)
     except (SettingsError, SetupError, UnfitSettings, LookupError, OSError) as error:
         say(error)
         return service.BAD_SETTINGS
@@ -124,14 +134,19 @@ def run(arguments: argparse.Namespace) -> int:
         with startup_frozen():
             daemon.run()
     finally:
-        # First the socket: what is entered from now on could not be obeyed any more.
+        # The socket first: an input that arrives now could not be processed any more.
         control.stop()
         code = daemon.close()
     return code
 
 
-def _prepared(arguments: argparse.Namespace) -> Daemon:
-    """Create the daemon for these arguments without opening anything; raises every mistake at once."""
+def _daemon(arguments: argparse.Namespace) -> Daemon:
+    """Create the daemon for these arguments, without opening anything.
+
+    Raises:
+        SettingsError: with every mistake in the table's file and the options.
+        InUseError: another controller uses the journal or the socket.
+    """
     options, environ = _options(arguments), dict(os.environ)
     settings: TableSettings | None = None
     wrong: list[Mistake] = []
@@ -144,7 +159,7 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
     if wrong or settings is None:
         raise SettingsError((*wrong, *others))
     if options.shadow:
-        settings = in_the_shadow(settings)
+        settings = shadow_settings(settings)
     if others:
         raise InUseError("\n".join(map(str, others)))
     return Daemon(
@@ -158,14 +173,14 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
     )
 
 
-def in_the_shadow(settings: TableSettings) -> TableSettings:
-    """Return a table's settings for a shadow: it calls automatically and publishes nothing."""
-    unheard = PublishSettings(to="socket", max_silence_s=math.inf)
-    return dataclasses.replace(settings, calls="automatic", publish=unheard)
+def shadow_settings(settings: TableSettings) -> TableSettings:
+    """Return a table's settings for a shadow, which calls automatically and publishes nothing."""
+    unpublished = PublishSettings(to="socket", max_silence_s=math.inf)
+    return dataclasses.replace(settings, calls="automatic", publish=unpublished)
 
 
 def _draw(journal: Path, number: int) -> Drawn:
-    from controller.technician.pictures import picture_of  # noqa: PLC0415 - many evenings show no picture
+    from controller.technician.pictures import picture_of  # noqa: PLC0415 - most shifts draw no picture
 
     return picture_of(journal, number)
 
@@ -191,7 +206,8 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
     return ()
 
 
-def _opened(daemon: Daemon) -> Control:
+def _open(daemon: Daemon) -> Control:
+    """Open the daemon and its control socket; the daemon is closed again if the socket can't be opened."""
     options = daemon.options
     daemon.open()
     try:
@@ -226,12 +242,12 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def engine_maker() -> EngineMaker | None:
-    """Return the factory of the engine; None if the extra `settlement` is not installed."""
-    return _Late if find_spec("sqlalchemy") is not None else None
+    """Return the factory of the embedded settlement engine; None without the extra `settlement`."""
+    return _LazyEngine if find_spec("sqlalchemy") is not None else None
 
 
-class _Late(Consumer):
-    """Loads the engine in its own thread: importing its database library takes too long for a start."""
+class _LazyEngine(Consumer):
+    """Imports the engine in the engine's own thread: its database library would delay the daemon's start."""
 
     def __init__(self, asked: EngineFor) -> None:
         self._asked = asked

@@ -1,4 +1,4 @@
-"""What a terminal can show, and how lines, tables and live pages are laid out on it."""
+"""Terminal output: what the terminal can show, and the layout of lines, tables and live pages."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple, TextIO
 
-from controller.cli.shell import ENDLESS, printable
+from controller.cli.shell import UNLIMITED, printable
 
 Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
 
@@ -20,14 +20,14 @@ _CODES: Mapping[Style, str] = {
 }
 _PIPS = "⚀⚁⚂⚃⚄⚅"
 _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
-_IN_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
-_NARROW = 24
-"""Text that has fewer columns than this is put below its lead instead of beside it."""
+_TO_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
+_MIN_TEXT_WIDTH = 24
+"""Text that would have fewer columns than this beside its lead is put below it."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 class Entry(NamedTuple):
-    """A lead and the text beside it; text that does not fit the window continues in a column of its own."""
+    """A lead and the text beside it; text too long for the window wraps within its own column."""
 
     lead: str
     text: str
@@ -36,55 +36,55 @@ class Entry(NamedTuple):
 
 
 class Screen:
-    """Writes to a stream for people."""
+    """A text stream, usually a terminal, laid out for people."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
-        """Find out what the stream can show.
+        """Detect what the stream can show.
 
-        NO_COLOR switches colour off; TERM=dumb also switches off cursor movements.
+        NO_COLOR switches colour off; TERM=dumb also switches cursor movements off.
         """
         self._stream = stream
         self.terminal = stream.isatty()
         self.cursor = self.terminal and environment.get("TERM") != "dumb"
         self.colour = self.cursor and not environment.get("NO_COLOR")
-        self.unicode = _speaks_utf8(environment) and "utf" in (stream.encoding or "").lower()
-        self._drafted = False
+        self.unicode = _is_utf8(environment) and "utf" in (stream.encoding or "").lower()
+        self._has_draft = False
 
     @property
     def width(self) -> int:
-        """Return how many columns a line may have, read anew, since a window changes."""
-        return shutil.get_terminal_size().columns if self.terminal else ENDLESS
+        """Return how many columns a line may have; read each time, since a window can be resized."""
+        return shutil.get_terminal_size().columns if self.terminal else UNLIMITED
 
     @property
     def height(self) -> int:
         """Return how many rows the window has."""
-        return shutil.get_terminal_size().lines if self.terminal else ENDLESS
+        return shutil.get_terminal_size().lines if self.terminal else UNLIMITED
 
     def line(self, text: str = "") -> None:
-        """Write one line, at once."""
-        clear = f"\r{_CLEAR_LINE}" if self._drafted else ""
-        self._drafted = False
-        print(clear + self._shown(text), file=self._stream, flush=True)
+        """Write one line and flush it."""
+        clear = f"\r{_CLEAR_LINE}" if self._has_draft else ""
+        self._has_draft = False
+        print(clear + self._encodable(text), file=self._stream, flush=True)
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines, at once."""
+        """Write lines and flush them."""
         for line in lines:
             self.line(line)
 
     def draft(self, text: str) -> None:
-        """Show text that the next line replaces; only a terminal with a cursor can."""
+        """Show text that the next line replaces; nothing without a cursor."""
         if self.cursor:
-            self._drafted = True
-            shown = self._shown(text)[: self.width - 1]  # a broken line could not be replaced
+            self._has_draft = True
+            shown = self._encodable(text)[: self.width - 1]  # a line that wraps could not be replaced
             print(f"\r{_CLEAR_LINE}{shown}", end="", file=self._stream, flush=True)
 
     def clear(self) -> None:
-        """Clear the window for a page."""
+        """Clear the window before a page."""
         if self.cursor:
             print(f"{_HOME}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def page(self, lines: Sequence[str], *, first: bool) -> None:
-        """Show lines in place of those of the page before, as many as the window has room for."""
+        """Show lines in place of the previous page's, as many as the window has room for."""
         if not self.cursor:
             self.lines(lines if first else ["", *lines])
             return
@@ -92,20 +92,20 @@ class Screen:
         shown = list(lines[:room])
         if len(lines) > room:
             shown[-1] = self.styled(f"... {len(lines) - room + 1} more lines: make the window taller", "dim")
-        text = "".join(f"{self._shown(line)}{_CLEAR_LINE}\n" for line in shown)
+        text = "".join(f"{self._encodable(line)}{_CLEAR_LINE}\n" for line in shown)
         print(f"{_HOME}{text}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def styled(self, text: str, style: Style) -> str:
-        """Return the text in a style, if the terminal has colour."""
+        """Return the text in a style; unchanged without colour."""
         if not self.colour or style == "plain":
             return text
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
     def entry(self, entry: Entry) -> list[str]:
-        """Return an entry's lines, broken where the window ends; nothing in them moves the cursor."""
+        """Return an entry's lines, wrapped to the window; control characters are escaped."""
         lead, text = printable(entry.lead), printable(entry.text)
         beside = self.width - len(lead)
-        below = beside < _NARROW and len(lead.rstrip()) > 0
+        below = beside < _MIN_TEXT_WIDTH and len(lead.rstrip()) > 0
         indent = " " * (4 if below else len(lead))
         parts = wrap(text, max(self.width - len(indent), 8)) or [""]
         first = self.styled(lead.rstrip() if below or not text else lead, entry.lead_style)
@@ -114,14 +114,14 @@ class Screen:
             return [first, *(f"{indent}{part}" for part in styled if part)]
         return [f"{first}{styled[0]}", *(f"{indent}{part}" for part in styled[1:])]
 
-    def broken(self, line: str, indent: int, style: Style = "plain") -> list[str]:
-        """Return a line's lines, broken where the window ends; those below are indented this far."""
+    def wrapped(self, line: str, indent: int, style: Style = "plain") -> list[str]:
+        """Return a line wrapped to the window, its continuation lines indented this far."""
         if len(line) <= self.width:
             return [self.styled(line, style)]
         begins = len(line) - len(line.lstrip())
         parts = wrap(
             line.lstrip(),
-            max(self.width, indent + _NARROW),
+            max(self.width, indent + _MIN_TEXT_WIDTH),
             initial_indent=" " * begins,
             subsequent_indent=" " * indent,
             drop_whitespace=True,
@@ -129,7 +129,7 @@ class Screen:
         return [self.styled(part, style) for part in parts]
 
     def table(self, entries: Iterable[Entry], indent: str = "  ") -> list[str]:
-        """Return entries with their texts in one column."""
+        """Return the lines of entries, with their texts aligned in one column."""
         rows = list(entries)
         width = max((len(row.lead) for row in rows), default=0)
         leads = [f"{indent}{row.lead:<{width}}  " for row in rows]
@@ -140,22 +140,22 @@ class Screen:
         ]
 
     def die(self, face: int) -> str:
-        """Draw a die."""
+        """Return a die's face as a character, or as [5] without Unicode."""
         return _PIPS[face - 1] if self.unicode else f"[{face}]"
 
     def card(self, code: str) -> str:
-        """Draw a card such as Kd."""
+        """Return a card such as Kd with its suit as a symbol, or unchanged without Unicode."""
         suit = _SUITS.get(code[-1:])
         return f"{code[:-1]}{suit}" if suit and self.unicode else code
 
-    def _shown(self, text: str) -> str:
+    def _encodable(self, text: str) -> str:
         if self.unicode:
             return text
-        return text.translate(_IN_ASCII).encode("ascii", "replace").decode()
+        return text.translate(_TO_ASCII).encode("ascii", "replace").decode()
 
 
-def _speaks_utf8(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is UTF-8; Python itself writes UTF-8 even in the C locale."""
+def _is_utf8(environment: Mapping[str, str]) -> bool:
+    """Return whether the locale is UTF-8; Python writes UTF-8 even in the C locale."""
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return "utf" in locale.lower()
 
@@ -165,14 +165,14 @@ Row = tuple[str, str]
 
 
 def aligned(rows: Iterable[Row], indent: str = "  ") -> Iterator[str]:
-    """Write rows of two columns, the second aligned."""
+    """Return lines of rows of two columns, with the second column aligned."""
     table = list(rows)
     width = max((len(key) for key, _ in table), default=0)
     return (f"{indent}{key:<{width}}  {text}".rstrip() for key, text in table)
 
 
 def rows_of(value: Mapping[str, Value], path: str = "") -> Iterator[Row]:
-    """Yield every value of a nested document with its dotted key; a figure keeps its rule beside it."""
+    """Yield every value of a nested document with its dotted key; a figure includes its rule."""
     for name, part in value.items():
         key = f"{path}.{name}" if path else name
         if isinstance(part, Mapping) and not _is_figure(part):

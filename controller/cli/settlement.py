@@ -19,13 +19,13 @@ from controller.app.service import Notifier
 from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
+    MAX_ROW,
     OK,
     OUT_OF_REACH,
-    ROWS,
     on_stop,
     say,
     startup_frozen,
-    whole,
+    whole_number,
 )
 from controller.model.tables import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("--key", required=True, metavar="HEX", help="its public key, 64 hexadecimal digits")
     enrol.add_argument(
         "--first",
-        type=whole(1, ROWS),
+        type=whole_number(1, MAX_ROW),
         metavar="SEQ",
         help="the number of its next outcome (default: 1, or where it stands)",
     )
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rounds = does.add_parser("rounds", help="how long before the close of bets the last wager came")
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
-        "--limit", type=whole(1, ROWS), default=20, metavar="N", help="(default: %(default)s)"
+        "--limit", type=whole_number(1, MAX_ROW), default=20, metavar="N", help="(default: %(default)s)"
     )
     release = does.add_parser("release", help="let a halted table continue, once a person has looked into it")
     release.add_argument("table")

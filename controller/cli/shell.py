@@ -1,4 +1,4 @@
-"""`tablectl` and the shell that called it: numbers, messages, streams, files, signals and exit codes."""
+"""What all commands share: exit codes, messages, standard streams, signals, argument types, output files."""
 
 import argparse
 import codecs
@@ -27,30 +27,30 @@ OK = 0
 FAILED = 1
 """A check failed, or a request was refused."""
 BAD_INPUT = 2
-"""A bad log, bad settings or bad usage; nothing was done."""
+"""A log, a setting or an argument is wrong; nothing was done."""
 OUT_OF_REACH = 3
 """No controller answers at the control socket."""
 DEFECT = 70
-"""A defect of the program; as in sysexits.h."""
+"""A defect of the program: EX_SOFTWARE of sysexits.h."""
 UNWRITABLE = 74
-"""Standard output can't be written (a full disk, a closed stream); as in sysexits.h."""
+"""Standard output can't be written (a full disk, a closed stream): EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""The code that a shell reports for a writer whose reader has gone."""
-IN_WORDS = (
+"""The code that a shell reports for a command that SIGPIPE ended."""
+EXIT_CODES_HELP = (
     "exit codes:\n"
-    "  0 fine, 1 findings or refused, 2 bad log, input or usage, 3 no controller answers,\n"
-    "  4 another controller runs, 5 the disk did not take the last rows (both of `run`),\n"
+    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller answers,\n"
+    "  4 another controller is running, 5 the last rows could not be written (both from `run`),\n"
     "  70 a defect of the program, 74 the output could not be written,\n"
-    "  129 hung up, 130 Ctrl-C, 141 the reader went away, 143 SIGTERM"
+    "  129 hangup, 130 Ctrl-C, 141 broken pipe, 143 SIGTERM"
 )
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while modules are imported: nearly all that they make is kept.
+    """Pause the garbage collector while modules are imported: almost nothing that they create is garbage.
 
-    The collector takes a tenth of the time that the imports of `tablectl run` take.
+    The collector would take a tenth of the time that `tablectl run` needs for its imports.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -63,10 +63,10 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def startup_frozen() -> Iterator[None]:
-    """Keep what a service has loaded so far out of the garbage collector's sight while it runs.
+    """Exclude everything that a service has loaded so far from garbage collection while it runs.
 
-    A full collection stops all threads: with all modules in sight for 25 to 90 ms, in which no call is told
-    and no bet granted.
+    A full collection stops all threads. With all modules included it takes 25 to 90 ms, during which
+    nothing is called and no bet is accepted.
     """
     gc.collect()
     gc.freeze()
@@ -76,35 +76,35 @@ def startup_frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-ENDLESS = 100_000
-"""Columns and rows without a window: lines in a pipe are never wrapped."""
+UNLIMITED = 100_000
+"""The columns and rows of a stream that is not a terminal: lines in a pipe are never wrapped."""
 
 
 def say(text: object) -> None:
-    """Write a message to standard error; if it is closed, the exit code remains."""
+    """Write a message to standard error; if that is closed, the exit code is the only report."""
     if sys.stderr is None:
         return
-    columns = get_terminal_size().columns if sys.stderr.isatty() else ENDLESS
+    columns = get_terminal_size().columns if sys.stderr.isatty() else UNLIMITED
     for line in str(text).split("\n"):
-        told = f"tablectl: {printable(line)}"
-        broken = wrap(told, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        print("\n".join(broken or [told]), file=sys.stderr)
+        message = f"tablectl: {printable(line)}"
+        parts = wrap(message, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        print("\n".join(parts or [message]), file=sys.stderr)
 
 
 def printable(text: str) -> str:
-    """Escape what could move a terminal's cursor: whoever wrote a log chose the names in it."""
+    """Escape every character that a terminal might obey, since names in a log are not trusted."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def caller() -> str:
-    """Return the name of the Unix user who runs this, as the kernel knows it: anybody can set $LOGNAME."""
+    """Return the name of the Unix user who runs this, from the kernel's user ID: $LOGNAME can be forged."""
     with suppress(KeyError):
         return pwd.getpwuid(os.geteuid()).pw_name
     return str(os.geteuid())
 
 
 def own_name() -> str:
-    """Return what calls this program from the caller's shell: its name if it is on PATH, else its path."""
+    """Return how to start this program from the caller's shell: by name if it is on PATH, else by path."""
     called = Path(sys.argv[0])
     if called.name != "tablectl" or which("tablectl"):
         return "tablectl"
@@ -112,32 +112,32 @@ def own_name() -> str:
 
 
 class Command(NamedTuple):
-    """One command of a module that has several."""
+    """The functions and the examples of a command."""
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     EXAMPLES: tuple[str, ...]
 
 
-ROWS = 2**62
-"""More rows than a journal ever has; SQLite's integers end at 2^63."""
-SEEDS = 2**63 - 1
-MANY = 100_000
-"""More attempts than anybody watches."""
+MAX_ROW = 2**62
+"""The highest row number accepted as an argument; SQLite's integers end at 2^63 - 1."""
+MAX_SEED = 2**63 - 1
+MAX_ATTEMPTS = 100_000
+"""The most throws, spins or deals that a command accepts as a count."""
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """Return an argparse type for whole numbers in a range; anything else is a usage error."""
+def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers from `minimum` to `maximum`, both included."""
 
     def number(text: str) -> int:
         try:
-            found = int(text) if len(text) < 40 else most + 1
+            found = int(text) if len(text) < 40 else maximum + 1
         except ValueError:
-            found = least - 1
-        if not least <= found <= most:
+            found = minimum - 1
+        if not minimum <= found <= maximum:
             shown = text if len(text) < 40 else f"{text[:20]}..."
             raise argparse.ArgumentTypeError(
-                f"found {shown!r}, expected a whole number from {least} to {most}"
+                f"found {shown!r}, expected a whole number from {minimum} to {maximum}"
             )
         return found
 
@@ -149,17 +149,19 @@ _ESCAPE = "tablectl-escape"
 
 
 class OutputError(Exception):
-    """Standard output can't be written; `reader_gone` if it was a pipe without a reader."""
+    """Standard output can't be written; `reader_gone` if it is a pipe that nobody reads."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
-        super().__init__(f"found standard output not writable ({reason}), expected a place with room")
+        super().__init__(
+            f"found standard output not writable ({reason}), expected an open stream with free space"
+        )
         self.reader_gone = reader_gone
 
 
-def guard(environment: Mapping[str, str] = os.environ) -> None:
-    """Guard the process's standard streams, once, before anything is read or written.
+def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
+    """Replace the standard streams by ones that report errors; to be called once, before any I/O.
 
-    A stream that was closed gets its number kept by /dev/null, so that no file opened later is taken for it.
+    /dev/null is opened in place of a stream that is closed, so that no file opened later gets its number.
     """
     closed = _closed()
     text_encoding = "ascii" if _plain(environment) else (sys.stdout and sys.stdout.encoding) or "utf-8"
@@ -170,22 +172,22 @@ def guard(environment: Mapping[str, str] = os.environ) -> None:
         sys.stdin = None
 
 
-def end_quietly_on_signals(*, service: bool = False) -> None:
-    """Make a hang-up, Ctrl-C or SIGTERM unwind the command, so that it cleans up.
+def unwind_on_signals(*, service: bool = False) -> None:
+    """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second one ends it at once. What nohup ignores stays ignored. A service that is told to stop before it
-    has begun is stopped in order.
+    A second signal ends it at once. What nohup ignores stays ignored. A service that receives SIGTERM
+    before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _not_begun if service and number == signal.SIGTERM else _leave)
+            signal.signal(number, _stop_before_ready if service and number == signal.SIGTERM else _leave)
 
 
-def give_up_output() -> None:
-    """Discard what is left in the buffer of standard output."""
+def discard_output() -> None:
+    """Discard what is buffered for standard output, and all later output."""
     raw = _raw_of(sys.stdout)
     if isinstance(raw, _Output):
-        raw.given_up = True
+        raw.discarded = True
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
@@ -195,13 +197,13 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _not_begun(_number: int, _frame: FrameType | None) -> None:
-    say("stopped before it had begun")
+def _stop_before_ready(_number: int, _frame: FrameType | None) -> None:
+    say("stopped before it was ready")
     raise SystemExit(OK)
 
 
 class _Raw(io.RawIOBase):
-    """One descriptor; it waits if a terminal shared with another program would block."""
+    """A file descriptor; a write waits where a terminal that another program made non-blocking is full."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -224,15 +226,15 @@ class _Raw(io.RawIOBase):
 
 
 class _Output(_Raw):
-    """Standard output, whose failure is distinguished from every other."""
+    """Standard output; raises OutputError, to tell its failure from that of any other file."""
 
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
-        self.given_up = False
+        self.discarded = False
         self._closed = closed
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        if self.given_up:
+        if self.discarded:
             return memoryview(data).nbytes
         if self._closed:
             raise OutputError("it is closed")
@@ -245,7 +247,7 @@ class _Output(_Raw):
 
 
 class _Messages(_Raw):
-    """Standard error: if a message can't be written, the exit code remains."""
+    """Standard error; a message that can't be written is dropped."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -266,7 +268,7 @@ def _raw_of(stream: object) -> object:
 
 
 def _closed() -> frozenset[int]:
-    """Open /dev/null in place of each closed standard stream; return which were closed."""
+    """Open /dev/null in place of each closed standard stream; return their numbers."""
     closed = set()
     while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(taken, True)
@@ -276,7 +278,7 @@ def _closed() -> frozenset[int]:
 
 
 def _plain(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is C or POSIX; Python itself would write UTF-8 there."""
+    """Return whether the locale is C or POSIX, in which Python would write UTF-8 nevertheless."""
     if environment.get("PYTHONIOENCODING") or environment.get("PYTHONUTF8") == "1":
         return False
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
@@ -284,7 +286,7 @@ def _plain(environment: Mapping[str, str]) -> bool:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Write what the terminal can't show in ASCII: by a substitute, or as an escape that JSON knows too."""
+    """Encode what the terminal can't show: as ASCII, or as a `\\uXXXX` escape, which is valid in JSON."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
 
@@ -297,13 +299,13 @@ def _in_ascii(char: str) -> str:
 
 
 def on_stop(stop: Callable[[], None]) -> None:
-    """Call `stop` on SIGTERM and Ctrl-C.
+    """Call `stop` on SIGTERM and Ctrl-C, in a thread of its own.
 
-    The handler may interrupt the main thread inside the very wait whose lock `stop` takes, so another thread
-    takes it; a signal at the interpreter's own end finds none any more, and is not needed.
+    The handler may interrupt the main thread while it holds the lock that `stop` needs. During the
+    interpreter's shutdown no thread can be started, and none is needed.
     """
 
-    from threading import Thread  # noqa: PLC0415 - few commands need it, and all import this module
+    from threading import Thread  # noqa: PLC0415 - all commands import this module, and few need threads
 
     def heard(*_: object) -> None:
         with suppress(RuntimeError):
@@ -317,12 +319,11 @@ _PUBLIC = 0o666
 
 
 @contextmanager
-def whole_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
-    """Open a file beside this path that takes its place at the end; if anything fails, it is deleted.
+def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces the one at this path at the end, and is deleted on any error.
 
-    It gets as much of `mode` as the umask leaves.
-
-    Raises OSError if it can't be written: its file name is the path's own.
+    Its permissions are `mode` less the umask. Raises OSError, with this path as its file name, if the
+    folder can't be written.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -341,8 +342,8 @@ def whole_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
         raise
 
 
-def why_not(path: Path) -> str | None:
-    """Return why a file can't be written there, to check before long work; None if it can."""
+def why_unwritable(path: Path) -> str | None:
+    """Return why a file can't be written there; None if it can. For a check before long work."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -355,9 +356,11 @@ def why_not(path: Path) -> str | None:
 def unwritable(path: Path, error: OSError) -> str:
     """Return why a file can't be written, and what to do about it."""
     if not path.parent.exists():
-        return f"{path}: found no folder {path.parent}, expected one; make it: mkdir --parents {path.parent}"
+        return (
+            f"{path}: found no folder {path.parent}, expected one; create it: mkdir --parents {path.parent}"
+        )
     if not path.parent.is_dir():
-        return f"{path}: found {path.parent} to be no folder, expected one; name another"
+        return f"{path}: found that {path.parent} is not a folder, expected one; name another"
     why = error.strerror or str(error)
     return f"{path}: found it not writable ({why}), expected a writable file; name another"
 

@@ -11,9 +11,19 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
-from controller.cli.link import RefusedError, add_kept
+from controller.cli.link import RefusedError, add_journal_options
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, printable, say, unwritable, whole, whole_file
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    Command,
+    atomic_file,
+    printable,
+    say,
+    unwritable,
+    whole_number,
+)
 from controller.cli.words import describe, wall_clock, wall_date
 from controller.journal.shifts import (
     NOBODY,
@@ -44,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
         "--back",
-        type=whole(0, _MAX_SHIFTS),
+        type=whole_number(0, _MAX_SHIFTS),
         default=0,
         metavar="N",
         help="the shift N before the last one (default: 0, the last one, open or closed)",
     )
     parser.add_argument("--page", type=Path, metavar="FILE", help="write a page (HTML) that prints, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_kept(parser)
+    add_journal_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.page is not None:
         try:
-            with whole_file(arguments.page) as stream:
+            with atomic_file(arguments.page) as stream:
                 stream.write(page_of(shift).encode())
         except OSError as error:
             say(unwritable(arguments.page, error))
@@ -81,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         screen = Screen(sys.stdout)
         for line in lines_of(shift):
             style: Style = "bold" if line[:1].strip() else "plain"
-            screen.lines(screen.broken(printable(line), _BELOW, style))
+            screen.lines(screen.wrapped(printable(line), _BELOW, style))
     return OK
 
 
@@ -236,7 +246,7 @@ def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures", type=Path, metavar="DIR", help="draw each difference and each review there (SVG)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, an attempt a line")
-    add_kept(parser)
+    add_journal_options(parser)
 
 
 def _run_shadow(arguments: argparse.Namespace) -> int:
@@ -298,7 +308,7 @@ def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
             continue
         svg = picture_of(journal_file(arguments.journal), attempt.attempt).svg
         if svg is not None:
-            with whole_file(arguments.pictures / f"{attempt.attempt}.svg") as stream:
+            with atomic_file(arguments.pictures / f"{attempt.attempt}.svg") as stream:
                 stream.write(svg.encode())
 
 

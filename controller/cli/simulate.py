@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from controller.cli.screen import Screen
-from controller.cli.shell import BAD_INPUT, MANY, OK, SEEDS, say, whole
+from controller.cli.shell import BAD_INPUT, MAX_ATTEMPTS, MAX_SEED, OK, say, whole_number
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("table", nargs="?", metavar="TABLE", help="a table's name, or its .yaml file's path")
     parser.add_argument(
-        "--seed", type=whole(0, SEEDS), default=1, metavar="N", help="which evening (default: 1)"
+        "--seed", type=whole_number(0, MAX_SEED), default=1, metavar="N", help="which evening (default: 1)"
     )
     parser.add_argument(
         "--speed",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
     )
     parser.add_argument(
-        "--throws", type=whole(1, MANY), metavar="N", help="end after N throws, spins or games"
+        "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
     )
     parser.add_argument(
         "--technician",
@@ -113,4 +113,4 @@ def _speed(text: str) -> float:
 
 
 def _seed(text: str) -> int | None:
-    return None if text == "none" else whole(0, SEEDS)(text)
+    return None if text == "none" else whole_number(0, MAX_SEED)(text)

@@ -1,4 +1,4 @@
-"""`tablectl status`, `devices`, `faults`, `outbox`: the state of the running table, and what to do."""
+"""`tablectl status`, `devices`, `faults` and `outbox`: the state of the running table, and what to do."""
 
 import argparse
 import sys
@@ -11,80 +11,84 @@ import msgspec
 
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.screen import Entry, Screen, Style, rows_of
-from controller.cli.shell import FAILED, OK, ROWS, Command, say, whole
+from controller.cli.shell import FAILED, MAX_ROW, OK, Command, say, whole_number
 from controller.cli.words import puck_in_words
 
 EVERY_S = 1.0
-"""How often a page is redrawn: as often as its figures change."""
+"""The interval at which a page is redrawn: its figures change once a second."""
 
 
 class NoStatusError(Exception):
-    """No such device at this table; the message lists those that there are."""
+    """The table has no such device; the message lists its devices."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look: its exit code, its JSON lines, and its lines for people."""
+class Snapshot:
+    """What one request returned: the exit code, the values for `--json`, and the lines for people."""
 
     code: int
-    told: Sequence[object]
-    shown: Callable[[Screen], list[str]]
+    values: Sequence[object]
+    lines: Callable[[Screen], list[str]]
 
 
 def add_follow(parser: argparse.ArgumentParser) -> None:
-    """Declare the option to follow a page."""
+    """Declare `--follow`."""
     parser.add_argument(
         "-f", "--follow", action="store_true", help=f"redraw every {EVERY_S:g} s, until Ctrl-C"
     )
 
 
-def look(
+def show(
     arguments: argparse.Namespace,
     screen: Screen,
-    seen: Callable[[], Look],
+    request: Callable[[], Snapshot],
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Print what is seen, again and again with --follow; return the exit code of the last look."""
+    """Print a snapshot, repeatedly with `--follow`; return the exit code of the last one."""
     try:
-        found = seen()
+        snapshot = request()
     except OutOfReachError as error:
         return out_of_reach(error)
     except NoStatusError as error:
         say(error)
         return FAILED
     if not arguments.follow:
-        _print(arguments, screen, found)
-        return found.code
-    return _follow(arguments, screen, seen, sleep)
+        _print(arguments, screen, snapshot)
+        return snapshot.code
+    return _follow(arguments, screen, request, sleep)
 
 
 def _follow(
-    arguments: argparse.Namespace, screen: Screen, seen: Callable[[], Look], sleep: Callable[[float], None]
+    arguments: argparse.Namespace,
+    screen: Screen,
+    request: Callable[[], Snapshot],
+    sleep: Callable[[float], None],
 ) -> int:
-    """Draw pages until a signal ends it; a controller that does not answer is shown on the page."""
+    """Draw pages until a signal arrives; a controller that does not answer is reported on the page."""
     before: list[str] = []
     if not arguments.json:
         screen.clear()
     while True:
         try:
-            found = seen()
-            lines = [] if arguments.json else found.shown(screen)
+            snapshot = request()
+            lines = [] if arguments.json else snapshot.lines(screen)
         except (OutOfReachError, NoStatusError) as error:
-            found, lines = Look(FAILED, (), lambda _: []), screen.entry(Entry("", str(error), "red"))
+            snapshot = Snapshot(FAILED, (), lambda _: [])
+            lines = screen.entry(Entry("", str(error), "red"))
         if arguments.json:
-            _print(arguments, screen, found)
+            _print(arguments, screen, snapshot)
         elif screen.cursor or lines != before:
             screen.page(lines, first=not before)
             before = lines
         sleep(EVERY_S)
 
 
-def _print(arguments: argparse.Namespace, screen: Screen, found: Look) -> None:
+def _print(arguments: argparse.Namespace, screen: Screen, snapshot: Snapshot) -> None:
     if not arguments.json:
-        screen.lines(found.shown(screen))
+        screen.lines(snapshot.lines(screen))
         return
-    for one in found.told:
-        print(msgspec.json.encode(one).decode(), flush=arguments.follow)
+    for value in snapshot.values:
+        print(msgspec.json.encode(value).decode(), flush=arguments.follow)
 
 
 _STATUS_EXAMPLES = (
@@ -106,19 +110,19 @@ def add_status_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(arguments: argparse.Namespace) -> int:
-    """Print the status; 1 if a fault is active or the self-test has not passed."""
+    """Print the status; return 1 if a fault is active or the self-test has not passed."""
 
-    def seen() -> Look:
+    def request() -> Snapshot:
         status = _status(arguments.socket)
         checks = _list(status.get("self_test"))
         well = not status["faults"] and all(check["ok"] for check in checks)
-        return Look(
+        return Snapshot(
             code=OK if well else FAILED,
-            told=[status],
-            shown=lambda screen: list(status_lines(screen, status, everything=arguments.all)),
+            values=[status],
+            lines=lambda screen: list(status_lines(screen, status, everything=arguments.all)),
         )
 
-    return look(arguments, Screen(sys.stdout), seen)
+    return show(arguments, Screen(sys.stdout), request)
 
 
 def _status(path: str) -> Status:
@@ -126,7 +130,7 @@ def _status(path: str) -> Status:
 
 
 def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterator[str]:
-    """Yield the lines of a status: the headline, and each part that has something to report."""
+    """Yield the lines of a status: the headline, and each section that has something to report."""
     table = f"{status['table']} ({status['ruleset']}): "
     yield from screen.entry(Entry(table, str(status["headline"]), standing(status), "bold"))
     devices = _mapping(status.get("devices"))
@@ -151,7 +155,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
 
 
 def standing(status: Status) -> Style:
-    """Return the colour of a table's state: red for a fault, yellow for pending, green for healthy."""
+    """Return the colour of a table's state: red with a fault, yellow if it waits for a person, else green."""
     if status["faults"]:
         return "red"
     waits = status.get("awaited") or status.get("locked") or status.get("testing")
@@ -159,7 +163,7 @@ def standing(status: Status) -> Style:
 
 
 def _play(status: Status) -> Iterator[Entry]:
-    """What the players see: open or closed, the puck, who throws."""
+    """Yield what the players see: open or closed, the puck, the shooter."""
     state = _mapping(status.get("state"))
     if not state:
         return
@@ -225,11 +229,11 @@ def _device(name: str, device: Mapping[str, object]) -> Entry:
 
 
 def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
-    """Return a device's state; the reason is given once, with its fault."""
-    shown = _device(name, device)
+    """Return a device's state, without the reason if the faults' section has it."""
+    entry = _device(name, device)
     if any(fault["where"] == name for fault in _list(status.get("faults"))):
-        return shown._replace(text=shown.text.partition(":")[0])
-    return shown
+        return entry._replace(text=entry.text.partition(":")[0])
+    return entry
 
 
 def _style_of(device: Mapping[str, object]) -> Style:
@@ -239,7 +243,7 @@ def _style_of(device: Mapping[str, object]) -> Style:
 
 
 def health(device: Mapping[str, object]) -> str:
-    """Return a device's health in words: OK, offline, or what is wrong and what to do."""
+    """Return a device's state in words: OK, or faulty or offline with the cause and the remedy."""
     says, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
@@ -257,7 +261,7 @@ def _rate(device: Mapping[str, object]) -> str:
 
 
 HELD_BACK = "counts wait until the bets are closed"
-"""Fields that a status omits while they could time a ball."""
+"""Shown in place of the reading rate, which is withheld while bets are open: it could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -280,39 +284,39 @@ ERRORS = frozenset(
         *("malformed", "spoilt_frames", "bad_sentences"),
     }
 )
-"""Figures of a device that count unusable data."""
+"""The figures of a device that count unusable data."""
 Device = dict[str, object]
 
 
 def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `devices`."""
-    parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every figure of this one")
+    parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every figure of this device")
     add_follow(parser)
     add_socket(parser)
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
-    """Print them; 1 if one is not up or has a trouble now, or there is none of this name."""
+    """Print the devices; return 1 if one is offline, has a trouble or does not exist."""
     name: str | None = arguments.device
 
-    def seen() -> Look:
+    def request() -> Snapshot:
         devices = cast("dict[str, Device]", _status(arguments.socket).get("devices", {}))
         if name is not None and name not in devices:
             expected = ", ".join(devices) or "none"
             raise NoStatusError(f"found no device {name!r}, expected one of {expected}")
         chosen = devices if name is None else {name: devices[name]}
         well = all(device["up"] and not troubles_of(device) for device in chosen.values())
-        return Look(
+        return Snapshot(
             code=OK if well else FAILED,
-            told=[chosen],
-            shown=lambda screen: device_lines(screen, chosen, figures=name is not None),
+            values=[chosen],
+            lines=lambda screen: device_lines(screen, chosen, figures=name is not None),
         )
 
-    return look(arguments, Screen(sys.stdout), seen)
+    return show(arguments, Screen(sys.stdout), request)
 
 
 def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool) -> list[str]:
-    """Return the lines of devices: each with its state, or every figure of one."""
+    """Return the lines of devices: the state of each or, with `figures`, every figure too."""
     if not devices:
         return ["the table's file names no devices, and none has reported"]
     if figures:
@@ -328,7 +332,7 @@ def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool
 
 
 def _two_lines(name: str, device: Device) -> Iterator[Entry]:
-    """Yield a device's state, and what was measured or what is wrong."""
+    """Yield a device's state, its figures and its last trouble."""
     yield Entry(name, health(device), _style_of(device), "bold")
     yield Entry("", ", ".join(_figures(device)), "dim")
     if device["up"] and device["trouble"] and not troubles_of(device):
@@ -353,7 +357,7 @@ def _figures(device: Device) -> Iterator[str]:
 
 
 def troubles_of(device: Mapping[str, object]) -> list[str]:
-    """Return a device's present troubles, by their codes."""
+    """Return the codes of a device's present troubles."""
     figures = device.get("figures")
     troubles = figures.get("troubles") if isinstance(figures, dict) else None
     return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
@@ -383,19 +387,19 @@ def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_faults(arguments: argparse.Namespace) -> int:
-    """Print every active fault; 1 if there is one."""
+    """Print every active fault; return 1 if there is one."""
 
-    def seen() -> Look:
+    def request() -> Snapshot:
         faults = _list(ask(arguments.socket, {"do": "faults"})["faults"])
-        return Look(
-            code=FAILED if faults else OK, told=faults, shown=lambda screen: fault_lines(screen, faults)
+        return Snapshot(
+            code=FAILED if faults else OK, values=faults, lines=lambda screen: fault_lines(screen, faults)
         )
 
-    return look(arguments, Screen(sys.stdout), seen)
+    return show(arguments, Screen(sys.stdout), request)
 
 
 def fault_lines(screen: Screen, faults: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the lines of every fault: what it means, what to do, when it clears."""
+    """Return the lines of every fault: its meaning, what to do, when it clears."""
     if not faults:
         return [screen.styled("no faults", "green")]
     lines: list[str] = []
@@ -423,19 +427,30 @@ _OUTBOX_EXAMPLES = (
 def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `outbox`."""
     parser.add_argument(
-        "--limit", type=whole(1, 1000), default=100, metavar="N", help="show at most N (default: 100)"
+        "--limit",
+        type=whole_number(1, 1000),
+        default=100,
+        metavar="N",
+        help="list at most N outcomes (default: 100)",
     )
     parser.add_argument(
-        "--after", type=whole(0, ROWS), default=0, metavar="ROW", help="only those after this row"
+        "--after",
+        type=whole_number(0, MAX_ROW),
+        default=0,
+        metavar="ROW",
+        help="list only outcomes after this row of the journal",
     )
     parser.add_argument(
-        "--settled", nargs=2, metavar=("ID", "CHAIN"), help="close this outcome on settlement's word"
+        "--settled",
+        nargs=2,
+        metavar=("ID", "CHAIN"),
+        help="mark this outcome as acknowledged by settlement, with the chain value that settlement names",
     )
     add_socket(parser)
 
 
 def run_outbox(arguments: argparse.Namespace) -> int:
-    """List the outbox, or close one place in it; 1 if that was refused."""
+    """List the outbox, or mark one outcome as acknowledged; return 1 if that is refused."""
     request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
     if arguments.settled:
         outcome_id, chain = arguments.settled

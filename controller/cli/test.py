@@ -11,7 +11,7 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say, unwritable, whole_file, why_not
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable, why_unwritable
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if report is not None and report.is_file():
         say(f"{report}: found a report there already, expected a new name: a report is kept; name another")
         return BAD_INPUT
-    if report is not None and (wrong := why_not(report)) is not None:
+    if report is not None and (wrong := why_unwritable(report)) is not None:
         say(wrong)
         return BAD_INPUT
     try:
@@ -115,7 +115,7 @@ class GuidedTest:
             "findings": self._findings,
         }
         if self._arguments.report is not None:
-            with whole_file(self._arguments.report) as stream:
+            with atomic_file(self._arguments.report) as stream:
                 stream.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
         if self._arguments.json:
             print(msgspec.json.encode(report).decode())

@@ -1,4 +1,4 @@
-"""`tablectl watch`: what happens at the running table, as it happens, in words or as JSON lines."""
+"""`tablectl watch`: print what happens at the running table as it happens, in words or as JSON lines."""
 
 import argparse
 import sys
@@ -26,7 +26,7 @@ EXAMPLES = (
 
 TOPICS = ("outcomes", "readings", "lamps", "faults")
 _IN_WORDS = ("outcomes", "faults")
-"""The topics shown in words by default: lamps repeat outcomes, and readings go by too fast."""
+"""The topics shown by default: lamps only repeat outcomes, and readings are too fast to follow."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
         "reasons, reviews, locks, faults; lamps and readings if asked for.\n\n"
         "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
-        "are told to technicians alone and, while bets are open, when these are closed (delayed)."
+        "are shown to technicians only; those taken while bets are open, once bets are closed (delayed)."
     )
     parser.add_argument(
         "topics",
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what comes until the controller or the reader ends it; 1 if it was refused or dropped."""
+    """Print what arrives until the controller or the reader stops; return 1 if refused or disconnected."""
     if unknown := sorted(set(arguments.topics) - set(TOPICS)):
         say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(TOPICS)}")
         return BAD_INPUT
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         return out_of_reach(error)
 
 
-class _Told(msgspec.Struct):
+class _SentOutcome(msgspec.Struct):
     """An outcome as received over the socket."""
 
     type: str
@@ -81,30 +81,30 @@ class _Told(msgspec.Struct):
 
 
 _awaited_of = converter_of(Awaited)
-_told = msgspec.json.Decoder(_Told)
-_reading: msgspec.json.Decoder[AnyReading] = msgspec.json.Decoder(AnyReading)
+_decode_outcome = msgspec.json.Decoder(_SentOutcome).decode
+_decode_reading = msgspec.json.Decoder[AnyReading](AnyReading).decode
 
 
 class Watcher:
-    """Writes each line of the stream in words."""
+    """Writes the stream's lines in words."""
 
-    def __init__(self, screen: Screen, clock: Callable[[], str], says: str = "tablectl input ") -> None:
-        """Begin each line with the time; a ruling is entered by these words and its name."""
-        self._says = says
+    def __init__(self, screen: Screen, clock: Callable[[], str], enter_with: str = "tablectl input ") -> None:
+        """Begin each line with the clock's time; rulings are shown with the command that enters them."""
+        self._enter_with = enter_with
         self._screen = screen
         self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
         self._refused: Happening | None = None
         self._again = 0
-        """How often the same input has been refused again since it was shown."""
+        """How often the refusal shown last has been repeated."""
 
     def begin(self, path: str, topics: list[str]) -> None:
         """Write that the table is being watched, since nothing may happen for a while."""
-        told = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
-        self._screen.lines(self._screen.entry(Entry("", told, "dim")))
+        text = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
+        self._screen.lines(self._screen.entry(Entry("", text, "dim")))
 
     def write(self, line: Json) -> None:
-        """Write one line of the stream; a line of an unknown kind is printed as it is."""
+        """Write one line of the stream; a line of an unknown kind is written as JSON."""
         outcome = outcome_of(line["outcome"]) if "outcome" in line else None
         if self._is_refused_again(outcome):
             return
@@ -115,7 +115,7 @@ class Watcher:
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
-                pass  # `awaited` says the same, and what may be said
+                pass  # `awaited` contains the same, and the rulings that are allowed
             case {"late_wager": {"wager": wager, "says": says}}:
                 self._commentary.event(
                     f"late wager {wager}: {says}; enter confirm_late if it stands", "yellow"
@@ -146,11 +146,11 @@ class Watcher:
         return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
-        """Write what waits for a person, once: it arrives before the outcome that says the same."""
+        """Write once what awaits a person; the review's outcome, which arrives later, is then skipped."""
         if awaited is None or awaited == self._waiting:
             return
         self._waiting = awaited
-        may = " or ".join(f"{self._says}{ruling}" for ruling in awaited.may)
+        may = " or ".join(f"{self._enter_with}{ruling}" for ruling in awaited.may)
         words = "Review: a person rules" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
         self._commentary.call(awaited.number, "", words, "yellow")
         self._commentary.reasons(awaited.reasons)
@@ -159,7 +159,7 @@ class Watcher:
         self._commentary.write_detail(f"say {may}", style="yellow")
 
     def _already_shown(self, outcome: Outcome) -> bool:
-        """Return whether a review was already shown as what waits for a person."""
+        """Return whether a review was already shown as awaiting a person."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None
         return reviewed and waiting is not None and waiting.number == attempt_of(outcome)
@@ -180,18 +180,18 @@ class Watcher:
 
     def _reading(self, reading: object, line: Json) -> None:
         notes = ", ".join(name for name in ("masked", "delayed") if line.get(name))
-        told = reading_line(_reading.decode(msgspec.json.encode(reading)))
-        self._commentary.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
+        text = reading_line(_decode_reading(msgspec.json.encode(reading)))
+        self._commentary.event(f"{text}{f' ({notes})' if notes else ''}", "dim")
 
 
-def outcome_of(told: object) -> Outcome:
-    """Read an outcome as received over the socket; raises KeyError for an unknown type."""
-    raw = _told.decode(msgspec.json.encode(told))
+def outcome_of(sent: object) -> Outcome:
+    """Return an outcome received over the socket; raises KeyError for an unknown type."""
+    raw = _decode_outcome(msgspec.json.encode(sent))
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
 
 
 def _ended(path: str) -> int:
-    """Print why the stream ended: a controller that still answers has dropped this reader."""
+    """Print why the stream ended: a controller that still answers has disconnected this reader."""
     from controller.app.peers import answered  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Outcomes and verdicts in words, a line each, for people at a terminal; and calls as dealers make them."""
+"""Outcomes, verdicts and readings as text, a line each, and calls in the words of dealers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,16 +51,16 @@ _RANKS = {
     "K": "king",
     "A": "ace",
 }
-_BESIDES = {
+_SIDE_WINS = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that also win, whatever the dealer has (T-PP-1, T-AB-1)."""
+"""The hands that win these bets, whatever the dealer has (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
 def call_in_words(roll: RollCalled | RollCorrected) -> str:
-    """Return a roll as the stickperson calls it, or as the dealer does at High Roller."""
+    """Return the call of a roll: the stickperson's at craps, the dealer's at High Roller."""
     assert roll.dice is not None
     total = sum(roll.dice)
     word = NUMBERS[total]
@@ -89,29 +89,29 @@ def call_in_words(roll: RollCalled | RollCorrected) -> str:
 
 
 def puck_in_words(point_after: int | None) -> str:
-    """Return where the puck lies."""
+    """Return the puck's position: "OFF", or "ON six"."""
     return "OFF" if point_after is None else f"ON {NUMBERS[point_after]}"
 
 
 def seats_in_words(seats: Sequence[Seat | str]) -> str:
-    """Return seats as they are named: "seat 2", "seats 5, 6 and 3"."""
+    """Return a list of seats: "seat 2", "seats 5, 6 and 3"."""
     *others, last = map(str, seats)
     return f"seats {', '.join(others)} and {last}" if others else f"seat {last}"
 
 
 def dollars(cents: int) -> str:
-    """Return an amount as it is paid out."""
+    """Return an amount in dollars and cents, such as $1,250.00."""
     return f"${cents // 100:,}.{cents % 100:02}"
 
 
 def dealer_in_words(deal: DealCalled | DealCorrected) -> str:
-    """Return what the dealer announces of the own hand (T-DEAL-6), and what that means to the Ante."""
+    """Return the dealer's announcement of the dealer's hand (T-DEAL-6), and what the Ante pays."""
     announced = deal.announcement or ""
     return announced if deal.qualifies else f"{announced}: the Ante pays 1 to 1, Play goes back"
 
 
 def seat_in_words(result: SeatResult) -> str:
-    """Return how a position's hand fares against the dealer's, and what it wins besides (T-PP-1, T-AB-1)."""
+    """Return a seat's hand, its result against the dealer, and the other bets it wins (T-PP-1, T-AB-1)."""
     hand = hand_in_words(result.hand)
     match result.result:
         case "fold":
@@ -124,12 +124,12 @@ def seat_in_words(result: SeatResult) -> str:
             called = f"{hand}: a push, Ante and Play stay level"
         case _:
             called = f"{hand}: pay the Ante, Play goes back"
-    won = [name for name, hands in _BESIDES.items() if result.hand.endswith(hands)]
+    won = [name for name, hands in _SIDE_WINS.items() if result.hand.endswith(hands)]
     return f"{called}; {' and '.join(won)} {'wins' if len(won) == 1 else 'win'}" if won else called
 
 
 def hand_in_words(hand: str) -> str:
-    """Return a hand such as "8-A pair" or "K-7-6 high" as it is said: "pair of eights", "king high"."""
+    """Return the spoken name of a hand: "pair of eights" for "8-A pair", "king high" for "K-7-6 high"."""
     ranks, _, kind = hand.partition(" ")
     highest = _RANKS.get(ranks.partition("-")[0], ranks)
     many = _PLURAL.get(highest, f"{highest}s")
@@ -147,30 +147,30 @@ def hand_in_words(hand: str) -> str:
 
 
 def game_in_words(game: GameStarted) -> str:
-    """Return how a game of High Roller is opened."""
+    """Return the announcement of a new game of High Roller."""
     final = ", the final game" if game.final else ""
     return f"Game {game.game}{final}: the dice go to the button, seat {game.button}"
 
 
 def won_in_words(won: GameWon) -> str:
-    """Return who wins a game of High Roller, with what, and what is paid."""
+    """Return the winner of a game of High Roller, the winning total and the amounts paid."""
     bonus = f", and the Bonus Pot of {dollars(won.bonus_paid)}" if won.bonus_paid else ""
     return f"Seat {won.player} wins {dollars(won.pot.prize)} with {NUMBERS[won.total]}{bonus}"
 
 
 def pot_in_words(won: GameWon) -> Iterator[str]:
-    """Yield the parts of a pot (H-MONEY-1)."""
+    """Yield the line with the parts of a pot (H-MONEY-1)."""
     pot = won.pot
     yield f"gross {dollars(pot.gross)}, rake {dollars(pot.rake)}, to the Bonus Pot {dollars(pot.bonus)}"
 
 
 _INDENT = " " * 13
-_LISTED = 3
-"""Up to this many readings of one kind are listed singly; more are shown as a span."""
+_MAX_LISTED = 3
+"""Up to this many readings of one kind are listed one by one; more are shown as a time span."""
 
 
 def clock(t_us: int) -> str:
-    """Write a log's own time as hours, minutes, seconds and milliseconds."""
+    """Return a log's own time in hours, minutes, seconds and milliseconds."""
     seconds, ms = divmod(t_us // 1000, 1000)
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
 
@@ -180,22 +180,22 @@ Stamp = Callable[[int], str]
 
 
 def wall_clock(wall_us: int) -> str:
-    """Write a wall time as the clock on the wall shows it: local time, to the second."""
+    """Return a wall time as local time, to the second."""
     return time.strftime("%H:%M:%S", time.localtime(wall_us // 1_000_000))
 
 
 def wall_date(wall_us: int) -> str:
-    """Write a wall time with its date and the local zone's name."""
+    """Return a wall time as local date, time and the zone's name."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(wall_us // 1_000_000))
 
 
 def wall_stamp(wall_us: int, at_us: int) -> Stamp:
-    """Return what writes table times by the wall clock, which showed `wall_us` at the table time `at_us`."""
+    """Return a Stamp that formats table times as wall times; `wall_us` was the wall time at `at_us`."""
     return lambda t_us: wall_clock(wall_us + t_us - at_us)
 
 
 def lines_of(effect: Effect, *, explain: bool, stamp: Stamp = clock) -> Iterator[str]:
-    """Yield an effect's lines: outcomes and proposals always, what is behind them when explaining."""
+    """Yield an effect's lines; `explain` adds verdicts, lamps and late readings to outcomes and proposals."""
     return map(printable, _lines_of(effect, explain=explain, stamp=stamp))
 
 
@@ -210,14 +210,16 @@ def _lines_of(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[str]:
         case Lamp() if explain:
             yield f"{stamp(effect.t):>11}  {'lamp':<16} {effect.name} shows {effect.shows}"
         case Late() if explain:
-            late = f"{effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"
+            late = (
+                f"arrived {effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"
+            )
             yield f"{stamp(effect.reading.t):>11}  {'late':<16} {late}"
         case _:
             pass
 
 
 def reading_line(reading: Reading) -> str:
-    """Write one reading: its time in seconds, its device, its kind and its fields."""
+    """Return a reading as a line: its time in seconds, its device, its kind and its fields."""
     fields = {
         name: value
         for name, value in msgspec.to_builtins(reading).items()
@@ -228,7 +230,7 @@ def reading_line(reading: Reading) -> str:
 
 
 def in_words(outcome: Outcome) -> str:
-    """Return an outcome's contents beside its type, in a few words."""
+    """Return an outcome's contents in a few words, without its type."""
     data = outcome.data
     if isinstance(data, Happening) and data.cause == outcome.type.replace(".", "_"):
         return f"{data.what or ''}{_by(data.by, data.who)}{f': {data.says}' if data.says else ''}"
@@ -410,7 +412,7 @@ def _readings(readings: Iterable[Reading]) -> Iterator[str]:
     for reading in readings:
         rows.setdefault((reading.dev, kind_of(reading), getattr(reading, "die", 0)), []).append(reading)
     for (dev, kind, die), row in rows.items():
-        if len(row) <= _LISTED:
+        if len(row) <= _MAX_LISTED:
             yield from map(reading_line, row)
         else:
             whose = f" die={die}" if die else ""
@@ -429,7 +431,7 @@ def _stage(data: RollCalled) -> str:
 
 
 def _causes(reasons: Iterable[Reason]) -> str:
-    """Return each cause once, with the dice that it concerns."""
+    """Return each cause once, with the numbers of the dice that it concerns."""
     dice: dict[str, set[int]] = {}
     for reason in reasons:
         dice.setdefault(reason.code, set()).update([] if reason.die is None else [reason.die])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from controller.app.hub import TIMING
-from controller.cli.journal_source import ToldJournal
+from controller.cli.journal_source import RemoteJournal
 from controller.cli.link import conversation
 from controller.cli.main import main
 from controller.model.readings import AnyReading, BallBeam
@@ -147,7 +147,7 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
     until(
         lambda: beams_in(table.journal / "recordings" / f"{name}.jsonl.gz") == 5, "the launch to be recorded"
     )
-    assert beams_in(ToldJournal(table.socket).recording(name)) == 0
+    assert beams_in(RemoteJournal(table.socket).recording(name)) == 0
     assert main(["explain", "--socket", table.socket]) == 1
     assert "can be read once bets are closed" in capsys.readouterr().err
 
@@ -157,7 +157,7 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
     until(
         lambda: any(told["kind"] == "ball_beam" for told in readings(heard)), "a technician to hear the ball"
     )
-    until(lambda: beams_in(ToldJournal(table.socket).recording(name)) == len(beams), "the spin's recording")
+    until(lambda: beams_in(RemoteJournal(table.socket).recording(name)) == len(beams), "the spin's recording")
     spins = [message for message in display.seen if str(message["type"]).startswith(("spin.", "bets."))]
     allowed = {"spin", "number", "colour", "grade", "round"}
     assert all(set(dict(message["data"])) <= allowed for message in spins)  # type: ignore[call-overload]  # JSON

@@ -279,9 +279,9 @@ def test_a_line_that_the_window_breaks_goes_on_in_its_column_and_a_pipes_is_whol
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = f"             cause  {WIDE}"
-    assert Screen(io.StringIO(), {}).broken(line, 20) == [line]
+    assert Screen(io.StringIO(), {}).wrapped(line, 20) == [line]
     monkeypatch.setenv("COLUMNS", "80")
-    broken = Screen(Tty(), {"TERM": "xterm", "NO_COLOR": "1"}).broken(line, 20)
+    broken = Screen(Tty(), {"TERM": "xterm", "NO_COLOR": "1"}).wrapped(line, 20)
     assert max(map(len, broken)) <= 80
     assert [one[:20] for one in broken] == ["             cause  ", " " * 20]
     assert " ".join(" ".join(broken).split()) == " ".join(line.split())

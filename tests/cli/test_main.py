@@ -164,7 +164,7 @@ def test_a_folder_that_is_not_there_is_named_before_anything_is_done(
     monkeypatch.chdir(Path(__file__).parents[2])
     assert cli.main(argv) == 2
     said = capsys.readouterr().err
-    assert "found no folder /no/such, expected one; make it: mkdir --parents /no/such" in said
+    assert "found no folder /no/such, expected one; create it: mkdir --parents /no/such" in said
     assert "/no/such/." not in said, "a temporary file's name is nobody's business"
 
 

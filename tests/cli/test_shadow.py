@@ -8,7 +8,7 @@ import pytest
 from controller.app.hardware import Hardware
 from controller.app.options import Options, mistakes_in
 from controller.cli.main import main
-from controller.cli.run import in_the_shadow
+from controller.cli.run import shadow_settings
 from controller.engine.session import Session
 from controller.machines.setup import First, State
 from controller.model.readings import AnyReading
@@ -94,7 +94,7 @@ def test_a_quiet_table_lights_no_lamp() -> None:
 
 
 def test_a_shadow_calls_by_itself_and_has_no_sink() -> None:
-    settings = in_the_shadow(load_table("craps"))
+    settings = shadow_settings(load_table("craps"))
     assert (settings.calls, settings.publish.to, settings.publish.mqtt) == ("automatic", "socket", None)
 
 

@@ -90,7 +90,7 @@ def test_a_closed_standard_input_is_stated(words: tuple[str, ...]) -> None:
 def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:
     """Closed, number 1 would be the next file's: the log's own, or a database."""
     code = (
-        "from controller.cli import shell; shell.guard()\n"
+        "from controller.cli import shell; shell.guard_streams()\n"
         "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"
     )
     ended = subprocess.run(
