@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from controller.model import tables
 from controller.model.readings import AnyReading, Wall
-from controller.model.tables import Claim, Speaks
+from controller.model.tables import Claim, ReportedDevice
 from drivers.health import TROUBLES, Causes
 
 
@@ -192,7 +192,7 @@ class DeviceType:
     """Creates the device from its name at the table and its settings."""
     address: Callable[[Any], Address]
     """Return its port's address."""
-    speaks: Callable[[str, Any], Iterable[Speaks]]
+    reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
     """Return the devices of the table whose readings one of this name sends, and their kinds."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
     """Return what no second device may share, apart from the port."""

@@ -21,7 +21,7 @@ from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
-from controller.machines.refusals import PLAYERS
+from controller.machines.refusals import PLAYER_ROLES
 from controller.machines.setup import First, Setup
 from controller.machines.table import NOT_READY
 from controller.model.effects import Effect, Lamp, Late, Proposed
@@ -511,7 +511,7 @@ class Core:
 
     def _rules_on_pending(self, entered: Input) -> bool:
         free = not self._testing and not self._attempt_open
-        return free and entered.by not in PLAYERS and self._cut_off.ruled_by(entered)
+        return free and entered.by not in PLAYER_ROLES and self._cut_off.ruled_by(entered)
 
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
         """Close what was cut off as void, by a person's ruling or because play continues without one.

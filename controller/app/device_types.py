@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.app.faults import ActiveFaults
 from controller.app.hardware import Hardware, Keyed, KeyFileError, KeyFiles, key_in
-from controller.model.tables import Claim, DeclaredDevice, Speaks, TableSettings
+from controller.model.tables import Claim, DeclaredDevice, ReportedDevice, TableSettings
 from controller.settings.devices import DeviceKind, DeviceMistake
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
@@ -41,9 +41,9 @@ class Kind(DeviceKind):
         """The dataclass of its settings."""
         return self.family.settings
 
-    def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
+    def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
         """Return the devices of the table that a device of this name speaks for."""
-        return self.family.speaks(name, settings)
+        return self.family.reported_devices(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
         """Yield what no other device may share."""
@@ -166,8 +166,8 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
     """Return the kinds that each device is there for: the file's, and those of its settings."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
-        for spoken in type_.speaks(name, settings.devices[name].settings):
-            reads[spoken.dev] = reads.get(spoken.dev, frozenset()) | frozenset(spoken.kinds or ())
+        for reported in type_.reported_devices(name, settings.devices[name].settings):
+            reads[reported.dev] = reads.get(reported.dev, frozenset()) | frozenset(reported.kinds or ())
     return reads
 
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from controller.app.hub import TOPICS, Topic
-from controller.model.conversion import strict
+from controller.model.conversion import decode_strict
 from controller.model.readings import Sha256
 
 MAX_LINE = 65536
@@ -224,7 +224,7 @@ encode = msgspec.json.Encoder().encode
 
 def decode_request(line: bytes) -> AnyRequest:
     """Read a request; raises ValueError (StrictJsonError, msgspec's) with what is wrong."""
-    strict(line)
+    decode_strict(line)
     return _decode(line)
 
 

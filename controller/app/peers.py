@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Literal, NamedTuple
 
 from controller.app.messages import refusal
-from controller.machines.refusals import PLAYERS
+from controller.machines.refusals import PLAYER_ROLES
 
 Role = Literal["staff", "technician", "settlement", "screen"]
 
@@ -45,7 +45,7 @@ INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode
 
 APPROVERS = frozenset({"supervisor", "manager"})
 """Who may approve a changed program, a device or a clock at a screen; other staff call them."""
-ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYERS))
+ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYER_ROLES))
 """The roles in which a person at a table enters inputs."""
 
 

@@ -16,7 +16,7 @@ from controller.app.running import RunningTable
 from controller.app.view import View
 from controller.games.registry import game_of
 from controller.machines.flat import InputRefused
-from controller.machines.refusals import PLAYERS, require_role
+from controller.machines.refusals import PLAYER_ROLES, require_role
 from controller.model.geometry import DiceTable
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
@@ -186,7 +186,7 @@ def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
     return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
 
 
-STAFF = tuple(role for role in ROLES if role not in PLAYERS)
+STAFF = tuple(role for role in ROLES if role not in PLAYER_ROLES)
 """The roles that can sign in at a staff screen."""
 _NOT_SHOWN = ("call", "learned", "standing")
 """Parts of the state that no screen shows, or only the technician's."""

@@ -19,7 +19,7 @@ from littlefs import LittleFS
 import drivers
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.model.conversion import strict
+from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
 from drivers.firmware.shared.program import VERSION
 from drivers.node.device import KEY
@@ -230,7 +230,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
     settings: object = {}
     if arguments.settings is not None:
         try:
-            settings = strict(arguments.settings.read_bytes())
+            settings = decode_strict(arguments.settings.read_bytes())
         except ValueError as error:
             raise ValueError(
                 f"{arguments.settings}: found invalid JSON ({error}), expected the board's pins"

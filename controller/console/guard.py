@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from controller.console.link import Json, Link
-from controller.model.conversion import strict
+from controller.model.conversion import decode_strict
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -183,7 +183,7 @@ async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody
     """Return a request's body; raises Refusal if it is not one."""
     raw = await request.body()
     try:
-        strict(raw)
+        decode_strict(raw)
         return read(raw)
     except (ValueError, RecursionError) as error:
         raise Refusal(400, "bad_request", str(error)) from error

@@ -12,7 +12,8 @@ import msgspec
 from controller.games.game import Game
 from controller.machines.setup import First, Setup, State
 from controller.model.outcomes import (
-    WORDS,
+    ATTEMPT_KINDS,
+    AttemptKind,
     Awaited,
     Bets,
     Data,
@@ -24,7 +25,6 @@ from controller.model.outcomes import (
     RollReview,
     SpinNoSpin,
     SpinReview,
-    Word,
     outcome_id,
 )
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
@@ -52,7 +52,7 @@ class _Kind(NamedTuple):
     void: str
 
 
-_KINDS: Mapping[Word, _Kind] = {
+_KINDS: Mapping[AttemptKind, _Kind] = {
     "roll": _Kind((DieReleased, DieAt), "no_roll", "No Roll"),
     "spin": _Kind((BallBeam,), "no_spin", "No Spin"),
     "deal": _Kind((Card,), "misdeal", "Void"),
@@ -62,7 +62,7 @@ _KINDS: Mapping[Word, _Kind] = {
 class InFlight(NamedTuple):
     """An attempt that had begun and was not called: `told_review` if its review was already published."""
 
-    attempt: Word
+    attempt: AttemptKind
     number: int
     begun_t: int
     told_review: bool
@@ -283,27 +283,29 @@ class OpenAttempts:
 
     def __init__(self, first: First) -> None:
         """Start with the assumption that everything before these numbers has ended."""
-        self._ended: dict[Word, int] = {word: getattr(first, word) - 1 for word in WORDS}
+        self._ended: dict[AttemptKind, int] = {word: getattr(first, word) - 1 for word in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
         """Handle an outcome, whether it concerns an attempt or not."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
-        for word in WORDS:
+        for word in ATTEMPT_KINDS:
             number = getattr(outcome.data, word, None)
             if isinstance(number, int):
                 reached[word] = max(reached[word], number)
 
     def open_before(self, first: First) -> bool:
         """Return whether an attempt before these numbers waits for its call or for a ruling."""
-        return any(getattr(first, word) - 1 > self._ended[word] for word in WORDS)
+        return any(getattr(first, word) - 1 > self._ended[word] for word in ATTEMPT_KINDS)
 
     def undecided_before(self, first: First) -> bool:
         """Return whether an attempt before these numbers is undecided, or decided but not called yet."""
-        decided = {word: max(self._ended[word], self._reviewed[word]) for word in WORDS}
-        return any(getattr(first, word) - 1 > decided[word] for word in WORDS)
+        decided = {word: max(self._ended[word], self._reviewed[word]) for word in ATTEMPT_KINDS}
+        return any(getattr(first, word) - 1 > decided[word] for word in ATTEMPT_KINDS)
 
 
-def begun_between(before: First, now: First) -> list[tuple[Word, int]]:
+def begun_between(before: First, now: First) -> list[tuple[AttemptKind, int]]:
     """Return the attempts that have begun since these were the next numbers."""
-    return [(word, getattr(now, word) - 1) for word in WORDS if getattr(now, word) > getattr(before, word)]
+    return [
+        (word, getattr(now, word) - 1) for word in ATTEMPT_KINDS if getattr(now, word) > getattr(before, word)
+    ]

@@ -10,7 +10,7 @@ from controller.games.registry import game_of
 from controller.machines.agenda import NEVER_US, Agenda
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
-from controller.machines.refusals import RULINGS, SETTLEMENTS_ALONE, require_role
+from controller.machines.refusals import RULINGS, SETTLEMENT_INPUTS, require_role
 from controller.machines.setup import CarriedReadings, First, Setup, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
@@ -30,7 +30,7 @@ FOR_THE_LATEST = RULINGS | {"decline"}
 """Inputs for the attempt in progress or the last one, unless they name theirs."""
 IN_THEIR_TIME = frozenset({"test_mode"})
 """Inputs that decide whether earlier or later readings count at all."""
-TURNED_AWAY_US = 8_000_000
+REJECTION_REPORT_US = 8_000_000
 """At most one refusal in this time, however many readings a throw at a locked table sends."""
 
 CLOCK_OFF = "the times of its readings can't be right, so they don't count; check its clock"
@@ -63,13 +63,13 @@ class Session:
         self._setup = setup
         self._heard = heard
         self._agenda = Agenda(setup.table, setup.session, setup.first.seq)
-        self._agenda.inspections.go_on_with(state.inspect)
+        self._agenda.inspections.restore(state.inspect)
         self._dice_set = state.dice_set
         self._health = Health(self._agenda, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
         carried = CarriedReadings() if state.standing is None else state.standing
-        self._health.go_on_with(carried.devices)
+        self._health.restore(carried.devices)
         self._mode = TableMode(self._agenda, door=state.table, lock=state.lock)
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
@@ -80,7 +80,7 @@ class Session:
         """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
         """Why the table was not in play before, as a refusal's code; empty if that was test mode."""
-        self._turned_away_until = 0
+        self._rejection_reported_until_us = 0
         self.late = 0
         """The number of readings that came too late to count."""
 
@@ -212,7 +212,7 @@ class Session:
             inspect=self._agenda.inspections.waiting,
             dice_set=self._dice_set,
         )
-        return msgspec.structs.replace(table, **self._game.remembers())
+        return msgspec.structs.replace(table, **self._game.memory())
 
     def standing(self) -> CarriedReadings:
         """Return what devices reported that still holds, apart from the state: what a recording continues
@@ -267,15 +267,15 @@ class Session:
         # One that claims a time to come was seen when it came, at the latest.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
-            self._turn_away_late(seen)
+            self._reject_late(seen)
             return
         if behind_us > STEP_US:
             fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
-            self._health.see(fault, tell=True)
+            self._health.see(fault, publish=True)
         if isinstance(reading, Input):
             self._refuse(msgspec.structs.replace(reading, t=now_us), InputRefused("input_late"))
         elif not self._plays and not self._game.open_attempt:
-            self._turn_away_late(seen, self._mode.why_not_playing or "")
+            self._reject_late(seen, self._mode.why_not_playing or "")
         elif not (self._plays and self._began_before_play(seen)):
             self._game.late(seen)
 
@@ -284,17 +284,17 @@ class Session:
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
-            self._game.turned_away_late(reading)
+            self._game.reject_late(reading)
             return False
-        return self._turn_away_late(reading, self._did_not_play)
+        return self._reject_late(reading, self._did_not_play)
 
-    def _turn_away_late(self, reading: AnyReading, why_not: str = "") -> bool:
+    def _reject_late(self, reading: AnyReading, why_not: str = "") -> bool:
         """Note a late reading from a time when the table was not in play; return whether it began an
         attempt."""
-        begun = self._game.turned_away_late(reading)
+        begun = self._game.reject_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
-            self._turn_away(reading, why_not, self._maybe_called() if self._plays else "")
+            self._reject(reading, why_not, self._maybe_called() if self._plays else "")
         return begun
 
     def _maybe_called(self) -> str:
@@ -355,13 +355,13 @@ class Session:
             return
         if self._mode.testing:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-                self._health.see(reading, tell=False)
+                self._health.see(reading, publish=False)
             else:
                 # What is launched now is known, and never counts when the test is over.
                 self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-            self._health.see(reading, tell=True)
+            self._health.see(reading, publish=True)
         elif isinstance(reading, Switch):
             if reading.open and reading.name in self._setup.locking_switches:
                 self._mode.lock_by_switch(reading)
@@ -372,7 +372,7 @@ class Session:
             self._health.sent(reading)
         if self._mode.why_not_playing is not None:
             if self._note_if_begun(reading):
-                self._turn_away(reading, self._mode.why_not_playing)
+                self._reject(reading, self._mode.why_not_playing)
                 return
             if not self._game.open_attempt:
                 return
@@ -381,13 +381,13 @@ class Session:
     def _note_if_begun(self, reading: AnyReading) -> bool:
         begun = self._game.begins_attempt(reading)
         if begun:
-            self._game.turned_away(reading)
+            self._game.reject_attempt(reading)
         return begun
 
-    def _turn_away(self, reading: AnyReading, cause: str, then: str = "") -> None:
-        if reading.t < self._turned_away_until:
+    def _reject(self, reading: AnyReading, cause: str, then: str = "") -> None:
+        if reading.t < self._rejection_reported_until_us:
             return
-        self._turned_away_until = reading.t + TURNED_AWAY_US
+        self._rejection_reported_until_us = reading.t + REJECTION_REPORT_US
         says = f"an attempt was made while the table was not in play; it does not count{then}"
         self._agenda.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 
@@ -415,7 +415,7 @@ class Session:
         return None
 
     def _execute(self, entered: Input) -> None:
-        if entered.name in SETTLEMENTS_ALONE:
+        if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
@@ -430,13 +430,13 @@ class Session:
                     raise InputRefused("attempt_open")
                 self._mode.close(entered)
             case "lock":
-                self._mode.lock_up(entered)
+                self._mode.lock_by_input(entered)
             case "unlock":
                 self._mode.unlock(entered)
             case "test_mode":
                 self._set_test_mode(entered)
             case "inspected":
-                self._agenda.inspections.done(entered)
+                self._agenda.inspections.confirm(entered)
             case _:
                 self._execute_in_play(entered)
 

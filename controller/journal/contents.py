@@ -9,7 +9,7 @@ import msgspec
 from controller.journal.chain import Draft, WallTime
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Basis, Effect, Judged, Lamp, Late, Proposed, Verdict
-from controller.model.outcomes import WORDS, Outcome, Word, data_of
+from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind, Outcome, data_of
 from controller.model.readings import AnyReading
 from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
 
@@ -77,7 +77,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt began: `number` is its number, `t` the table's time in microseconds."""
 
-    attempt: Word
+    attempt: AttemptKind
     number: int
     t: int
 
@@ -331,7 +331,7 @@ class Drafter:
         """
         begun = self._begun(after.first)
         drafts: list[Draft] = []
-        ended: set[tuple[Word, int]] = set()
+        ended: set[tuple[AttemptKind, int]] = set()
         for place, effect in enumerate(effects):
             match effect:
                 case Outcome():
@@ -355,7 +355,7 @@ class Drafter:
             drafts[-1] = msgspec.structs.replace(drafts[-1], after=encode(after))
         return drafts
 
-    def begins(self, attempt: Word, number: int, t: int, wall: WallTime) -> list[Draft]:
+    def begins(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
         """Note that this attempt began, unless that is noted already."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
         begun = self._begun(first)
@@ -363,11 +363,11 @@ class Drafter:
             self._first = first
         return [_begin(word, number, t, wall) for word, number in begun]
 
-    def _begun(self, first: First) -> list[tuple[Word, int]]:
+    def _begun(self, first: First) -> list[tuple[AttemptKind, int]]:
         """Return the attempts that the session's numbers show to have begun since the last ones."""
         return [
             (word, getattr(first, word) - 1)
-            for word in WORDS
+            for word in ATTEMPT_KINDS
             if getattr(first, word) > getattr(self._first, word)
         ]
 
@@ -403,18 +403,18 @@ def _proof(following: Sequence[Effect]) -> Evidence | None:
     return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
 
 
-def _begin(word: Word, number: int, t: int, wall: WallTime) -> Draft:
+def _begin(word: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
     return event_draft(ATTEMPT_BEGUN, SessionStart(attempt=word, number=number, t=t), wall)
 
 
-def _attempt_of(outcome: Outcome) -> tuple[Word, int] | None:
-    for word in WORDS:
+def _attempt_of(outcome: Outcome) -> tuple[AttemptKind, int] | None:
+    for word in ATTEMPT_KINDS:
         number = getattr(outcome.data, word, None)
         if isinstance(number, int):
             return word, number
     return None
 
 
-def _ends(outcome: Outcome) -> set[tuple[Word, int]]:
+def _ends(outcome: Outcome) -> set[tuple[AttemptKind, int]]:
     attempt = _attempt_of(outcome)
     return set() if attempt is None or outcome.type.endswith(".review") else {attempt}

@@ -27,7 +27,7 @@ from controller.journal.verify import Progress
 from controller.journal.writer import Entry, Limits, Ticket, Told, WallClock, Writer
 from controller.machines.setup import First, State
 from controller.model.effects import Effect, Late
-from controller.model.outcomes import Outcome, Word
+from controller.model.outcomes import AttemptKind, Outcome
 
 
 class Journal:
@@ -118,7 +118,7 @@ class Journal:
         self._next_seq = next_seq
         return ticket
 
-    def begun(self, attempt: Word, number: int, t: int) -> Ticket:
+    def begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
         """Record that an attempt began without an effect, so that a restart knows that it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))

@@ -42,7 +42,7 @@ from controller.journal.store import (
 from controller.journal.totals import Totals
 from controller.journal.verify import Progress, Walk, check_strays
 from controller.machines.setup import First, State
-from controller.model.outcomes import WORDS, Word
+from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 
 class Recovered(NamedTuple):
@@ -104,7 +104,7 @@ def walk_from_checkpoint(
 def recovered_from(memory: Totals, last_n: int, last_link: bytes) -> Recovered:
     """Return where a session continues."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
-    standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
+    standings = [(word, memory.attempts[word]) for word in ATTEMPT_KINDS if word in memory.attempts]
     return Recovered(
         session=memory.session + 1,
         state=memory.state,
@@ -116,7 +116,7 @@ def recovered_from(memory: Totals, last_n: int, last_link: bytes) -> Recovered:
     )
 
 
-def _in_flight(word: Word, standing: AttemptProgress) -> InFlight:
+def _in_flight(word: AttemptKind, standing: AttemptProgress) -> InFlight:
     return InFlight(word, standing.number, standing.t, standing.review)
 
 

@@ -13,7 +13,14 @@ from controller.journal.reading import Rows, check_contents
 from controller.machines.setup import Setup
 from controller.model.effects import Basis, Judged, Verdict
 from controller.model.geometry import Wheel
-from controller.model.outcomes import WORDS, DealCorrected, Outcome, RollCorrected, SpinCorrected, attempt_of
+from controller.model.outcomes import (
+    ATTEMPT_KINDS,
+    DealCorrected,
+    Outcome,
+    RollCorrected,
+    SpinCorrected,
+    attempt_of,
+)
 from controller.model.readings import Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
@@ -27,7 +34,7 @@ from controller.rules.wheel.watch import CheckedWatch
 _SLICE = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")
 _CLOSED = "bets.closed"
-_NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in WORDS for ending in _ENDINGS)})
+_NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in ATTEMPT_KINDS for ending in _ENDINGS)})
 
 
 class AttemptRows(NamedTuple):

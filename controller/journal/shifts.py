@@ -20,7 +20,7 @@ from controller.journal.contents import (
     outcome_of,
 )
 from controller.journal.reading import Rows
-from controller.model.outcomes import WORDS, Data, Happening, Outcome, attempt_of
+from controller.model.outcomes import ATTEMPT_KINDS, Data, Happening, Outcome, attempt_of
 from controller.model.verdicts import Reason
 
 RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})
@@ -294,7 +294,7 @@ class _Clerk:
 
 def _number_of_attempt(data: Data) -> int:
     """Return the attempt's number of a roll's, a spin's or a deal's outcome."""
-    return next(int(getattr(data, word)) for word in WORDS if hasattr(data, word))
+    return next(int(getattr(data, word)) for word in ATTEMPT_KINDS if hasattr(data, word))
 
 
 def reasons_of(data: Data) -> tuple[Reason, ...]:

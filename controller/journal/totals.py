@@ -33,7 +33,7 @@ from controller.journal.contents import (
 from controller.journal.faults import JournalFault
 from controller.journal.store import fetch_one, rows_where
 from controller.machines.setup import First, State
-from controller.model.outcomes import WORDS, Word
+from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 Ranges = tuple[tuple[int, int], ...]
 """First and last number of each gap-free run, ascending. Acknowledged in order they are one run or none."""
@@ -150,7 +150,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The last outcome's number."""
     state: State = State()
     first: First = First()
-    attempts: dict[Word, AttemptProgress] = {}
+    attempts: dict[AttemptKind, AttemptProgress] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, StandingFault] = {}
@@ -193,7 +193,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
             return  # a roll that a player left out ends no other
-        for word in WORDS:
+        for word in ATTEMPT_KINDS:
             standing = self.attempts.get(word)
             if standing is None or not name.startswith(f"{word}."):
                 continue

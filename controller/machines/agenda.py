@@ -1,7 +1,6 @@
-"""The agenda in which machines record what they want done: effects to publish and timers to set.
+"""The agenda, in which the machines record their effects to publish, their timers and pending inspections.
 
-It also contains what must be inspected before play continues (a ball that flew out, dice that a person
-doubts).
+An inspection is pending after a void whose cause may be the equipment, such as a ball that flew out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,41 +20,43 @@ CAUSES = {
     "card_twice": "shoe",
     "shoe_opened": "shoe",
 }
-"""What must be inspected before play goes on after a void for this cause."""
+"""The equipment to inspect before play continues, by the cause of the void."""
 
 
 class Inspections:
-    """What awaits an inspection, until a person says that it was inspected."""
+    """The equipment that awaits an inspection, until a person confirms that it was inspected."""
 
     def __init__(self) -> None:
-        """Start with nothing to inspect."""
+        """Start with no pending inspection."""
         self._waiting: list[str] = []
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Return what awaits an inspection."""
+        """Return the equipment that awaits an inspection."""
         return tuple(self._waiting)
 
-    def go_on_with(self, waiting: Iterable[str]) -> None:
-        """Restore what was waiting, from a recorded state."""
+    def restore(self, waiting: Iterable[str]) -> None:
+        """Restore the pending inspections of a recorded state."""
         self._waiting = list(waiting)
 
-    def ask_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
-        """Add what must be inspected after a void for these causes: after cheating, the game's own
-        equipment."""
+    def require_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
+        """Add the inspections that a void for these reasons requires.
+
+        After cheating, `plays_with` is inspected: the game's own equipment.
+        """
         for reason in reasons:
             what = plays_with if reason.code == "cheating" else CAUSES.get(reason.code)
             if what is not None and what not in self._waiting:
                 self._waiting.append(what)
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return a notice for each inspection that play did not wait for."""
+        """Return a notice for each inspection that is still pending when play continues."""
         return tuple(
             Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
         )
 
-    def done(self, entered: Input) -> None:
-        """Handle a person's input that it was inspected. Raises InputRefused if that is not awaited."""
+    def confirm(self, entered: Input) -> None:
+        """Handle a person's input that equipment was inspected; raises InputRefused if none was pending."""
         if entered.what not in self._waiting:
             waits = ", ".join(self._waiting) or "nothing"
             raise InputRefused(
@@ -65,11 +66,11 @@ class Inspections:
 
 
 NEVER_US = 2**63
-"""Later than any reading."""
+"""The due time of no timer: later than any reading."""
 
 
 class Agenda:
-    """Numbers outcomes, collects effects and keeps the timers' due times (the data's microseconds)."""
+    """Numbers outcomes, collects effects, and keeps the timers' due times (on the readings' clock)."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
         self.table = table
@@ -85,7 +86,7 @@ class Agenda:
         self._timers: dict[str, int] = {}
 
     def publish(self, kind: str, t: int, data: Data) -> Outcome:
-        """Publish one outcome; its number and id follow the last one's."""
+        """Publish one outcome under the next number."""
         seq = self.next_seq
         self.next_seq = seq + 1
         outcome = Outcome(type=kind, t=t, id=outcome_id(self.table, self.session, seq), seq=seq, data=data)
@@ -93,23 +94,23 @@ class Agenda:
         return outcome
 
     def refuse(self, entered: Input, code: str, says: str | None = None) -> None:
-        """Publish that this input was refused, and why."""
+        """Publish that this input was refused; `says` replaces the catalogue's sentence for the code."""
         happening = Happening(
             cause=code, what=entered.name, by=entered.by, who=entered.who, says=says or REFUSALS[code]
         )
         self.publish("input.refused", entered.t, happening)
 
     def refuse_reading(self, reading: Reading, code: str, says: str | None = None) -> None:
-        """Publish that what a device saw does not count, and why."""
+        """Publish that a device's reading does not count; `says` replaces the catalogue's sentence."""
         happening = Happening(cause=code, what=reading.dev, says=says or REFUSALS[code])
         self.publish("input.refused", reading.t, happening)
 
     def light(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:
-        """Set a lamp or marker."""
+        """Set a lamp or marker to `shows`."""
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 
     def set_timer(self, name: str, due_us: int) -> None:
-        """Set or reset this timer; it fires once."""
+        """Set or reset this timer, which fires once."""
         earliest = self._timers.get(name) == self.next_due_us
         self._timers[name] = due_us
         if due_us <= self.next_due_us:
@@ -118,16 +119,16 @@ class Agenda:
             self._find_next()
 
     def stop_timer(self, name: str) -> None:
-        """Stop this timer if it runs."""
+        """Stop this timer if it is running."""
         if self._timers.pop(name, None) == self.next_due_us:
             self._find_next()
 
     def due_us(self, name: str) -> int | None:
-        """Return when this timer is due; None if it does not run."""
+        """Return when this timer is due; None if it is not running."""
         return self._timers.get(name)
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:
-        """Yield each timer due before t, the earliest first; each stops as it is yielded."""
+        """Yield each timer due before t, the earliest first, and stop it."""
         while self.next_due_us < t:
             due_us = self.next_due_us
             name = min(name for name, due in self._timers.items() if due == due_us)

@@ -1,4 +1,4 @@
-"""One attempt after another through its life-cycle, whatever the game."""
+"""The attempts of a game: each one's way through the life-cycle, independent of the game."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,7 +30,7 @@ from controller.rules.doubt import doubted, objected
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""The causes that a person can give when declaring an attempt void; any other text goes with `called`."""
+"""The cause codes that a person may give when declaring an attempt void; any other text is a `called`."""
 
 
 class Attempts(Generic[Value, V]):
@@ -38,7 +38,7 @@ class Attempts(Generic[Value, V]):
 
     def __init__(
         self,
-        words: AttemptTerms,
+        terms: AttemptTerms,
         game: Results[Value],
         judge: AttemptJudge[Value, V],
         agenda: Agenda,
@@ -49,11 +49,11 @@ class Attempts(Generic[Value, V]):
     ) -> None:
         """Begin after attempt number `last`.
 
-        `judge` sees and judges the attempts; `game` gets each one's result.
+        `judge` judges the attempts by their readings; `game` applies each one's result.
         """
-        self.words = words
+        self.terms = terms
         self.number = last
-        self.machine = FlatMachine(_table_of(words))
+        self.machine = FlatMachine(_table_of(terms))
         self.calls = calls
         self.ending = False
         self._game = game
@@ -67,7 +67,7 @@ class Attempts(Generic[Value, V]):
         self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
         self._ruled_us = -1
-        """When a ruling that named no attempt last took effect."""
+        """When a ruling that named no attempt last took effect, on the readings' clock; -1 if none did."""
         self.began_us = 0
         """When the present or the last attempt began."""
         self.over_us = 0
@@ -78,10 +78,10 @@ class Attempts(Generic[Value, V]):
         self._standing = ""
         self._standing_value: Value | None = None
         self.away = False
-        """Whether the controller was away since the last call: an attempt may have gone unseen."""
+        """Whether the controller stopped since the last call: an attempt may have been made unseen."""
         self._cleared_in_hold = False
         self.cleared = True
-        """Whether what was thrown was taken away, so that movement may begin the next attempt."""
+        """Whether the dice were taken away, so that their movement may begin the next attempt."""
 
     @property
     def state(self) -> str:
@@ -91,27 +91,27 @@ class Attempts(Generic[Value, V]):
     @property
     def under_way(self) -> bool:
         """Whether an attempt is in progress and not decided."""
-        return self.machine.state == self.words.under_way
+        return self.machine.state == self.terms.under_way
 
     @property
     def open(self) -> bool:
         """Whether an attempt still waits for its call or for a ruling."""
-        return self.state in (self.words.under_way, "held", "proposed", "review")
+        return self.state in (self.terms.under_way, "held", "proposed", "review")
 
     def begin(self, t: int) -> None:
-        """Begin the next attempt; a review or proposal that nobody ruled on lapses."""
+        """Begin the next attempt; one that still awaits a ruling becomes void (`unruled`)."""
         if self.state in ("proposed", "review"):
-            seen = f"nobody ruled on it before the next {self.words.begin}"
-            self.machine.fire(self.words.void)
+            seen = f"nobody ruled on it before the next {self.terms.begin}"
+            self.machine.fire(self.terms.void)
             self._void(t, (self._reason("unruled", seen),), by="nobody", lapsed=True)
-        self.machine.fire(self.words.begin)
+        self.machine.fire(self.terms.begin)
         self.number += 1
         self._verdict = None
         self._cleared_in_hold = False
         self._doubt = ""
         if t <= self._ruled_us:
             self._doubt = (
-                f"it had begun when a ruling was entered, which was taken for the {self.words.attempt} before"
+                f"it had begun when a ruling was entered, which was taken for the {self.terms.attempt} before"
             )
         self._objection = None
         self.began_us = t
@@ -122,9 +122,9 @@ class Attempts(Generic[Value, V]):
         self._game.began(t)
 
     def judged(self, t: int, verdict: V, doubt: str = "") -> None:
-        """Handle the judge's verdict, decided by a reading or timer at t.
+        """Handle the judge's verdict, which a reading or timer at t triggered.
 
-        `doubt` is what was seen against it, if anything: then a person rules.
+        `doubt`, if not empty, says why the verdict is not reliable; the attempt then goes to review.
         """
         if self.ending:
             return
@@ -154,28 +154,28 @@ class Attempts(Generic[Value, V]):
         self._verdict = verdict
 
     def doubt(self, seen: str) -> None:
-        """Send the attempt in progress to review: its times can't be trusted."""
+        """Send the attempt in progress to review because its times can't be trusted; `seen` says why."""
         if self.under_way:
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
-        """Send the attempt in progress to review if it would count."""
+        """Send the attempt in progress to review for this reason if it would count."""
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
-        """Send the attempt to review, if it is not called: a reading that may decide it came too late."""
+        """Send an attempt that is not called yet to review: a reading that may decide it came too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
             self.judged(self._decided_at, self._verdict)
 
     def moved(self) -> None:
-        """Take back a decision during the hold: what was at rest moves again."""
+        """Revoke a decision during the hold: something that was at rest moves again."""
         self.machine.fire("moved")
         self._agenda.stop_timer("hold")
 
     def hold_over(self) -> None:
-        """End the hold: the call is made."""
+        """End the hold and make the call."""
         verdict = self._verdict
         assert verdict is not None
         self.machine.fire("hold_over")
@@ -183,24 +183,24 @@ class Attempts(Generic[Value, V]):
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input if it concerns an attempt; False if it does not.
+        """Handle a person's input if it concerns an attempt; return whether it does.
 
-        Raises InputRefused if it makes no sense now, or names another attempt than the one it would act on.
+        Raises InputRefused if it is not allowed now, or names another attempt than the one it would act on.
         """
-        words = self.words
-        if entered.name in (words.void, "void", words.says_void):
+        terms = self.terms
+        if entered.name in (terms.void, "void", terms.says_void):
             self.require_attempt(entered)
             self._declare_void(entered)
-        elif entered.name == words.set_result:
+        elif entered.name == terms.set_result:
             self.set_result(entered)
         elif entered.name == "accept":
             self.require_attempt(entered)
             self._accept(entered)
-        elif entered.name == words.clear:
+        elif entered.name == terms.clear:
             self.require_attempt(entered)
             self._clear(entered.name, entered.t)
-            self._answer(words.clear.replace("_", " "))
-        elif entered.name == words.settle:
+            self._answer(terms.clear.replace("_", " "))
+        elif entered.name == terms.settle:
             self.require_attempt(entered)
             self.settle()
         else:
@@ -209,36 +209,35 @@ class Attempts(Generic[Value, V]):
 
     def require_attempt(self, entered: Input) -> None:
         """Raise InputRefused if an input names another attempt than the one it would act on."""
-        named = self.words.attempt_named(entered)
+        named = self.terms.attempt_named(entered)
         if named is None or named == str(self.number):
             return
-        attempt, number = self.words.attempt, self.number
+        attempt, number = self.terms.attempt, self.number
         acts_on = f"it would act on {attempt} {number}" if number else f"there was no {attempt} yet"
         of = f"{attempt} {named}" if named.isdecimal() else f"something that is no {attempt}'s number"
         says = f"{entered.name} names {of}, but {acts_on}; look again, then rule on that one"
         raise InputRefused("other_attempt", says)
 
     def settle(self) -> None:
-        """Settle the attempt: everything it decided is paid, and nothing can change it any more. Raises
-        InputRefused."""
-        self.machine.fire(self.words.settle)
+        """Settle the attempt, which makes it final: all it decided is paid. Raises InputRefused."""
+        self.machine.fire(self.terms.settle)
         self._answer("settled")
 
-    def begin_anew(self) -> None:
-        """Handle the table's opening: nothing changes what was called before."""
-        if self.machine.allows(self.words.settle):
-            self.machine.fire(self.words.settle)
+    def settle_at_opening(self) -> None:
+        """Settle the last attempt, if it is called, as the table opens: a ruling can't change it any more."""
+        if self.machine.allows(self.terms.settle):
+            self.machine.fire(self.terms.settle)
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now; None if nothing waits."""
+        """Return the attempt that a person must rule on or confirm now; None if there is none."""
         verdict = self._verdict
         if verdict is None or self.state not in ("review", "proposed"):
             return None
-        value = as_spoken(self._judge.value_of(verdict)) if self.words.attempt != "deal" else ""
+        value = as_spoken(self._judge.value_of(verdict)) if self.terms.attempt != "deal" else ""
         void = verdict.ruling is Ruling.VOID
         proposes = "" if self.state == "review" else self._as_spoken(None) if void else value or "the hands"
         return Awaited(
-            attempt=self.words.attempt,
+            attempt=self.terms.attempt,
             number=self.number,
             state="review" if self.state == "review" else "proposed",
             reasons=self._open_reasons,
@@ -247,12 +246,12 @@ class Attempts(Generic[Value, V]):
         )
 
     def keep(self, entered: Input) -> None:
-        """Record what a person entered after the call, so that a correction of the call keeps it."""
+        """Record an input after the call, to apply again if the call is corrected."""
         self._since.append(entered)
 
     def standing_call(self) -> StandingCall | None:
         """Return the call or void that a person may still correct; None if there is none."""
-        if self.state not in ("called", self.words.void, self.words.cleared) or not self._standing:
+        if self.state not in ("called", self.terms.void, self.terms.cleared) or not self._standing:
             return None
         value = self._standing_value
         assert value is None or isinstance(value, tuple | str | Dealt)
@@ -266,11 +265,11 @@ class Attempts(Generic[Value, V]):
         )
 
     def resume(self, call: StandingCall, value: Value | None, before: object) -> None:
-        """Continue from a call that can still be corrected: its value, and the game's state before it."""
+        """Continue from a call that can still be corrected, with its value and the game's state before it."""
         if call.number != self.number:
             return
         self.machine.restore(call.state)
-        self.cleared = call.state == self.words.cleared
+        self.cleared = call.state == self.terms.cleared
         self.away = call.away
         self._standing = call.outcome
         self._standing_value = value
@@ -278,19 +277,19 @@ class Attempts(Generic[Value, V]):
         self._since = list(call.since)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Return the inputs that the present attempt accepts at t."""
-        words, allows = self.words, self.machine.allows
-        voidable = allows(words.void) and not self._standing_is_void()
+        """Yield the inputs that the present attempt accepts at t."""
+        terms, allows = self.terms, self.machine.allows
+        voidable = allows(terms.void) and not self._standing_is_void()
         if voidable:
-            yield words.says_void or words.void
-        if allows(words.set_result) and self._judge.result_can_be_entered(t):
-            yield words.set_result
+            yield terms.says_void or terms.void
+        if allows(terms.set_result) and self._judge.result_can_be_entered(t):
+            yield terms.set_result
         if self._acceptable():
             yield "accept"
-        if words.clear and (allows(words.clear) or self.under_way or not self.cleared):
-            yield words.clear
-        if allows(words.settle):
-            yield words.settle
+        if terms.clear and (allows(terms.clear) or self.under_way or not self.cleared):
+            yield terms.clear
+        if allows(terms.settle):
+            yield terms.settle
         if voidable:
             yield "void"
 
@@ -305,16 +304,16 @@ class Attempts(Generic[Value, V]):
     def _declare_void(self, entered: Input) -> None:
         if self._standing_is_void():
             raise InputRefused("already_void")
-        was = self._as_it_was()
+        was = self._describe_before()
         reason = self._spoken_reason(entered)
         if self.open:
             verdict = self._judge.judge(entered.t, reason)
             reasons = verdict.reasons if reason in verdict.reasons else (*verdict.reasons, reason)
-            self.machine.fire(self.words.void)
+            self.machine.fire(self.terms.void)
             self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
             self._end_hold()
         else:
-            self.machine.fire(self.words.void)
+            self.machine.fire(self.terms.void)
             self._correct(entered, None, (reason,))
         self.ruled(entered)
         self._answer_ruling(was)
@@ -322,24 +321,24 @@ class Attempts(Generic[Value, V]):
     def set_result(self, entered: Input) -> None:
         """Handle the result that a person entered, before the call or after it. Raises InputRefused."""
         self.require_attempt(entered)
-        was = self._as_it_was()
-        if not self.machine.allows(self.words.set_result):
-            self.machine.fire(self.words.set_result)
+        was = self._describe_before()
+        if not self.machine.allows(self.terms.set_result):
+            self.machine.fire(self.terms.set_result)
         value = self._judge.value_entered(entered)
         if self.open:
-            self.machine.fire(self.words.set_result)
+            self.machine.fire(self.terms.set_result)
             self._call(entered.t, value, "person", entered)
             self._end_hold()
         elif value == self._standing_value:
             raise InputRefused("no_change")
         else:
-            self.machine.fire(self.words.set_result)
+            self.machine.fire(self.terms.set_result)
             self._correct(entered, value, ())
         self.ruled(entered)
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
-        """Whether there is a proposal, or a value seen, for a person to accept."""
+        """Return whether there is a proposal, or a value seen, for a person to accept."""
         verdict = self._verdict
         if verdict is None or not self.machine.allows("accept"):
             return False
@@ -350,9 +349,9 @@ class Attempts(Generic[Value, V]):
         verdict = self._verdict
         if verdict is None or not self._acceptable():
             raise InputRefused("nothing_to_accept")
-        was = self._as_it_was()
+        was = self._describe_before()
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
-            self.machine.fire(f"accept_{self.words.void}")
+            self.machine.fire(f"accept_{self.terms.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
             self.ruled(entered)
             self._answer_ruling(was)
@@ -367,25 +366,25 @@ class Attempts(Generic[Value, V]):
     def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
             self.judged(t, self._judge.judge(t, None))
-        if self._turned_away_lies(clear):
+        if self._only_rejected_lies(clear):
             self.cleared = True
         elif not self.under_way:
             self._cleared_in_hold = self.state == "held"
             self.machine.fire(clear)
             self.cleared = True
 
-    def _turned_away_lies(self, clear: str) -> bool:
-        """Return whether everything that can be taken away now was thrown while the table was not in play."""
+    def _only_rejected_lies(self, clear: str) -> bool:
+        """Return whether the dice to be taken away were thrown while the table was not in play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
         self._agenda.stop_timer("hold")
-        if self._cleared_in_hold and self.words.clear:
+        if self._cleared_in_hold and self.terms.clear:
             self._cleared_in_hold = False
-            self.machine.fire(self.words.clear)
+            self.machine.fire(self.terms.clear)
 
     def _standing_is_void(self) -> bool:
-        closed = self.state in (self.words.void, self.words.cleared)
+        closed = self.state in (self.terms.void, self.terms.cleared)
         return closed and self._standing_value is None
 
     def _spoken_reason(self, entered: Input) -> Reason:
@@ -399,7 +398,7 @@ class Attempts(Generic[Value, V]):
 
     def _call(self, t: int, value: Value | None, grade: Grade, entered: Input | None = None) -> None:
         assert value is not None
-        self._decide_upon(self._game.snapshot())
+        self._save_state(self._game.snapshot())
         last_entry = self._judge.last_entry
         if grade == "sensors" and last_entry is not None:
             grade, entered = "person", last_entry
@@ -429,7 +428,7 @@ class Attempts(Generic[Value, V]):
         lapsed: bool = False,
         judged: V | None = None,
     ) -> None:
-        self._decide_upon(self._game.snapshot())
+        self._save_state(self._game.snapshot())
         self._judge.decided("lapsed" if lapsed else "void")
         result: Result[Value] = Result(
             number=self.number,
@@ -440,7 +439,7 @@ class Attempts(Generic[Value, V]):
             by=by,
             who=who,
         )
-        self._publish(self.words.void, t, self._game.no_result(result), None, judged)
+        self._publish(self.terms.void, t, self._game.no_result(result), None, judged)
         if not lapsed:
             self._follow_up(t)
 
@@ -478,7 +477,7 @@ class Attempts(Generic[Value, V]):
     def _publish(
         self, what: str, t: int, data: Data, value: Value | None, judged: V | None = None
     ) -> Outcome:
-        outcome = self._agenda.publish(f"{self.words.attempt}.{what}", t, data)
+        outcome = self._agenda.publish(f"{self.terms.attempt}.{what}", t, data)
         self._standing = outcome.id
         self._standing_value = value
         verdict = judged or self._verdict
@@ -492,33 +491,33 @@ class Attempts(Generic[Value, V]):
             )
         return outcome
 
-    def _decide_upon(self, before: object) -> None:
-        """Save the state that a correction restores; it keeps what people enter from here on."""
+    def _save_state(self, before: object) -> None:
+        """Save the game's state that a correction restores, and record inputs from here on."""
         self.before = before
         self._since.clear()
 
     def ruled(self, entered: Input) -> None:
-        """Record that an input without a number was for this attempt: the next one begins after it."""
+        """Record when a ruling that names no attempt took effect, so that a later start is the next one's."""
         if entered.what is None:
             self._ruled_us = entered.t
 
-    def _as_it_was(self) -> str:
-        """Describe the attempt before a ruling on it."""
-        if self.state in ("called", self.words.void, self.words.cleared):
+    def _describe_before(self) -> str:
+        """Return a description of the attempt before a ruling on it."""
+        if self.state in ("called", self.terms.void, self.terms.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
 
     def _as_spoken(self, value: Value | None) -> str:
-        return as_spoken(value) or (self.words.says_void or self.words.void).replace("_", " ").title()
+        return as_spoken(value) or (self.terms.says_void or self.terms.void).replace("_", " ").title()
 
     def _answer_ruling(self, was: str) -> None:
         now = self._as_spoken(self._standing_value)
         self._answer(f"{now} again" if now == was else f"{now}, was {was}")
 
     def _answer(self, says: str) -> None:
-        self._agenda.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"
+        self._agenda.answer = f"{self.terms.attempt.capitalize()} {self.number}: {says}"
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
-    """Return what a verdict rests on: the table's own sensors, or a smart wheel's report."""
+    """Return the source of a verdict: the table's own sensors, or a smart wheel's report."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -1,9 +1,9 @@
-"""`transitions`, wrapped once: tables of data in which every cell of (state, trigger) is an arrow or a
-refusal.
+"""A wrapper of the library `transitions`: a machine is a table whose every (state, trigger) cell is an arrow
+or a refusal.
 
-The library drives: its events are fired, its model holds the state, and its callback reports each move. Its
-pitfalls are excluded: no automatic transitions, no queue (a queued refusal reports success), no guards (a
-refused guard is silent).
+The library fires the events, holds the state in its model and reports each transition by a callback. Three of
+its features are not used: automatic transitions, the queue (a queued refusal reports success) and guards (a
+refused guard reports nothing).
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from transitions import EventData, Machine, State, Transition
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From each of these states this trigger leads to that one."""
+    """A transition: from each of the states `sources`, `trigger` leads to the state `to`."""
 
     trigger: str
     sources: tuple[str, ...]
@@ -24,9 +24,9 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineTable:
-    """One machine as data: its states and triggers with a sentence each, its arrows and its refusals.
+    """One machine as data: its states and triggers with a description each, its arrows and its refusals.
 
-    A table is equal only to itself.
+    Tables compare by identity. ValueError is raised for a cell that is neither arrow nor refusal, or both.
     """
 
     name: str
@@ -56,11 +56,14 @@ class MachineTable:
     def _require_known(self, source: str, trigger: str, to: str) -> None:
         for word, known in ((source, self.states), (to, self.states), (trigger, self.triggers)):
             if word not in known:
-                raise ValueError(f"{self.name}: nothing is named {word}")
+                raise ValueError(f"{self.name}: found {word}, expected one of {', '.join(known)}")
 
 
 class InputRefused(Exception):
-    """A trigger that its state does not allow; `code` names the refusal in the catalogue."""
+    """A trigger that the present state does not allow.
+
+    `code` names the refusal in the catalogue; `says` replaces the catalogue's sentence, if set.
+    """
 
     def __init__(self, code: str, says: str | None = None) -> None:
         super().__init__(code)
@@ -68,8 +71,8 @@ class InputRefused(Exception):
         self.says = says
 
 
-def would(do: Callable[[], object]) -> bool:
-    """Return whether this pure call succeeds without a refusal."""
+def is_allowed(do: Callable[[], object]) -> bool:
+    """Return whether this call, which must have no side effects, raises no InputRefused."""
     try:
         do()
     except InputRefused:
@@ -78,27 +81,27 @@ def would(do: Callable[[], object]) -> bool:
 
 
 Moved = Callable[..., None]
-"""Called on a transition: its trigger, then the arguments with which it was fired."""
+"""Called on a transition with its trigger and the arguments of `fire`."""
 
 
 class FlatMachine:
-    """One machine at work: the model in which the library's machine of its table keeps the state."""
+    """A running machine: the model in which the library keeps the state of its table's machine."""
 
     def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
-        """Start in `state` (by default the table's initial one); `moved` is called for each move."""
+        """Start in `state` (by default the table's initial one); `moved` is called for each transition."""
         self.table = table
         self.state = table.initial
-        """The state it is in; the library writes it."""
+        """The present state; the library writes it."""
         self.moved = moved
-        self._machine = _library_machine(table, tells=moved is not None)
+        self._machine = _library_machine(table, reports_moves=moved is not None)
         if state is not None:
             self.restore(state)
 
     def fire(self, trigger: str, *about: object) -> None:
-        """Fire the library's event of this trigger; `about` is passed on to `moved`.
+        """Fire this trigger; the arguments `about` are passed on to `moved`.
 
         Raises:
-            InputRefused: the present state does not allow it; nothing has changed.
+            InputRefused: the present state does not allow it; the state is unchanged.
         """
         if not self.allows(trigger):
             raise InputRefused(self.table.refusals[self.state, trigger])
@@ -110,12 +113,12 @@ class FlatMachine:
         return event is not None and self.state in event.transitions
 
     def restore(self, state: str) -> None:
-        """Restore an earlier state: for corrections and for starting from a recorded state."""
+        """Set the state without a transition: for corrections, and to start from a recorded state."""
         self._machine.set_state(state, self)
 
 
 class _PlainState(State):
-    """A state without callbacks on entering or leaving: the machine reports its moves."""
+    """A state without callbacks on entering or leaving; the machine reports its transitions instead."""
 
     def enter(self, event_data: EventData) -> None:
         """Do nothing."""
@@ -125,10 +128,10 @@ class _PlainState(State):
 
 
 class _PlainTransition(Transition):
-    """A move without conditions or callbacks, so that none is looked up."""
+    """A transition without conditions or callbacks of its own, so that the library looks none up."""
 
     def execute(self, event_data: EventData) -> bool:
-        """Change the model's state, and have the machine report it."""
+        """Change the model's state, then run the machine's callbacks."""
         model = event_data.model
         assert isinstance(model, FlatMachine)
         assert self.dest is not None
@@ -138,24 +141,24 @@ class _PlainTransition(Transition):
 
 
 class _PlainMachine(Machine):
-    """The library's machine with the states and moves of a flat table."""
+    """The library's machine with the states and transitions of a flat table."""
 
     state_cls = _PlainState
     transition_cls = _PlainTransition
 
 
 @cache
-def _library_machine(table: MachineTable, *, tells: bool) -> Machine:
-    """Return the library's machine of a table, made once for all models that report their moves, or do not.
+def _library_machine(table: MachineTable, *, reports_moves: bool) -> Machine:
+    """Return the library's machine of a table, which all models of that table share.
 
-    It lists none of its models, and so keeps none of them alive.
+    The machine does not register its models, so it keeps none of them alive.
     """
     return _PlainMachine(
         model=None,
         states=list(table.states),
         initial=table.initial,
         transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
-        after_state_change=_notify if tells else None,
+        after_state_change=_notify if reports_moves else None,
         auto_transitions=False,
         queued=False,
         send_event=True,

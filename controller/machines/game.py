@@ -1,4 +1,4 @@
-"""What the session asks of a game's machine, and the answers of every machine that plays by attempts."""
+"""The interface of a game's machine to the session, and its implementation for games played in attempts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 
 class GameMachine(Protocol):
-    """A game's machine, as the session uses it."""
+    """The interface of a game's machine to the session."""
 
     @property
     def open_attempt(self) -> bool:
@@ -19,16 +19,15 @@ class GameMachine(Protocol):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether an attempt is in progress and not called, or the next reading of something else is
-        awaited."""
+        """Whether an attempt is in progress and not called, or the game awaits some other reading."""
 
     @property
     def heard(self) -> WheelHeard | None:
-        """A smart wheel's last report to this game; None if there is none, or none has arrived yet."""
+        """A smart wheel's last report to this game; None without one, or before its first report."""
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets last opened, if a late reading may have closed them before; else 0."""
+        """When bets last opened, if a late reading may show that they closed before; else 0."""
 
     @property
     def awaits_play(self) -> bool:
@@ -36,7 +35,7 @@ class GameMachine(Protocol):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """What wagers made with the dice out depend on; None if none is accepted now (C34-MK-1b)."""
+        """The state that a wager with the dice out depends on; None if none is accepted now (C34-MK-1b)."""
 
     def see(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""
@@ -44,17 +43,17 @@ class GameMachine(Protocol):
     def begins_attempt(self, reading: AnyReading) -> bool:
         """Return whether this reading would begin an attempt."""
 
-    def turned_away(self, reading: AnyReading) -> None:
-        """Record that this reading began an attempt while the table was not in play: none of it counts."""
+    def reject_attempt(self, reading: AnyReading) -> None:
+        """Handle a reading that began an attempt while the table was not in play: it does not count."""
 
-    def turned_away_late(self, reading: AnyReading) -> bool:
-        """Record a late reading from a time when the table was not in play.
+    def reject_late(self, reading: AnyReading) -> bool:
+        """Handle a late reading from a time when the table was not in play.
 
-        Return whether it may have begun an attempt, if it takes more than one reading to know.
+        Return whether it may have begun an attempt, for a game in which that takes more than one reading.
         """
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
 
     def awaited(self) -> Awaited | None:
         """Return what a person must rule on or confirm now."""
@@ -66,19 +65,19 @@ class GameMachine(Protocol):
         """Handle a reading that came too late to count."""
 
     def doubt(self, seen: str) -> None:
-        """Leave the attempt in progress to a person, for the reason that its times can't be trusted."""
+        """Send the attempt in progress to review because its times can't be trusted; `seen` says why."""
 
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens, and closed bets open with it."""
+        """Start a new round at t: the table opens, and closed bets open with it."""
 
-    def remembers(self) -> Mapping[str, object]:
-        """Return what the game remembers between attempts, by the fields of State."""
+    def memory(self) -> Mapping[str, object]:
+        """Return the game's state between attempts, by the fields of State."""
 
     def acted(self) -> Mapping[str, str]:
-        """Return what each position of the present deal has done: play or fold."""
+        """Return `play` or `fold` for each position of the present deal that has acted."""
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the game's next numbers, by the fields of First."""
@@ -91,7 +90,7 @@ class GameMachine(Protocol):
 
 
 class AttemptsOfGame(Protocol):
-    """The attempts of a game, as its machine knows them whatever their value and their judge."""
+    """The attempts of a game, independent of the type of their value and of their judge."""
 
     ending: bool
     number: int
@@ -113,7 +112,7 @@ class AttemptsOfGame(Protocol):
 
 
 class PlaysAttempts(ABC):
-    """The answers of a machine that follow from its attempts. A game that differs overrides them."""
+    """The part of a machine that follows from its attempts; a game overrides what differs."""
 
     @property
     @abstractmethod
@@ -132,27 +131,27 @@ class PlaysAttempts(ABC):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """None: no smart wheel reports to this game."""
+        """Return None: no smart wheel reports to this game."""
         return None
 
-    def turned_away_late(self, reading: Reading) -> bool:
-        """Note nothing: one reading begins an attempt of this game."""
+    def reject_late(self, reading: Reading) -> bool:
+        """Return False: in this game a single reading begins an attempt."""
         del reading
         return False
 
     @property
     def bets_opened_us(self) -> int:
-        """0: no late reading closes bets in this game."""
+        """Return 0: no late reading closes bets in this game."""
         return 0
 
     @property
     def awaits_play(self) -> bool:
-        """Whether bets are accepted while they are closed: not in this game."""
+        """Return False: this game has no Play wager."""
         return False
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """None: this game accepts no wager made with the dice out."""
+        """Return None: this game accepts no wager made with the dice out."""
         return None
 
     def awaited(self) -> Awaited | None:
@@ -160,15 +159,15 @@ class PlaysAttempts(ABC):
         return self.attempts.awaited()
 
     def acted(self) -> Mapping[str, str]:
-        """Return nothing: no position acts in this game."""
+        """Return an empty mapping: no position acts in this game."""
         return {}
 
     def doubt(self, seen: str) -> None:
-        """Leave the attempt in progress to a person: its times can't be trusted."""
+        """Send the attempt in progress to review because its times can't be trusted."""
         self.attempts.doubt(seen)
 
     def stop_judging(self) -> None:
-        """Stop judging: only what was published stands."""
+        """Stop judging; no outcome is published from here on."""
         self.attempts.ending = True
 
     def cut_short(self, t: int, reason: Reason) -> None:

@@ -1,7 +1,8 @@
 """The life-cycle of one attempt, the same for a throw, a spin and a deal, and its result.
 
-It is in progress until it is decided; then its call is held for a moment (automatic), proposed to a person
-(confirm) or under review; called or void; open to a person's ruling until it is settled.
+An attempt is in progress until the judge decides it. Its call is then held for a moment (`calls: automatic`),
+proposed to a person (`calls: confirm`), or the attempt goes to review. Called or void, it is open to a
+person's ruling until it is settled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,37 +20,37 @@ from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, SpinVe
 
 @dataclass(frozen=True, slots=True)
 class AttemptTerms:
-    """What the dealers call the parts of one kind of attempt."""
+    """The names of states, triggers and inputs for one kind of attempt."""
 
     attempt: Literal["roll", "spin", "deal"]
-    """The attempt itself, as outcomes name it: `roll`."""
+    """The attempt, as outcomes name it: `roll`."""
     begin: str
-    """What begins it: `release`."""
+    """The trigger that begins it: `release`."""
     under_way: str
-    """It is under way: `in_flight`."""
+    """The state of an attempt in progress: `in_flight`."""
     void: str
-    """It does not count: the name of the state and of a person's input."""
+    """The state of an attempt that does not count, and a person's input that declares it."""
     set_result: str
-    """A person enters the result: `set_dice`."""
+    """A person's input of the result: `set_dice`."""
     clear: str | None = None
-    """What was thrown is taken away, if that ends it: `dice_collected`."""
+    """The input that the dice were taken away: `dice_collected`; None if that is not entered."""
     cleared: str = "collected"
-    """It has been taken away."""
+    """The state after `clear`."""
     settle: str = "settled"
-    """The last wager it decided is paid."""
+    """The input that every wager it decided is paid."""
     says_void: str | None = None
-    """A person's input that declares it void, if that is neither `void` nor the state."""
+    """A person's input that declares it void, if that is neither `void` nor the state's name."""
     replaces: bool = False
-    """Whether the `what` of a result also names the part of it that is replaced: `Kd`, `3`, or `3 Kd`."""
+    """Whether the `what` of a result may name the part of it to replace: `Kd`, `3`, or `3 Kd`."""
 
     def attempt_named(self, entered: Input) -> str | None:
-        """Return the number of the attempt that an input names in `what`, as it was entered."""
+        """Return the attempt that an input names in its `what`, as entered; None if it names none."""
         if entered.what is None or not (self.replaces and entered.name == self.set_result):
             return entered.what
         return next((word for word in entered.what.split() if word.isdecimal()), None)
 
     def part_named(self, entered: Input) -> str | None:
-        """Return the part of the result that an input names in `what`, as it was entered."""
+        """Return the part of the result that an input names in its `what`, as entered; None if none."""
         parts = [word for word in (entered.what or "").split() if not word.isdecimal()]
         return " ".join(parts) or None
 
@@ -80,16 +81,16 @@ DEAL = AttemptTerms(
 )
 
 
-def life_cycle(words: AttemptTerms) -> MachineTable:
-    """Make the life-cycle's table in these words."""
-    under_way, no_result = words.under_way, words.void
+def life_cycle(terms: AttemptTerms) -> MachineTable:
+    """Return the life-cycle's table in these terms."""
+    under_way, no_result = terms.under_way, terms.void
     open_states = (under_way, "held", "proposed", "review")
     return MachineTable(
-        name=words.attempt,
+        name=terms.attempt,
         initial="waiting",
         states={
             "waiting": "nothing is under way and nothing can be ruled on",
-            under_way: f"the {words.attempt} is in progress and not decided",
+            under_way: f"the {terms.attempt} is in progress and not decided",
             "held": "decided and about to be called, so that a person can still stop it",
             "proposed": "decided; a person must confirm the proposal",
             "review": "not decidable by the readings; a person must rule",
@@ -97,27 +98,27 @@ def life_cycle(words: AttemptTerms) -> MachineTable:
             no_result: "does not count; open to a ruling until it is settled",
             "settled": "settled; nothing changes it",
             **_if_cleared(
-                words, {words.cleared: f"taken away; the last {words.attempt} is open to a ruling"}
+                terms, {terms.cleared: f"taken away; the last {terms.attempt} is open to a ruling"}
             ),
         },
         triggers={
-            words.begin: f"a {words.attempt} begins",
+            terms.begin: f"a {terms.attempt} begins",
             "judged_valid": "the judge finds it valid; the call is held",
-            "judged_proposal": "the judge's word waits for a person",
-            "judged_void": "the judge finds a certain cause against it",
-            "judged_review": "the judge can't tell",
+            "judged_proposal": "the judge's verdict waits for a person's confirmation",
+            "judged_void": "the judge finds a certain cause to void it",
+            "judged_review": "the judge can't decide it",
             "moved": "what was at rest moves again during the hold",
             "hold_over": "the hold ends",
             no_result: "a person declares that it does not count",
-            words.set_result: "a person enters the result",
+            terms.set_result: "a person enters the result",
             "accept": "a person accepts the result proposed",
             f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            words.settle: "everything that it decided is paid",
+            terms.settle: "everything that it decided is paid",
             "power_lost": "the recording ends in the middle of it",
-            **_if_cleared(words, {words.clear or "": "what was thrown is taken away"}),
+            **_if_cleared(terms, {terms.clear or "": "what was thrown is taken away"}),
         },
         arrows=(
-            Arrow(words.begin, ("waiting", *open_states, "called", no_result, "settled"), under_way),
+            Arrow(terms.begin, ("waiting", *open_states, "called", no_result, "settled"), under_way),
             Arrow("judged_valid", (under_way, "held"), "held"),
             Arrow("judged_proposal", (under_way,), "proposed"),
             Arrow("judged_void", (under_way, "held"), no_result),
@@ -125,37 +126,37 @@ def life_cycle(words: AttemptTerms) -> MachineTable:
             Arrow("moved", ("held",), under_way),
             Arrow("hold_over", ("held",), "called"),
             Arrow(no_result, (*open_states, "called"), no_result),
-            Arrow(words.set_result, (*open_states, "called", no_result), "called"),
+            Arrow(terms.set_result, (*open_states, "called", no_result), "called"),
             Arrow("accept", ("held", "proposed", "review"), "called"),
             Arrow(f"accept_{no_result}", ("proposed",), no_result),
-            Arrow(words.settle, ("called", no_result), "settled"),
+            Arrow(terms.settle, ("called", no_result), "settled"),
             Arrow("power_lost", (under_way, "held", "proposed"), "review"),
-            *(_clearing(words, words.clear) if words.clear else ()),
+            *(_clearing(terms, terms.clear) if terms.clear else ()),
         ),
-        refusals=_refusals(words),
+        refusals=_refusals(terms),
     )
 
 
-def _if_cleared(words: AttemptTerms, entries: dict[str, str]) -> dict[str, str]:
-    return entries if words.clear else {}
+def _if_cleared(terms: AttemptTerms, entries: dict[str, str]) -> dict[str, str]:
+    return entries if terms.clear else {}
 
 
-def _clearing(words: AttemptTerms, clear: str) -> tuple[Arrow, ...]:
-    cleared = (words.cleared,)
+def _clearing(terms: AttemptTerms, clear: str) -> tuple[Arrow, ...]:
+    cleared = (terms.cleared,)
     return (
-        Arrow(clear, ("called", words.void), words.cleared),
+        Arrow(clear, ("called", terms.void), terms.cleared),
         Arrow(clear, ("settled",), "waiting"),
         *(Arrow(clear, (state,), state) for state in ("held", "proposed", "review")),
-        Arrow(words.begin, cleared, words.under_way),
-        Arrow(words.void, cleared, words.cleared),
-        Arrow(words.set_result, cleared, words.cleared),
-        Arrow(words.settle, cleared, "waiting"),
+        Arrow(terms.begin, cleared, terms.under_way),
+        Arrow(terms.void, cleared, terms.cleared),
+        Arrow(terms.set_result, cleared, terms.cleared),
+        Arrow(terms.settle, cleared, "waiting"),
     )
 
 
-def _refusals(words: AttemptTerms) -> dict[tuple[str, str], str]:
-    under_way, no_result = words.under_way, words.void
-    decided = ("called", no_result, "settled", *((words.cleared,) if words.clear else ()))
+def _refusals(terms: AttemptTerms) -> dict[tuple[str, str], str]:
+    under_way, no_result = terms.under_way, terms.void
+    decided = ("called", no_result, "settled", *((terms.cleared,) if terms.clear else ()))
     judge_only_under_way = ("waiting", "proposed", "review", *decided)
     refusals = {
         (state, trigger): "not_now"
@@ -165,16 +166,16 @@ def _refusals(words: AttemptTerms) -> dict[tuple[str, str], str]:
     refusals |= {(state, "judged_proposal"): "not_now" for state in ("held", *judge_only_under_way)}
     not_held = ("waiting", under_way, "proposed", "review", *decided)
     refusals |= {(state, trigger): "not_held" for trigger in ("moved", "hold_over") for state in not_held}
-    refusals |= {("waiting", trigger): "no_attempt" for trigger in (no_result, words.set_result)}
-    refusals |= {("settled", trigger): "already_settled" for trigger in (no_result, words.set_result)}
+    refusals |= {("waiting", trigger): "no_attempt" for trigger in (no_result, terms.set_result)}
+    refusals |= {("settled", trigger): "already_settled" for trigger in (no_result, terms.set_result)}
     refusals |= {
         (no_result, no_result): "already_void",
-        ("waiting", words.settle): "nothing_to_settle",
-        (under_way, words.settle): "not_called_yet",
-        ("held", words.settle): "not_called_yet",
-        ("proposed", words.settle): "not_called_yet",
-        ("review", words.settle): "not_ruled_yet",
-        ("settled", words.settle): "already_settled",
+        ("waiting", terms.settle): "nothing_to_settle",
+        (under_way, terms.settle): "not_called_yet",
+        ("held", terms.settle): "not_called_yet",
+        ("proposed", terms.settle): "not_called_yet",
+        ("review", terms.settle): "not_ruled_yet",
+        ("settled", terms.settle): "already_settled",
     }
     refusals |= {(state, "accept"): "nothing_to_accept" for state in ("waiting", under_way, *decided)}
     refusals |= {
@@ -182,11 +183,11 @@ def _refusals(words: AttemptTerms) -> dict[tuple[str, str], str]:
         for state in ("waiting", under_way, "held", "review", *decided)
     }
     refusals |= {(state, "power_lost"): "no_attempt" for state in ("waiting", "review", *decided)}
-    if words.clear:
+    if terms.clear:
         refusals |= {
-            (under_way, words.clear): "under_way",
-            ("waiting", words.clear): "nothing_to_clear",
-            (words.cleared, words.clear): "already_cleared",
+            (under_way, terms.clear): "under_way",
+            ("waiting", terms.clear): "nothing_to_clear",
+            (terms.cleared, terms.clear): "already_cleared",
         }
     return refusals
 
@@ -194,9 +195,9 @@ def _refusals(words: AttemptTerms) -> dict[tuple[str, str], str]:
 class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A roll, spin or deal that was called or declared void and is not settled.
 
-    `state` is where it is in its life-cycle, `outcome` the id of the outcome that a correction replaces,
-    `since` what people have entered after it. The game's state before it is under the game's own name, in
-    that game's words; a deal keeps the cards and what people entered of them, for a ruling on one card.
+    `state` is its state in the life-cycle, `outcome` the id of the outcome that a correction replaces,
+    `since` the inputs after it. The key of the game's name holds the game's state before it. A deal keeps its
+    cards and the inputs about them, for a ruling on one card.
     """
 
     number: int
@@ -205,17 +206,17 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     value: tuple[int, int] | str | Dealt | None = None
     since: tuple[Input, ...] = ()
     away: bool = False
-    """Whether the controller stopped since then: an attempt may have been made that nobody saw."""
+    """Whether the controller stopped since then: an attempt may have been made unseen."""
     craps: dict[str, object] | None = None
     high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
     played: tuple[str, ...] = ()
-    """In a deal: the positions with a Play wager, as the settlement engine reports; nobody folds them."""
+    """In a deal: the positions that have a Play wager, by the settlement engine; they can't be folded."""
 
 
 def as_spoken(value: object) -> str:
-    """Return a value in words: `3-4`, `17`, `called`; empty for none."""
+    """Return a value for people: `3-4`, `17`, `called` for a deal; empty for None."""
     match value:
         case None:
             return ""
@@ -236,32 +237,32 @@ Decided = Literal["called", "void", "review", "lapsed"]
 
 
 class AttemptJudge(Protocol[Seen_co, V]):
-    """What is seen of a game's attempts, and its judge."""
+    """Collects the readings of a game's attempts and judges them."""
 
     def judge(self, t: int, called: Reason | None) -> V:
-        """Judge the attempt on what was seen up to t."""
+        """Judge the attempt by its readings up to t; `called` is a person's reason against it."""
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return what the judge's last verdict rests on in addition to them."""
+        """Return the basis of the last verdict beside the readings."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
-        """Return what the judge saw."""
+        """Return the value that the sensors saw; None if they saw no certain one."""
 
     def value_entered(self, entered: Input) -> Seen_co:
-        """Return what a person entered; raises InputRefused if it makes no sense."""
+        """Return the value that a person entered; raises InputRefused if it is impossible."""
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether a person can know a result of the present attempt at t."""
+        """Return whether the present attempt can have a result at t, for a person to enter."""
 
     @property
     def last_entry(self) -> Input | None:
-        """A person's last input that the value seen rests on; None if sensors saw all of it."""
+        """The last input that the value seen depends on; None if it comes from sensors alone."""
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for what would decide the attempt."""
+        """Handle the decision: stop the timers that would have forced one."""
 
 
 class AttemptRules(Protocol):
@@ -269,16 +270,16 @@ class AttemptRules(Protocol):
 
     @property
     def call_hold_ms(self) -> float:
-        """How long a call is held, during which what lay at rest may move again."""
+        """How long an automatic call is held."""
 
     @property
     def causes(self) -> Mapping[str, str]:
-        """The rule ids by cause."""
+        """The rule's id for each cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[Value]):
-    """An attempt's result: its value if it counts, its reasons if it does not, and who decided."""
+    """An attempt's result: its value if it counts, the reasons if it does not, and who decided it."""
 
     number: int
     value: Value | None
@@ -291,31 +292,31 @@ class Result(Generic[Value]):
 
 
 class Results(Protocol[Value]):
-    """What every game does with its attempts, from the first to what follows from the last."""
+    """A game's part in the life-cycle: it applies results and says what to publish."""
 
     def snapshot(self) -> object:
-        """Return the game's state, to come back to when the result is corrected."""
+        """Return the game's state, for `restore` when a result is corrected."""
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+        """Restore the state that `snapshot` returned."""
 
     def began(self, t: int) -> None:
-        """An attempt begins."""
+        """Handle the beginning of an attempt at t."""
 
     def call(self, result: Result[Value]) -> Data:
-        """Apply a result that counts, and return what to publish."""
+        """Apply a result that counts; return the data to publish."""
 
     def no_result(self, result: Result[Value]) -> Data:
-        """Apply a result that does not count, and return what to publish."""
+        """Apply a result that does not count; return the data to publish."""
 
     def review(self, result: Result[Value]) -> Data:
-        """Return what to publish for a review."""
+        """Return the data to publish for a review."""
 
     def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a result in place of the one just undone, then the inputs since.
+        """Apply a result in place of the one just undone, then the inputs since; return the data to publish.
 
-        Returns what to publish. An entry that the corrected game no longer allows lapses.
+        An input that the corrected game no longer allows is dropped.
         """
 
     def follow_up(self, t: int) -> None:
-        """Publish what follows from a result: betting opens, the dice pass."""
+        """Publish the consequences of a result: betting opens, the dice pass."""

@@ -1,4 +1,4 @@
-"""Who may enter what, and the catalogue of refusals: a stable code, what it means, and what to do next.
+"""Which role may enter which input, and the catalogue of refusals: stable codes and their sentences.
 
 A refusal changes nothing; it is published as `input.refused` with its code as the cause.
 """
@@ -83,34 +83,35 @@ REFUSALS: dict[str, str] = {
     "unknown_input": "this game has no such input",
     "which_spin": "a spin may have been missed; say which spin the ruling is for",
 }
-"""What each refusal means for the person whose input was refused."""
+"""By code: why the input was refused and what to do next, as the person who entered it reads it."""
 
 
-PLAYERS = frozenset({"player", "shooter", "guest"})
-"""Roles that may not rule, lock or open a table; everyone else at a console is staff."""
-PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
-SETTLEMENTS_ALONE = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked", "played"})
-"""Inputs that say who has which bet: from the settlement engine and from nobody else."""
-CONFIRM_BY = ("dealer", "boxperson")
-"""Who must confirm a wager made with the dice out, each of them once (C34-MK-1b)."""
+PLAYER_ROLES = frozenset({"player", "shooter", "guest"})
+"""Roles that may not rule, lock or open a table; every other role is staff."""
+PLAYER_INPUTS = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
+"""Inputs that players may enter."""
+SETTLEMENT_INPUTS = frozenset({"line_bet", "pair_plus", "late_wager", "play_asked", "played"})
+"""Inputs about wagers, which only the settlement engine may enter."""
+LATE_WAGER_CONFIRMERS = ("dealer", "boxperson")
+"""The roles that must each confirm a wager made with the dice out (C34-MK-1b)."""
 RULINGS = frozenset(
     {"accept", "void", "no_roll", "set_dice", "no_spin", "set_number", "misdeal", "set_card", "play", "fold"}
 )
-"""Inputs that decide an attempt, or a part of it: never a technician's to enter."""
+"""Inputs that decide an attempt or a part of it, which a technician may not enter."""
 _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""For each role that sets the faces, the staff roles that may not (C34-PT-3)."""
+"""By the role that sets the faces: the staff roles that may not set them (C34-PT-3)."""
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:
-    """Check that this role may enter this input; raises InputRefused."""
-    if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
+    """Raise InputRefused if the input's role may not enter it."""
+    if entered.by in PLAYER_ROLES and entered.name not in PLAYER_INPUTS:
         raise InputRefused("not_staff")
     if entered.by == "technician" and entered.name in RULINGS:
         raise InputRefused("not_technicians")
-    if entered.name == "confirm_late" and entered.by not in CONFIRM_BY:
+    if entered.name == "confirm_late" and entered.by not in LATE_WAGER_CONFIRMERS:
         raise InputRefused("not_theirs", "a dealer and a boxperson confirm a late wager; have them enter it")
     faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
     if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:

@@ -1,4 +1,4 @@
-"""What a session starts from: the table, its rules, and the state it continues from."""
+"""The setup of a session: the table, its rules, and the state to continue from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ Count = Annotated[int, Meta(ge=0)]
 Memory = TypeVar("Memory")
 
 LOCKING_SWITCHES = frozenset({"door", "tamper"})
-"""The switches that lock a table unless its file or its log says otherwise."""
+"""The switches that lock a table when opened, unless its file or its log says otherwise."""
 
 
 class SetupError(Exception):
-    """The setup lacks what its game needs; the message says what, and where to set it."""
+    """The setup lacks something that its game needs; the message says what, and where to set it."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,24 +37,24 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What still applies from earlier readings, for a recording that continues another."""
+    """The state that earlier readings left, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
-    """The devices that are down, and those known to see nothing or not everything."""
+    """The devices that are down, and those that detect nothing or not everything."""
     wheel: WheelHeard | None = None
-    """A smart wheel's last state; it numbers its games."""
+    """A smart wheel's last report, which contains its own spin number."""
     bets_opened_us: Count = 0
-    """When bets last opened at a card table: a late card from before is not of this deal."""
+    """When bets last opened at a card table: a late card from before is not part of this deal."""
     plays_from_us: Count = 0
     """When play began; 0 if that was before the first recording."""
     did_not_play: str = ""
-    """Why it did not play before, as a refusal's code."""
+    """Why the table was not in play before that, as a refusal's code."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session's state between attempts, as a recording's header carries it.
+    """A session's state between attempts, as a recording's header contains it.
 
-    The memory of a single game has its own key: `high_roller`, `three_card`, and `game` for any other.
+    The state of a single game has its own key: `high_roller`, `three_card`, and `game` for any other.
     """
 
     table: Literal["open", "closed"] = "open"
@@ -66,12 +66,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     line_bet: tuple[Seat, bool] | None = None
-    """The settlement engine's last answer on a shooter's line bet: the seat, and whether the bet is there."""
+    """The settlement engine's last answer on a shooter's line bet: the seat, and whether it has one."""
     down: tuple[str, ...] = ()
     standing: CarriedReadings | None = None
-    """Only in a recording's header: when a session starts, devices report again."""
+    """Only in a recording's header: at the start of a session, devices report anew."""
     inspect: tuple[str, ...] = ()
-    """What is waiting for an inspection."""
+    """The equipment that awaits an inspection."""
     dice_set: str | None = None
     """The set of dice in play, as last entered by a person."""
     learned: dict[str, float] = {}
@@ -86,7 +86,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Everything a session needs to know before its first reading."""
+    """The settings and state with which a session starts."""
 
     table: str
     ruleset: RuleSet
@@ -94,30 +94,33 @@ class Setup:
     first: First = field(default_factory=First)
     state: State = field(default_factory=State)
     calls: Calls = "automatic"
-    """Who makes the calls, unless the state says otherwise."""
+    """Who makes the calls, unless `state` says otherwise."""
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Which reading kinds each device sends (`wall_impact:left` for a wall's), if configured."""
+    """The configured kinds of readings of each device (`wall_impact:left` for a wall's)."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
-    """Switches whose opening locks the table."""
+    """The switches that lock the table when opened."""
 
 
-def written(memory: object) -> dict[str, object]:
-    """Return a game's memory as JSON values, with the field names of its type."""
+def to_json_values(memory: object) -> dict[str, object]:
+    """Return a game's state as JSON values, with the field names of its type."""
     values: dict[str, object] = msgspec.json.decode(msgspec.json.encode(memory))
     return values
 
 
 def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory]) -> Memory | None:
-    """Return a game's memory from its JSON values and the converter of its type; None if there is none.
+    """Return a game's state from its JSON values, by the converter of its type; None if there is none.
 
     Raises:
-        SetupError: they are not a memory of this game.
+        SetupError: they are no state of this game.
     """
     if values is None:
         return None
     try:
         return convert(values)
     except msgspec.ValidationError as error:
-        raise SetupError(f"the state to continue from is not this game's: {error}") from error
+        raise SetupError(
+            f"state: found one that is not this game's ({error}), expected the state of an earlier session"
+            " of this game"
+        ) from error

@@ -1,4 +1,4 @@
-"""The table itself: closed or open, locked or not, in test mode or playing, and what must be inspected."""
+"""The table's mode: open or closed, locked or unlocked, in test mode or in play."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ DOOR_TABLE = MachineTable(
 LOCK_TABLE = MachineTable(
     name="lock",
     initial="unlocked",
-    states={"unlocked": "play may go on", "locked": "no new attempt counts until a person unlocks"},
+    states={"unlocked": "play continues", "locked": "no new attempt counts until a person unlocks"},
     triggers={"lock": "a person, a switch or a fault locks the table", "unlock": "a person unlocks it"},
     arrows=(Arrow("lock", ("unlocked",), "locked"), Arrow("unlock", ("locked",), "unlocked")),
     refusals={("locked", "lock"): "already_locked", ("unlocked", "unlock"): "not_locked"},
@@ -37,14 +37,14 @@ TEST_TABLE = MachineTable(
 
 
 NOT_READY = "not_ready"
-"""In place of an attempt in an `unlock` that the controller refuses: its self-test has not passed."""
+"""The `what` of an `unlock` that the controller refuses because its self-test has not passed."""
 
 
 class TableMode:
-    """The table's own three machines side by side."""
+    """The table's three machines side by side: open or closed, locked or not, in test mode or not."""
 
     def __init__(self, agenda: Agenda, *, door: str = "open", lock: str = "unlocked") -> None:
-        """Start open and unlocked by default."""
+        """Start in these states, by default open and unlocked."""
         self._agenda = agenda
         self._door = FlatMachine(DOOR_TABLE, door, self._publish)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._publish)
@@ -52,12 +52,12 @@ class TableMode:
 
     @property
     def door(self) -> str:
-        """`open` or `closed`."""
+        """Return `open` or `closed`."""
         return self._door.state
 
     @property
     def lock(self) -> str:
-        """`unlocked` or `locked`."""
+        """Return `unlocked` or `locked`."""
         return self._lock.state
 
     @property
@@ -67,44 +67,44 @@ class TableMode:
 
     @property
     def why_not_playing(self) -> str | None:
-        """Why no new attempt counts now, as a refusal's code; None if it does."""
+        """Return the refusal's code for a new attempt; None if the table is in play."""
         if self._door.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None
 
     def open(self, entered: Input) -> None:
-        """Open the table. Raises InputRefused."""
+        """Open the table; raises InputRefused."""
         if self.lock == "locked":
             raise InputRefused("table_locked")
         self._door.fire("open_table", entered.t, _by("open_table", entered))
 
     def close(self, entered: Input) -> None:
-        """Close the table. Raises InputRefused."""
+        """Close the table; raises InputRefused."""
         self._door.fire("close_table", entered.t, _by("close_table", entered))
 
-    def lock_up(self, entered: Input) -> None:
-        """Lock the table on a person's input. Raises InputRefused."""
+    def lock_by_input(self, entered: Input) -> None:
+        """Lock the table on a person's input; raises InputRefused."""
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
-        """Unlock the table; `what` is NOT_READY if the controller does not allow it. Raises InputRefused."""
+        """Unlock the table; raises InputRefused, also if the input's `what` is NOT_READY."""
         if entered.what == NOT_READY and self.lock == "locked":
             raise InputRefused(NOT_READY, entered.reason)
         self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:
-        """Lock the table because a switch opened; a locked one stays locked."""
+        """Lock the table because a switch opened, unless it is locked already."""
         if self.lock == "unlocked":
             says = f"{switch.name} switch opened on {switch.dev}; close it, inspect the table, then unlock"
             opened = Happening(cause=f"{switch.name}_open", what=switch.dev, says=says)
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
-        """Switch test mode. Raises InputRefused."""
+        """Switch test mode on or off; raises InputRefused."""
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:
-        """Return the inputs on the table itself that are allowed now."""
+        """Yield the inputs on the table's mode that are allowed now."""
         if self.testing:
             yield "test_mode off"
             return
@@ -114,10 +114,10 @@ class TableMode:
         yield "test_mode on"
 
     def _publish(self, trigger: str, t: int, happening: Happening) -> None:
-        self._agenda.publish(_TOLD_AS[trigger], t, happening)
+        self._agenda.publish(_OUTCOME_TYPES[trigger], t, happening)
 
 
-_TOLD_AS = {
+_OUTCOME_TYPES = {
     "open_table": "table.opened",
     "close_table": "table.closed",
     "lock": "table.locked",

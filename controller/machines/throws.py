@@ -1,7 +1,6 @@
-"""Throws of two dice: when one begins, when it is decided, and its way through the life-cycle.
+"""Throws of two dice, for every dice game: when a throw begins, and when it is judged.
 
-Shared by every game that throws dice. The judge (`controller.rules.dice`) decides what a throw is worth; when
-to ask it is decided here.
+The judge itself is `controller.rules.dice`.
 """
 
 from collections.abc import Mapping
@@ -36,21 +35,21 @@ from controller.rules.dice.scene import THROWN_MM_PER_S
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
-"""A die has not left its resting place while its track stays this close: five times the track's noise."""
+"""A die is at its resting place while its track stays this close to it: five times the track's noise."""
 OTHER_DIE_US = 1_000_000
-"""A release this soon after a refused one is of the same throw's other die."""
+"""A release within this time after a rejected one belongs to the other die of the same throw."""
 THROWN_POINTS = 4
 """Consecutive points at throwing speed that prove a throw without a release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice whose tracks have had no point for this long are not in flight: a person may enter how they lie."""
+"""Dice without a track point for this long are not in flight, so a person may enter their faces."""
 
 OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
-"""What the judge of throws relies on."""
+"""The readings that the judge of throws uses."""
 
 
 class DiceGame(Results[Dice], Protocol):
-    """What a dice game does with its throws."""
+    """A dice game's part in the life-cycle of its throws."""
 
     @property
     def warnings(self) -> int:
@@ -61,7 +60,7 @@ class Throws:
     """The throws of one table, from the first release to the ruling."""
 
     last_entry: Input | None = None
-    """None: a throw is seen by sensors alone."""
+    """Always None: no input contributes to the dice that the sensors see."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Throws:
         last: int = 0,
         learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin after throw number `last`, with what was learned of the table's walls till then."""
+        """Begin after throw number `last`; `learned` is what earlier throws taught about the walls."""
         self._game = game
         self._rules = rules
         self._table = table
@@ -86,10 +85,10 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._known: Mapping[str, float] = learned or {}
         self.learned: Mapping[str, float] = self._known
-        """What is known of the walls, including the present throw once it is judged."""
+        """The learned properties of the walls, including the present throw's once it is judged."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
-        self._turned_away_us = -OTHER_DIE_US - 1
+        self._rejected_us = -OTHER_DIE_US - 1
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
             THROW, game, self, agenda, rules, calls=calls, last=last
         )
@@ -113,18 +112,18 @@ class Throws:
         elif isinstance(reading, DieReleased):
             if attempts.state == "held":
                 attempts.hold_over()
-            if reading.t - self._turned_away_us > OTHER_DIE_US:
+            if reading.t - self._rejected_us > OTHER_DIE_US:
                 self._begin([reading], reading.t)
         elif attempts.cleared and attempts.state != "held" and isinstance(reading, DieAt):
             self._detect_throw(reading)
 
-    def turned_away(self, release: Reading) -> None:
-        """Handle a release while the table is not in play: neither die of that throw begins another."""
-        self._turned_away_us = release.t
+    def reject_attempt(self, release: Reading) -> None:
+        """Handle a release while the table is not in play: neither die of that throw begins an attempt."""
+        self._rejected_us = release.t
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count: the throw that it belongs to may have needed it."""
+        """Handle a reading that came too late to count: its throw may go to review for the lack of it."""
         attempts = self.attempts
         if not isinstance(reading, OF_A_THROW):
             return
@@ -139,7 +138,7 @@ class Throws:
             self._late.append(reading)
 
     def _over_us(self) -> int:
-        """Return the time up to which releases are the present or the last throw's own, or were judged."""
+        """Return the time up to which a release belongs to the present or the last throw."""
         if self.attempts.under_way:
             return self._basis.decided_at_us
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
@@ -162,7 +161,7 @@ class Throws:
         self._wait_for_rest(t)
 
     def _wait_for_rest(self, now_us: int) -> None:
-        """Decide the throw without a rest `settle_timeout_s` after it began, at the earliest now."""
+        """Set the timer that judges the throw `settle_timeout_s` after its beginning, but not before now."""
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
         self._agenda.set_timer("settle", max(due_us, now_us))
 
@@ -214,14 +213,14 @@ class Throws:
         self._agenda.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
-    # --- what the life-cycle asks ---
+    # --- the AttemptJudge of the life-cycle ---
 
     def value_of(self, verdict: ThrowVerdict) -> Dice | None:
-        """Return the faces seen."""
+        """Return the faces that the sensors saw."""
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Return the faces a person entered; raises InputRefused for dice in flight or impossible faces."""
+        """Return the faces entered; raises InputRefused for dice in flight or impossible faces."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         dice = entered.dice
@@ -233,7 +232,7 @@ class Throws:
         return (dice[0], dice[1])
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the dice are at rest, as far as is known at t."""
+        """Return whether no die is in flight, by the readings up to t."""
         return not (self.attempts.under_way and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
@@ -241,7 +240,7 @@ class Throws:
         return any(r.t > since for r in self._readings if isinstance(r, DieReleased | DieAt))
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
-        """Judge the present throw on what was seen up to t."""
+        """Judge the present throw by its readings up to t."""
         basis = self._basis = Basis(
             decided_at_us=t,
             called=called,
@@ -255,7 +254,7 @@ class Throws:
 
     @property
     def motion(self) -> Motion:
-        """How long the dice of the present throw were seen to move."""
+        """The times in which the dice of the present throw were seen to move."""
         return motion_of(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
@@ -263,23 +262,23 @@ class Throws:
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return what the last verdict rests on beside them."""
+        """Return the basis of the last verdict beside the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for dice to come to rest whose throw is void."""
+        """Stop waiting for the dice of a void throw to come to rest."""
         if decided in ("void", "lapsed"):
             self._agenda.stop_timer("settle")
 
 
 class PlaysThrows(PlaysAttempts):
-    """What a dice game's machine answers by its throws alone."""
+    """The part of a dice game's machine that follows from its throws alone."""
 
     throws: Throws
 
     @property
     def attempts(self) -> Attempts[Dice, ThrowVerdict]:
-        """The throws, one after another through their life-cycle."""
+        """The attempts: this game's throws."""
         return self.throws.attempts
 
     def see(self, reading: Reading) -> None:
@@ -298,9 +297,9 @@ class PlaysThrows(PlaysAttempts):
         """Return whether this reading would begin a throw."""
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
-    def turned_away(self, reading: Reading) -> None:
-        """Note that this release was made while the table was not in play."""
-        self.throws.turned_away(reading)
+    def reject_attempt(self, reading: Reading) -> None:
+        """Handle a release while the table was not in play."""
+        self.throws.reject_attempt(reading)
 
 
 def _fast(before: DieAt, now: DieAt) -> bool:

@@ -1,13 +1,13 @@
-"""From JSON and plain values to the program's types.
+"""Conversion of JSON and plain values to the program's types.
 
-A type's decoder is compiled at import. msgspec 0.22 otherwise compiles it at its first use and exposes it to
-every thread before it is complete; a thread that uses the half-built one crashes the process. So
-`decode(..., type=)` and `convert` may not appear inside a function: a module makes its decoders
-(`msgspec.json.Decoder`) and its converters when it is imported.
+Decoders are compiled at import. msgspec 0.22 otherwise compiles a type's decoder at its first use and exposes
+it to every thread before it is complete, and a thread that uses an incomplete one crashes the process. So
+`decode(..., type=)` and `convert` must not appear inside a function: a module creates its decoders
+(`msgspec.json.Decoder`) and its converters at import.
 
-JSON that crosses a trust boundary has one meaning or none. RFC 8259 leaves open what a key given twice, a
-number out of range or half a surrogate pair means, and parsers differ. If money or a ruling crosses the
-boundary, such a text is refused, and its key named.
+JSON that crosses a trust boundary must be unambiguous. RFC 8259 leaves open what a repeated key, a number out
+of range or half a surrogate pair means, and parsers differ. `decode_strict` refuses such a text and names the
+key; it is used where money or a ruling crosses the boundary.
 """
 
 import json
@@ -24,7 +24,7 @@ Made_co = TypeVar("Made_co", covariant=True)
 
 
 class Converter(Protocol[Made_co]):
-    """Makes values of one type, as `msgspec.convert` does; raises `msgspec.ValidationError`."""
+    """Converts values to one type, as `msgspec.convert` does; raises `msgspec.ValidationError`."""
 
     def __call__(
         self,
@@ -44,17 +44,17 @@ def converter_of(kind: type[T]) -> Converter[T]:
 
 
 _MAX_DEPTH = 200
-"""Lists and objects inside one another; a bound of our own, since Python's differs by release."""
+"""The largest nesting of lists and objects; explicit, because Python's own limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
-"""Digits allowed in an integer; a number with more is out of a double's range as well."""
+"""The most digits of an integer, fewer than the 309 of the largest double."""
 _EXPECTED = "one JSON text in UTF-8"
-_SHOWN = 60
-"""The most characters of a found value that a message repeats."""
+_MAX_SHOWN = 60
+"""The most characters of a found value that a message quotes."""
 
 
 class StrictJsonError(ValueError):
-    """Text that is not JSON, or JSON with two meanings: what was found, and what was expected."""
+    """Text that is not JSON, or is ambiguous JSON: what was found, and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -62,25 +62,25 @@ class StrictJsonError(ValueError):
         self.expected = expected
 
 
-def strict(raw: bytes) -> object:
+def decode_strict(raw: bytes) -> object:
     """Return the value of a JSON text in UTF-8.
 
     Raises:
-        StrictJsonError: it is not JSON, is nested too deeply, gives a key twice, or contains NaN, Infinity, a
+        StrictJsonError: it is not JSON, is nested too deeply, repeats a key, or contains NaN, Infinity, a
             number out of a double's range, half of a surrogate pair, or a NUL in a string.
     """
     if nests_too_deep(raw):
-        raise StrictJsonError("a text that nests too deep", _EXPECTED)
+        raise StrictJsonError(f"lists and objects nested more than {_MAX_DEPTH} deep", _EXPECTED)
     try:
         value: object = msgspec.json.decode(raw)
     except ValueError:
-        # The library does not name the key; `_decode_strictly` finds the same mistake again and does.
-        return _decode_strictly(raw)
-    return value if _plainly_one_meaning(value, raw) else _decode_strictly(raw)
+        # The library does not name the key; `_decode_slowly` finds the same mistake again and does.
+        return _decode_slowly(raw)
+    return value if _is_surely_unambiguous(value, raw) else _decode_slowly(raw)
 
 
 def nests_too_deep(raw: bytes) -> bool:
-    """Return whether a text has more lists and objects inside one another than is read."""
+    """Return whether lists and objects are nested deeper than `decode_strict` accepts."""
     if raw.count(b"[") + raw.count(b"{") <= _MAX_DEPTH:
         return False
     depth = 0
@@ -93,8 +93,8 @@ def nests_too_deep(raw: bytes) -> bool:
     return False
 
 
-def _plainly_one_meaning(value: object, raw: bytes) -> bool:
-    """Return whether the bytes alone show it: no escape, and no more colons than a flat object's keys."""
+def _is_surely_unambiguous(value: object, raw: bytes) -> bool:
+    """Return whether the bytes alone show it: no escape, and no more colons than a flat object has keys."""
     if b"\\u" in raw:
         return False
     if isinstance(value, dict):
@@ -102,14 +102,14 @@ def _plainly_one_meaning(value: object, raw: bytes) -> bool:
     return b":" not in raw
 
 
-def _decode_strictly(raw: bytes) -> object:
+def _decode_slowly(raw: bytes) -> object:
     try:
         value: object = json.loads(
             raw.decode(),
             object_pairs_hook=_object,
-            parse_constant=_Unfit,
-            parse_float=_number,
-            parse_int=_whole,
+            parse_constant=_UnusableNumber,
+            parse_float=_float,
+            parse_int=_integer,
         )
     except StrictJsonError:
         raise
@@ -123,8 +123,8 @@ def _decode_strictly(raw: bytes) -> object:
     return value
 
 
-class _Unfit(str):
-    """A number that can't be used, as it was written; its object's check names the key."""
+class _UnusableNumber(str):
+    """The text of a number out of range; the check of its object names the key."""
 
     __slots__ = ()
 
@@ -141,15 +141,15 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Check a value, or the items of a list; an object's values were checked when it was read."""
+    """Raise StrictJsonError for an unusable value or list item; an object's values are checked already."""
     match value:
-        case _Unfit():
-            raise StrictJsonError(f"{where} {_cut(value)}", "a number within the range of a double")
+        case _UnusableNumber():
+            raise StrictJsonError(f"{where} {_shorten(value)}", "a number within the range of a double")
         case str() if "\0" in value:
-            raise StrictJsonError(f"a NUL in {where}: {_cut(ascii(value))}", "text without one")
+            raise StrictJsonError(f"a NUL in {where}: {_shorten(ascii(value))}", "text without one")
         case str() if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
             raise StrictJsonError(
-                f"half of a surrogate pair in {where}: {_cut(ascii(value))}", "whole characters"
+                f"half of a surrogate pair in {where}: {_shorten(ascii(value))}", "whole characters"
             )
         case list():
             for item in value:
@@ -158,14 +158,14 @@ def _check(where: str, value: object) -> None:
             pass
 
 
-def _number(text: str) -> float | _Unfit:
+def _float(text: str) -> float | _UnusableNumber:
     value = float(text)
-    return value if math.isfinite(value) else _Unfit(text)
+    return value if math.isfinite(value) else _UnusableNumber(text)
 
 
-def _whole(text: str) -> int | _Unfit:
-    return int(text) if len(text) <= _MAX_DIGITS else _Unfit(text)
+def _integer(text: str) -> int | _UnusableNumber:
+    return int(text) if len(text) <= _MAX_DIGITS else _UnusableNumber(text)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""Effects: what the engine returns for a reading. Outcomes are published, the others are for watchers."""
+"""Effects, which the engine returns for a reading: outcomes to publish, and others for the table's use."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -13,14 +13,14 @@ Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict rests on beside the attempt's readings: with both the judge says the same again.
+    """The judge's input beside the attempt's readings; the same readings and basis give the same verdict.
 
-    `decided_at_us` is when the judge was asked, `called` what a person had said by then, `warnings` what the
-    shooter had had, `sources` which reading kinds each device was known to send, `learned` what was known of
-    the wheel or the walls, `late_close` whether bets were still open at the drop, `relaunched` whether the
-    next ball was launched before it was decided. `late` are readings of it that came too late to count,
-    `doubt` says what else happened to its times, `objection` is why a result that would count was put to a
-    person all the same.
+    `decided_at_us` is when the attempt was judged, `called` what a person had said by then, `warnings` how
+    many the shooter had had, `sources` which kinds of readings each device was known to send, `learned` the
+    learned properties of the wheel or the walls, `late_close` whether bets were still open at the drop,
+    `relaunched` whether the next ball was launched before this spin was decided. `late` are the attempt's
+    readings that came too late to count, `doubt` says why its times can't be trusted, `objection` is why a
+    result that would count went to a person.
     """
 
     decided_at_us: int
@@ -36,7 +36,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict behind the outcome just published, every reading of the attempt, and its further basis."""
+    """The verdict behind the outcome just published, with all readings of the attempt and the basis."""
 
     outcome: Outcome
     verdict: Verdict
@@ -45,7 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """With `calls: confirm`: a result that the controller proposes and a person must confirm."""
+    """With `calls: confirm`: a result that the controller proposes for a person to confirm."""
 
     t: int
     attempt: int
@@ -53,7 +53,7 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lamp(msgspec.Struct, frozen=True, kw_only=True):
-    """A lamp or marker that must show something else from now on."""
+    """A new state of a lamp or marker."""
 
     t: int
     name: Literal["puck", "no_more_bets", "line_bet"]
@@ -61,7 +61,10 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """A reading that came too late to count (or claims a time well after its arrival); it changes nothing."""
+    """A reading that came too late to count, by `behind_us`, or whose time lies well after its arrival.
+
+    It changes nothing.
+    """
 
     reading: Reading
     behind_us: int

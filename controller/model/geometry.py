@@ -1,4 +1,4 @@
-"""The table's geometry, as a log's header and a table's configuration give it.
+"""The table's geometry, as in a log's header and in a table's configuration.
 
 Dice tables: x from the left end wall (0) to the right one (`length_mm`), y from the stickperson's rail (0)
 to the boxperson's (`width_mm`). Wheels: bowl angles in degrees, counter-clockwise positive seen from above.
@@ -19,7 +19,7 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon (corners in mm) that names what a die in it rests on, whatever the camera reports."""
+    """A polygon (corners in mm): a die in it rests on `kind`, whatever the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -27,9 +27,9 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A dice table's inside: wall to wall, and the edge of its dice.
+    """The inner dimensions of a dice table, and the edge length of its dice.
 
-    The walls are measured at the tips of their pyramids, whose ground lies `wall_relief_mm` behind them.
+    The walls are measured at the tips of their pyramids; the base lies `wall_relief_mm` behind the tips.
     """
 
     length_mm: Positive
@@ -40,11 +40,11 @@ class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A wheel: its pockets clockwise from the rotor's mark, and where its sensors look.
+    """A wheel: its pockets clockwise from the rotor's mark, and the positions of its sensors.
 
-    `beams_deg` are the track beams' bowl angles by beam number, `rotor_index_deg` is where the mark is when
-    `rotor_index` fires, `pocket_reader_deg` where the pocket reader looks, `drop_rev_per_s` the nominal ball
-    speed at which it leaves the track.
+    `beams_deg` are the bowl angles of the track beams by number, `rotor_index_deg` the bowl angle of the mark
+    when `rotor_index` fires, `pocket_reader_deg` that of the pocket reader, `drop_rev_per_s` the nominal
+    speed at which the ball leaves the track.
     """
 
     pockets: str
@@ -56,7 +56,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def trusted(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
-        """Return a wheel whose own reports are trusted: its numbers count, the other fields are unused."""
+        """Return a wheel whose own reports are trusted: only the pockets are used, not the other fields."""
         return cls(
             pockets=pockets,
             pockets_clockwise=pockets_clockwise,
@@ -79,14 +79,14 @@ STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
     "american": tuple(_AMERICAN.split()),
     "european": tuple(_EUROPEAN.split()),
 }
-"""Pockets of the two standard wheels, clockwise seen from above, from the zero on.
+"""The pockets of the two standard wheels, clockwise seen from above, starting at the zero.
 
-A table's configuration that only says `american` or `european` gets these; a recorded log brings its own.
+They apply to a table whose configuration says only `american` or `european`; a recorded log lists its own.
 """
 
 
 class WheelMistake(NamedTuple):
-    """A mistake in a wheel: the key (and place in it), what was found, what was expected."""
+    """A mistake in a wheel's configuration: the key (and position in it), what was found and expected."""
 
     key: tuple[str | int, ...]
     found: str
@@ -94,7 +94,7 @@ class WheelMistake(NamedTuple):
 
 
 def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake]:
-    """Find what is wrong with the pockets: an unknown kind of wheel, or not each of its pockets once."""
+    """Yield the mistakes in the pockets: an unknown kind of wheel, or a pocket missing or repeated."""
     standard = STANDARD_POCKETS.get(pockets)
     if standard is None:
         yield WheelMistake(("pockets",), f"'{pockets}'", f"one of {', '.join(STANDARD_POCKETS)}")
@@ -106,7 +106,10 @@ def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake
 
 
 def beam_mistakes(beams_deg: Sequence[float], *, judged: bool) -> Iterator[WheelMistake]:
-    """Find what is wrong with the beams; `judged` by them, it takes two to tell which way the ball runs."""
+    """Yield the mistakes in the beams.
+
+    If spins are `judged` by the beams, at least two are required: one beam gives no direction of the ball.
+    """
     if judged and len(beams_deg) < 2:
         yield WheelMistake(("beams_deg",), f"{len(beams_deg)} beam", "two beams or more (R-SPIN-1)")
     for number, beam in enumerate(beams_deg):

@@ -1,4 +1,4 @@
-"""From a camera's image to the table's plane: the homography through pairs of points, by least squares."""
+"""The homography from a camera's image to the table's plane, fitted to pairs of points by least squares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ Pair = tuple[Point, Point]
 Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
-ERROR_MM = 10.0
-"""The most by which a calibration may miss its own points, unless its camera's settings say otherwise."""
+DEFAULT_MAX_ERROR_MM = 10.0
+"""The largest allowed error of a calibration at its own points, unless the camera's settings give one."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 
@@ -23,12 +23,12 @@ class CalibratedSettings(Protocol):
 
     @property
     def calibration(self) -> tuple[tuple[float, ...], ...]:
-        """One row per point: image x, y and table x, y in mm. Empty if the camera reports mm itself."""
+        """One row per point: image x, y and table x, y in mm; empty if the camera reports mm itself."""
         ...
 
     @property
     def error_mm(self) -> float:
-        """The most by which the calibration may miss one of its own points."""
+        """The largest allowed error of the calibration at one of its own points."""
         ...
 
 
@@ -38,26 +38,26 @@ class CalibrationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Homography:
-    """A 3x3 matrix that takes image points to the table, and the largest error on its own pairs (mm)."""
+    """A 3x3 matrix that maps image points to the table, and the largest error at its own pairs (mm)."""
 
     matrix: Matrix
     error_mm: float
 
     def to_table(self, x: float, y: float) -> Point | None:
-        """Return the place on the table, in millimetres; None for a point on or beyond the horizon."""
+        """Return the position on the table in millimetres; None for a point on or beyond the horizon."""
         return _apply(self.matrix, (x, y))
 
     def to_image(self, x_mm: float, y_mm: float) -> Point | None:
-        """Return the place in the image where a point of the table is; None if it can't be seen."""
+        """Return the image position of a point on the table; None if the camera can't see it."""
         return _apply(_inverse(self.matrix), (x_mm, y_mm))
 
-    def misses(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return by how many millimetres each pair's image point misses its place on the table."""
+    def errors_mm(self, pairs: Sequence[Pair]) -> list[float]:
+        """Return the distance of each pair's mapped image point from its point on the table."""
         return [_distance(self.to_table(*seen), place) for seen, place in pairs]
 
 
 def fit(pairs: Sequence[Pair]) -> Homography:
-    """Fit four or more pairs.
+    """Return the homography that fits four or more pairs best.
 
     Raises:
         CalibrationError: fewer than four pairs, points on one line, or a plane seen edge-on.
@@ -75,29 +75,35 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     depths = [matrix[2][0] * u + matrix[2][1] * v + matrix[2][2] for (u, v), _ in pairs]
     if min(depths) <= 0.0 <= max(depths):
         raise CalibrationError(
-            "found points on both sides of the horizon; check which point belongs to which"
+            "found points on both sides of the horizon, expected all below it; check the order of the points"
         )
     if depths[0] < 0.0:
         matrix = tuple((-a, -b, -c) for a, b, c in matrix)
     found = Homography(matrix, 0.0)
-    return replace(found, error_mm=max(found.misses(pairs)))
+    return replace(found, error_mm=max(found.errors_mm(pairs)))
 
 
 def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
-    """Fit the calibration rows of a table file: image x and y, table x and y; raises ValueError."""
+    """Return the homography of a table file's calibration rows (image x and y, table x and y).
+
+    Raises:
+        ValueError: a row has not four values, or the fit's error is larger than `error_mm`.
+    """
     for row in rows:
         if len(row) != _VALUES_PER_ROW:
             raise ValueError(f"calibration: found {list(row)}, expected image x, y and table x, y")
     plane = fit([((u, v), (x, y)) for u, v, x, y in rows])
     if plane.error_mm > error_mm:
-        found = f"points that no camera could see in these positions, off by {plane.error_mm:.1f} mm"
-        raise ValueError(f"calibration: found {found}, expected at most {error_mm:g} mm")
+        found = f"image points that miss their table points by up to {plane.error_mm:.1f} mm"
+        raise ValueError(
+            f"calibration: found {found}, expected at most {error_mm:g} mm; check the order of the points"
+        )
     return plane
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Moves points to around 0 at about unit distance, without which the equations are ill-conditioned."""
+    """Scales points to zero mean and about unit distance, so that the equations are well-conditioned."""
 
     x: float
     y: float
@@ -126,7 +132,11 @@ class _Scale:
 
 
 def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
-    """Solve the normal equations by Gaussian elimination with partial pivoting; raises CalibrationError."""
+    """Return the least-squares solution of rows * x = values.
+
+    Solves the normal equations by Gaussian elimination with partial pivoting; raises CalibrationError if they
+    are singular.
+    """
     n = len(rows[0])
     system = [
         [sum(row[i] * row[j] for row in rows) for j in range(n)]
@@ -151,7 +161,7 @@ def _apply(matrix: Matrix, point: Point) -> Point | None:
 
 
 def _inverse(m: Matrix) -> Matrix:
-    """Return the inverse up to scale, with the sign that keeps visible points in front of the camera."""
+    """Return the inverse up to a positive factor, so that visible points stay in front of the camera."""
     (a, b, c), (d, e, f), (g, h, i) = m
     adjugate: Matrix = (
         (e * i - f * h, c * h - b * i, b * f - c * e),

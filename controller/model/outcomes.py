@@ -1,8 +1,9 @@
-"""Outcomes: past facts that the table publishes, and the contents of each type.
+"""Outcomes: the facts that the table publishes, and the data of each type.
 
 An outcome is `type`, `t`, `id`, `seq`, `data`. `t` is the time of the reading, input or timer that decided
-it. `seq` is gap-free per table and `id` is table/session/seq, so that a consumer can drop a repeat and notice
-a hole. `roll`, `spin` and `deal` number the attempts from 1; a review, its ruling and the call share one.
+it. `seq` has no gaps within a table and `id` is table/session/seq, so a consumer can drop repeats and detect
+missing outcomes. `roll`, `spin` and `deal` number the attempts from 1; a review, its ruling and the call have
+the same number.
 """
 
 from typing import Literal, NamedTuple
@@ -16,22 +17,22 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""A throw with or without a match, a roll of the roll-off, or one that leaves a tie at the top."""
+"""An elimination throw with or without a match, or a roll-off's roll with or without a tie at the top."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of one type of outcome; every key of its game is always present."""
+    """The data of one type of outcome; all keys of its game are always present."""
 
 
 class RollCalled(Data, frozen=True, kw_only=True):
-    """A valid roll: the faces in die order, and what they mean to the game.
+    """A valid roll: the faces in die order, and their meaning in the game.
 
-    Phases, points and shooters are those of craps; None in High Roller. Craps alone tells `run_out`: whether
-    an old shooter threw it only to decide Come and Don't Come bets, so that no point was set (C34-CONT-2b).
-    High Roller alone tells its game's number, the player whose roll it was, who is still in after it (in the
-    order of their rolls), and who rolls next (None when the game is won).
+    Phase, point and shooter are those of craps; None in High Roller. Only craps has `run_out`: whether a
+    previous shooter threw it only to decide Come and Don't Come bets, so that no point was set (C34-CONT-2b).
+    Only High Roller has `game` (its number), `player` (whose roll it was), `remaining` (the players still in,
+    in the order of their rolls) and `next_player` (None once the game is won).
     """
 
     roll: int
@@ -54,7 +55,7 @@ class RollCalled(Data, frozen=True, kw_only=True):
 
 
 class RollNoRoll(Data, frozen=True, kw_only=True):
-    """A No Roll: nothing is decided, bets stand, the same shooter throws again."""
+    """A No Roll: nothing is decided, bets stand, and the same shooter throws again."""
 
     roll: int
     reasons: tuple[Reason, ...]
@@ -64,7 +65,7 @@ class RollNoRoll(Data, frozen=True, kw_only=True):
 
 
 class RollReview(Data, frozen=True, kw_only=True):
-    """A throw that a person must rule on; `dice` are the faces seen, where both are known."""
+    """A throw that a person must rule on; `dice` are the faces seen, if both are known."""
 
     roll: int
     reasons: tuple[Reason, ...]
@@ -73,11 +74,11 @@ class RollReview(Data, frozen=True, kw_only=True):
 
 
 class RollCorrected(Data, frozen=True, kw_only=True):
-    """A person's ruling after the call: what it replaces (`corrects`, an outcome's id) and what holds now.
+    """A person's ruling after the call; `corrects` is the id of the outcome that it replaces.
 
-    `ruling` is the input that ruled. A roll that counts now has its call here, one that does not its reasons.
-    What was told since as a consequence of the corrected roll (`player.eliminated`, `game.won`, `bonus.paid`)
-    falls with it; what follows from the ruling is told after it.
+    `ruling` is the name of the input. A roll that counts now has its call here, one that does not has its
+    reasons. Outcomes that the corrected roll caused (`player.eliminated`, `game.won`, `bonus.paid`) are
+    revoked with it; those that the ruling causes follow it.
     """
 
     roll: int
@@ -101,9 +102,9 @@ class RollCorrected(Data, frozen=True, kw_only=True):
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
-    """A valid spin: the pocket the ball rests in, and the revolutions it provably made.
+    """A valid spin: the pocket in which the ball rests, and the revolutions that it provably made.
 
-    `dropped_us` is when the ball left the track, where that was seen; for the staff and settlement alone.
+    `dropped_us` is when the ball left the track, if that was seen; only staff and settlement receive it.
     """
 
     spin: int
@@ -118,7 +119,7 @@ class SpinCalled(Data, frozen=True, kw_only=True):
 
 
 class SpinNoSpin(Data, frozen=True, kw_only=True):
-    """A No Spin: nothing is decided, bets stand or may be taken back."""
+    """A No Spin: nothing is decided; bets stand or may be taken back."""
 
     spin: int
     reasons: tuple[Reason, ...]
@@ -128,7 +129,7 @@ class SpinNoSpin(Data, frozen=True, kw_only=True):
 
 
 class SpinReview(Data, frozen=True, kw_only=True):
-    """A spin that a person must rule on; `number` is the pocket seen, where one is."""
+    """A spin that a person must rule on; `number` is the pocket seen, if any."""
 
     spin: int
     reasons: tuple[Reason, ...]
@@ -158,7 +159,7 @@ class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DealCalled(Data, frozen=True, kw_only=True):
-    """A valid deal: every hand, told only once all positions have played or folded.
+    """A valid deal with every hand, published once all positions have played or folded.
 
     `dealer` is arranged from the highest card down (T-DEAL-6). `results` are in the order in which the hands
     are reconciled (T-DEAL-7), folds last.
@@ -178,7 +179,7 @@ class DealCalled(Data, frozen=True, kw_only=True):
 
 
 class DealVoid(Data, frozen=True, kw_only=True):
-    """A void deal: all stakes go back and the cards are reshuffled (T-IRR-1). No card is named."""
+    """A void deal: all stakes go back and the cards are reshuffled (T-IRR-1). It names no card."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -188,7 +189,7 @@ class DealVoid(Data, frozen=True, kw_only=True):
 
 
 class DealReview(Data, frozen=True, kw_only=True):
-    """A deal that a person must rule on. No card is named."""
+    """A deal that a person must rule on. It names no card."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -213,7 +214,7 @@ class DealCorrected(Data, frozen=True, kw_only=True):
 
 
 class CardsBought(Data, frozen=True, kw_only=True):
-    """A player has bought this many cards of this game; they are pitched one by one."""
+    """A player has bought this many cards in this game; they are then pitched one by one."""
 
     game: int
     player: Seat
@@ -223,9 +224,9 @@ class CardsBought(Data, frozen=True, kw_only=True):
 
 
 class CardPitched(Data, frozen=True, kw_only=True):
-    """A card lies face up in front of its player: the total that matches it, 2 to 12 (H-MATCH-1).
+    """A card lies face up before its player; `card` is the total that matches it, 2 to 12 (H-MATCH-1).
 
-    `replaces` is the card that was read or entered wrong in its place; `by` is `shoe`, or who entered it.
+    `replaces` is the card that was read or entered wrongly; `by` is `shoe`, or the role that entered it.
     """
 
     game: int
@@ -237,9 +238,9 @@ class CardPitched(Data, frozen=True, kw_only=True):
 
 
 class GameStarted(Data, frozen=True, kw_only=True):
-    """Buying is over and the button throws: `seats` clockwise from the button, the cards of each, the money.
+    """Buying is over and the button throws: `seats` clockwise from the button, their cards, and the money.
 
-    A card is given by the total that matches it, 2 to 12 (H-MATCH-1). Amounts are cents.
+    A card is the total that matches it, 2 to 12 (H-MATCH-1). Amounts are in cents.
     """
 
     game: int
@@ -252,7 +253,7 @@ class GameStarted(Data, frozen=True, kw_only=True):
 
 
 class GameVoid(Data, frozen=True, kw_only=True):
-    """A game that was abandoned: all stakes go back, without rake (!H-19)."""
+    """An abandoned game: all stakes go back, and no rake is taken (!H-19)."""
 
     game: int
     reasons: tuple[Reason, ...]
@@ -268,7 +269,7 @@ class PlayerEliminated(Data, frozen=True, kw_only=True):
 
 
 class RollDeclined(Data, frozen=True, kw_only=True):
-    """A player leaves out one of the rolls that his matching cards give him (!H-17)."""
+    """A player skips one of the rolls that the player's matching cards allow (!H-17)."""
 
     game: int
     player: Seat
@@ -277,7 +278,7 @@ class RollDeclined(Data, frozen=True, kw_only=True):
 
 
 class Pot(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a game's money goes, in cents: gross = rake + bonus + prize (H-MONEY-1)."""
+    """The division of a game's money, in cents: gross = rake + bonus + prize (H-MONEY-1)."""
 
     gross: int
     rake: int
@@ -286,7 +287,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GameWon(Data, frozen=True, kw_only=True):
-    """A game is won: `total` is the roll that won it, `bonus_paid` what the Bonus Pot adds to the prize."""
+    """A game is won: `total` is the winning roll, `bonus_paid` the Bonus Pot's addition to the prize."""
 
     game: int
     player: Seat
@@ -296,9 +297,9 @@ class GameWon(Data, frozen=True, kw_only=True):
 
 
 class BonusPaid(Data, frozen=True, kw_only=True):
-    """The Bonus Pot is emptied: to the winner of the game just told (the same money as its `bonus_paid`).
+    """The Bonus Pot is paid to the winner of the game just published: the same cents as its `bonus_paid`.
 
-    Recorded as rake (H-CLOSE-2) it goes to no player.
+    Recorded as rake (H-CLOSE-2), it goes to no player.
     """
 
     player: Seat | None
@@ -315,7 +316,7 @@ class Bets(Data, frozen=True, kw_only=True):
 
 
 class ShooterChanged(Data, frozen=True, kw_only=True):
-    """The dice pass: to this seat, or (None) to whoever accepts them."""
+    """The dice pass to this seat; None: to the next player who accepts them."""
 
     shooter: Seat | None
     cause: str
@@ -324,9 +325,9 @@ class ShooterChanged(Data, frozen=True, kw_only=True):
 
 
 class Happening(Data, frozen=True, kw_only=True):
-    """Something that happened to the table or a device, or an input that was refused.
+    """A change of the table or a device, or an input that was refused.
 
-    `what` is the input, device or thing concerned, `cause` a stable code, `says` a sentence for people.
+    `what` is the input, device or object concerned, `cause` a stable code, `says` a sentence for people.
     """
 
     cause: str
@@ -337,7 +338,7 @@ class Happening(Data, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One published fact."""
+    """One published outcome."""
 
     type: str
     t: int
@@ -384,47 +385,52 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "device.fault": Happening,
     "input.refused": Happening,
 }
-"""Every type of outcome and what its data are."""
+"""Every type of outcome and the type of its data."""
 _DATA = {type_: msgspec.json.Decoder(kind) for type_, kind in OUTCOME_TYPES.items()}
 
 
 def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
-    """Read an outcome's data; raises KeyError for an unknown type, `msgspec.MsgspecError` for other data."""
+    """Return an outcome's data from its JSON.
+
+    Raises:
+        KeyError: the type is unknown.
+        msgspec.MsgspecError: the data are not of this type.
+    """
     return _DATA[type_].decode(text)
 
 
-Word = Literal["roll", "spin", "deal"]
-"""The name of an attempt in outcomes and in the session's numbers."""
-WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
+AttemptKind = Literal["roll", "spin", "deal"]
+"""The kind of attempt, as named in outcomes and in a session's numbers."""
+ATTEMPT_KINDS: tuple[AttemptKind, ...] = ("roll", "spin", "deal")
 
 
 def attempt_of(outcome: Outcome) -> int | None:
-    """Return the number of an outcome's throw, spin or deal; None for all others.
+    """Return the number of an outcome's throw, spin or deal; None for other outcomes.
 
-    A table has attempts of one kind alone, so the number names one.
+    A table has only one kind of attempt, so the number identifies it.
     """
-    word = outcome.type.partition(".")[0]
-    number = getattr(outcome.data, word, None) if word in WORDS else None
+    kind = outcome.type.partition(".")[0]
+    number = getattr(outcome.data, kind, None) if kind in ATTEMPT_KINDS else None
     return number if isinstance(number, int) else None
 
 
 class DiceOut(NamedTuple):
-    """What is known of a throw that is not called yet, and of the wagers lodged meanwhile (C34-MK-1b)."""
+    """The state of a throw that is not called yet, for wagers made with the dice out (C34-MK-1b)."""
 
     confirmed: tuple[str, ...]
     """The ids of wagers that a dealer and a boxperson confirmed."""
     moving_us: int | None
-    """A moment at which both dice were provably in motion; None if there is none, or none is asked for."""
+    """A time at which both dice were provably in motion; None if there is none or it was not requested."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """A throw, spin or deal that waits for a person: what is open, and what may be said now.
+    """A throw, spin or deal that awaits a person's ruling or confirmation.
 
-    `reasons` are what is missing or contradictory, or why a No Roll or No Spin is proposed, `seen` what was
-    seen so far, `proposes` what is called once a person accepts it; neither ever names a covered card.
+    `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is what
+    was seen so far, `proposes` what is called once a person accepts it; neither names a covered card.
     """
 
-    attempt: Word
+    attempt: AttemptKind
     number: int
     state: Literal["review", "proposed"]
     reasons: tuple[Reason, ...] = ()
@@ -433,14 +439,14 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     may: tuple[str, ...] = ()
     """The rulings that are accepted now."""
     lacks: tuple[str, ...] = ()
-    """The positions of a deal with a card that was not read or not counted, for staff to enter."""
+    """The positions of a deal with a card that staff must enter, because it was not read or not counted."""
     entered: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal that a person entered, each with its position: another can take its place. None is
-    named before all have acted."""
+    """The cards of a deal that a person entered, each with its position, which can still be replaced; empty
+    until all positions have acted."""
 
     @property
     def headline(self) -> str:
-        """Describe it in a line: `Roll 24 is under review (wall_unclear): say set_dice or no_roll`."""
+        """Return a line for staff: `Roll 24 is under review (wall_unclear): say set_dice or no_roll`."""
         codes = ", ".join(dict.fromkeys(reason.code for reason in self.reasons))
         because = f" ({codes})" if codes else ""
         stands = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"

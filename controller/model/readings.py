@@ -1,8 +1,8 @@
-"""Readings: one flat record for each thing that a sensor saw or a person did.
+"""Readings: one flat record for each observation by a sensor and each input by a person.
 
 `t` is integer microseconds on the table's monotonic clock, lengths are millimetres, angles degrees
 (counter-clockwise positive seen from above). x runs from the left end wall to the right one, y from the
-stickperson's rail to the boxperson's. On the wire `kind` names the type.
+stickperson's rail to the boxperson's. On the wire, `kind` names the type.
 """
 
 from typing import Annotated, Literal
@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Meta
 
 Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
-"""285 years: the largest value that every JSON reader keeps exactly."""
+"""At most 2**53 (285 years), the largest value that every JSON reader keeps exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
-"""A kilometre either way: no table is larger."""
+"""A length; no table is larger than a kilometre."""
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
-"""The SHA-256 that names a file of pictures, in hexadecimal digits."""
+"""The SHA-256 of a file of pictures, in hexadecimal digits; it is the file's name."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
@@ -40,9 +40,9 @@ Surface = Literal[
 class Reading(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
 ):
-    """What every reading carries: its time, its device and, in a recording, when it arrived.
+    """The fields of every reading: its time, its device and, in a recording, when it arrived.
 
-    Its fields are plain values and tuples of them, so no reading can be part of a cycle.
+    Fields are plain values and tuples of them, so no reading is part of a reference cycle (`gc=False`).
     """
 
     t: Microseconds
@@ -51,9 +51,10 @@ class Reading(
 
 
 class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_released"):
-    """A die leaves the shooter's hand; with `in_flight` it had left a hand out of the camera's sight before.
+    """A die leaves the shooter's hand.
 
-    Its place is then where the camera first saw it, and tells nothing of where the shooter stands.
+    With `in_flight` it had left the hand before, out of the camera's view; its position is then where the
+    camera first saw it, and does not show where the shooter stands.
     """
 
     die: Die
@@ -65,8 +66,8 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
     """A point of a die's track: the die's centre in one camera frame.
 
-    `error_mm` is its standard error towards the walls that dice must hit, where the camera knows it; else the
-    table's setting holds.
+    `error_mm` is its standard error perpendicular to the walls that dice must hit; without it, the table's
+    setting applies.
     """
 
     die: Die
@@ -76,10 +77,10 @@ class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
 
 
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
-    """A die at rest: the face up (None when no one face is), and what it lies on.
+    """A die at rest: the face up (None if no single face is up), and what it lies on.
 
-    `resting_sides` are the faces that rest on chips or another object; empty when the die is flat. `pictures`
-    names the file of what the camera saw; no judge reads it.
+    `resting_sides` are the faces that rest on chips or another object; empty if the die is flat. `pictures`
+    is the SHA-256 of the file of the camera's pictures, which the judge does not read.
     """
 
     die: Die
@@ -100,7 +101,7 @@ class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
-    """The camera lost a die: hidden, or gone. `pictures` names the file of what it saw until then."""
+    """The camera lost a die, which is hidden or gone; `pictures` is the SHA-256 of its last pictures."""
 
     die: Die
     pictures: Sha256 | None = None
@@ -114,7 +115,10 @@ class DieContact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_
 
 
 class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall_impact"):
-    """A knock on a wall: where along it (y on the end walls, x on the others), and how hard in ADC counts."""
+    """An impact on a wall: its position along the wall (y on the end walls, x on the others).
+
+    `peak` is its loudness in counts of the sensor's converter.
+    """
 
     wall: Wall
     pos_mm: Millimetres
@@ -122,7 +126,7 @@ class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall
 
 
 class BallBeam(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_beam"):
-    """The ball cut the track beam of this number."""
+    """The ball interrupted the track beam of this number."""
 
     beam: Annotated[int, Meta(ge=0, le=255)]
 
@@ -136,29 +140,29 @@ class BallOut(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_ou
 
 
 class RotorIndex(Reading, frozen=True, kw_only=True, tag_field="kind", tag="rotor_index"):
-    """The rotor's mark passed the index sensor, turning this way."""
+    """The rotor's mark passed the index sensor in this direction."""
 
     direction: Turning
 
 
 class PocketBall(Reading, frozen=True, kw_only=True, tag_field="kind", tag="pocket_ball"):
-    """The pocket reader saw the ball in a pocket that passed under it."""
+    """The pocket reader detected the ball in a pocket that passed under it."""
 
 
 class ForeignObject(Reading, frozen=True, kw_only=True, tag_field="kind", tag="foreign_object"):
-    """Something that is not the ball: in the track, on the rotor, on the felt."""
+    """An object other than the ball in the track, on the rotor or on the felt."""
 
     where: str
 
 
 class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wheel_status"):
-    """A smart wheel reader's own word, as an SS2 reader gives it.
+    """A smart wheel's report of its state, as an SS2 wheel sends it.
 
     `state`: 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, 7 no
-    ball in the track. `spin` is the wheel's own count, `number` its last winning number: the game before's
-    until state 5. `flags` add: 1 ball not sensed, 2 ball runs with the rotor, 4 component fault, 8 launch
-    failed. `direction` is the rotor's. `announced` is a winning number told in a line of its own before this
-    word. `unheard_ms` tells that the reader was silent before it for longer than it should be.
+    ball in the track. `spin` is the wheel's own count, `number` its last winning number: until state 5, that
+    of the previous game. `flags` is the sum of: 1 ball not sensed, 2 ball runs with the rotor, 4 component
+    fault, 8 launch failed. `direction` is the rotor's. `announced` is a winning number that a separate line
+    reported before this one. `unheard_ms` is how long the wheel sent nothing before it, if that was too long.
     """
 
     state: Annotated[int, Meta(ge=0, le=255)]
@@ -172,7 +176,7 @@ class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="whe
 
 
 class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
-    """A card left the shoe; rank or suit None when it could not be read."""
+    """A card left the shoe; rank or suit is None if it could not be read."""
 
     rank: str | int | None = None
     suit: Literal["c", "d", "h", "s"] | None = None
@@ -180,21 +184,21 @@ class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
 
 
 class DeviceUp(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_up"):
-    """A device came up, or came back."""
+    """A device came up for the first time, or again."""
 
     reason: str = ""
     code: str | int = ""
 
 
 class DeviceDown(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_down"):
-    """A device is gone: unplugged, silent, or not what it should be."""
+    """A device is offline: unplugged, silent, or not the expected device."""
 
     reason: str = ""
     code: str | int = ""
 
 
 class DeviceFault(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_fault"):
-    """A device is there but not well."""
+    """A device works but has a fault."""
 
     reason: str = ""
     code: str | int = ""
@@ -208,9 +212,9 @@ class Switch(Reading, frozen=True, kw_only=True, tag_field="kind", tag="switch")
 
 
 class Input(Reading, frozen=True, kw_only=True, tag_field="kind", tag="input"):
-    """What a person did at a console: `by` is the role, `who` the person where known.
+    """A person's input at a console: `by` is the role, `who` the person if known.
 
-    The arguments are taken as they come; the game machines refuse those that make no sense.
+    The arguments are not validated here; the game machines refuse impossible ones.
     """
 
     name: str
@@ -253,12 +257,12 @@ AnyReading = (
 
 
 def names_card(reading: AnyReading | Reading) -> bool:
-    """Return whether a reading shows a card: nobody may see it before every position has acted."""
+    """Return whether a reading reveals a card, which nobody may see before every position has acted."""
     return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 
 def kind_of(reading: Reading) -> str:
-    """Return the word that names this reading's type on the wire."""
+    """Return the name of the reading's type on the wire."""
     tag = type(reading).__struct_config__.tag
     assert isinstance(tag, str)
     return tag

@@ -1,6 +1,6 @@
-"""A table: its geometry, its devices, and the rules it is played by.
+"""A table's settings: its geometry, its devices and its rules.
 
-Filled by `controller.settings.tables` from one file of `config/tables`.
+`controller.settings.tables` fills them from one file of `config/tables`.
 """
 
 import re
@@ -15,105 +15,106 @@ from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
 
 KeyPath = tuple[str | int, ...]
-"""The place of a value in a document: keys, and positions in lists."""
+"""The path of a value in a document: keys, and positions in lists."""
 Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[str, tuple[float, ...]]
-"""What a calibration writes: a number, a list of numbers, rows of them, or a section of lists."""
+"""A value that a calibration writes: a number, a list of numbers, rows of numbers, or a section of lists."""
 
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-"""A broker at one of these is on this machine, and needs no TLS."""
+"""The hosts of a broker on this machine, which needs no TLS."""
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""A name that serves as topic level, client id and common name."""
+"""A table's name, which is also a topic level, a client id and a certificate's common name."""
 
-Word = Annotated[str, MinLen(1)]
+NonEmpty = Annotated[str, MinLen(1)]
 Seconds = Annotated[float, Gt(0)]
 Port = Annotated[int, Ge(1), Le(65535)]
-Way = Literal["embedded", "mqtt", "socket"]
+PublishRoute = Literal["embedded", "mqtt", "socket"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
     """The three PEM files of TLS 1.3 with a certificate on both sides."""
 
-    ca: Word
-    """Who signed the broker's certificate."""
-    certificate: Word
-    """This table's own; its common name is the table's name."""
-    key: Word
-    """The certificate's private key."""
+    ca: NonEmpty
+    """The certificate of the authority that signed the broker's certificate."""
+    certificate: NonEmpty
+    """This table's certificate; its common name is the table's name."""
+    key: NonEmpty
+    """The private key of `certificate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttSettings:
-    """The way to an MQTT 5 broker."""
+    """The connection to an MQTT 5 broker."""
 
-    host: Word
-    """The broker's address; a number or a name in the hosts file needs no name server."""
+    host: NonEmpty
+    """The broker's address; an IP address or a name in the hosts file needs no name server."""
     port: Port = 8883
     tls: TlsSettings | None = None
-    """May be left out only for a broker on this machine."""
-    prefix: Word = "tables"
+    """Required unless the broker is on this machine."""
+    prefix: NonEmpty = "tables"
     """The first part of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """After this long without a message from the broker the connection counts as lost."""
+    """The MQTT keep-alive: without a message from the broker for this long, the connection counts as lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """How long the broker keeps answers for a table that is offline."""
-    engine_key: Word | None = None
-    """The settlement engine's public key (`tablectl settlement key`); if left out, the first shown."""
+    engine_key: NonEmpty | None = None
+    """The settlement engine's public key (`tablectl settlement key`); if left out, the first one received."""
     timeout_s: Seconds = 5.0
-    """How long each step of connecting, and each publish, may wait for the broker."""
+    """The timeout of each step of connecting, and of each publish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedSettings:
     """The settlement engine in the controller's own process."""
 
-    database: Word | None = None
-    """Its database's URL; if left out, the SQLite file settlement.db next to the journal."""
+    database: NonEmpty | None = None
+    """The URL of its database; if left out, the SQLite file settlement.db next to the journal."""
     api_port: Port | None = None
-    """Where its HTTP API listens on this machine; if left out, there is no API, and so no bets."""
+    """The port of its HTTP API on this machine; if left out, there is no API, and so no bets."""
     word_wait_s: Seconds = 0.6
     """How long a bet waits for the table's word that bets are open, before it is refused."""
     malfunction: Literal["stand", "refund"] = "stand"
-    """What becomes of bets when a No Roll or No Spin is the equipment's fault."""
+    """What happens to the bets of a No Roll or No Spin that the equipment caused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
-    """Where outcomes are sent, and how long play continues without an answer."""
+    """Where outcomes are sent, and how long play continues without acknowledgement."""
 
-    to: Way | None = None
-    """A settlement engine in this process, one behind a broker, or one that asks at the control socket.
-    Left out, the one in this process; if that is not installed, the table says that nobody settles."""
+    to: PublishRoute | None = None
+    """A settlement engine in this process, one behind a broker, or one that polls the control socket. If left
+    out, the one in this process; if that is not installed, the table reports that nothing settles."""
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
-    """The most outcomes sent and not yet acknowledged."""
+    """The most outcomes that may be sent and not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """More outcomes than this without an acknowledgement lock play; if left out, they never do."""
+    """More unacknowledged outcomes than this lock play; if left out, none do."""
     max_silence_s: Seconds = 120.0
-    """An outcome that waits this long while nothing is acknowledged is a fault."""
+    """An outcome that waits this long while nothing is acknowledged raises a fault."""
     retry_s: Seconds = 5.0
-    """The first wait before outcomes are sent again; each further one is twice as long.
-    What a lost connection took is sent at once."""
+    """The delay before outcomes are sent again the first time; it doubles each time.
+    Outcomes that a lost connection may have dropped are sent at once."""
     retry_most_s: Seconds = 60.0
-    """The longest wait."""
+    """The longest delay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps what its chain can do without; what is left out is kept for ever."""
+    """How long the journal keeps contents that its chain does not need; a value left out means for ever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
-    """Readings behind each outcome: records of the controlling computer are kept 90 days (NY 5319.60(b))."""
+    """The readings behind each outcome. Records of the controlling computer must be kept for 90 days
+    (NY 5319.60(b))."""
     outcomes_days: Annotated[int, Ge(365)] | None = None
-    """Contents of the outcomes. What a dispute was about is kept a year (NJ 13:69E-1.31(b))."""
+    """The contents of the outcomes. The subject of a dispute must be kept for a year (NJ 13:69E-1.31(b))."""
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is ever dropped."""
+        """Return whether nothing is ever deleted."""
         return self.evidence_days is None and self.outcomes_days is None
 
 
@@ -136,32 +137,33 @@ DeviceReading = Literal[
     "switch",
     "input",
 ]
-"""The kinds of reading that a device can be set up for; it always reports its own health."""
+"""The kinds of readings that a device can be configured for; every device also reports its own health."""
 
 OnOpen = Literal["lock", "note"]
-"""What an opened switch does: it locks the table, or is only recorded."""
+"""The effect of an opened switch: it locks the table, or is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredDevice:
-    """What a device is there for: without it, these readings are missing rather than not seen."""
+    """A device in a table's file; while it is offline, its `reads` count as missing."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """Empty for a device that only sends others' readings."""
+    """Empty for a device that only sends other devices' readings."""
     wall: Wall | None = None
-    """The wall that a wall sensor listens to."""
+    """The wall of a wall sensor."""
     switches: tuple[str, ...] | None = None
-    """The names of its switches; None if its settings don't say them."""
+    """The names of its switches; None if its settings don't list them."""
     type: str = ""
     """The kind of hardware; empty if another device sends its readings, or they come from elsewhere."""
     settings: object | None = None
     """The settings of its type; None if the table was loaded without its hardware."""
 
 
-class Speaks(NamedTuple):
-    """A device speaks for a device of the table: itself, or one whose name stands at this key.
+class ReportedDevice(NamedTuple):
+    """A device of the table whose readings a piece of hardware sends: its own, or another one's.
 
-    `kinds`, `wall` and `switches` are what its settings tell of it; None if they don't.
+    `at` is the key in the hardware's settings that names it. `kinds`, `wall` and `switches` are what those
+    settings say about it; None if they don't.
     """
 
     at: KeyPath
@@ -172,7 +174,7 @@ class Speaks(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Something that no second device may have: a port, a name, a line of a chip."""
+    """A resource that two devices can't share: a port, a name, a line of a GPIO chip."""
 
     at: KeyPath
     what: str
@@ -180,7 +182,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """One table. `rules` is its rule set with the table's own thresholds already in it."""
+    """One table; `rules` is its rule set, in which the table's own thresholds are already applied."""
 
     table: str
     rules: RuleSet

@@ -1,4 +1,4 @@
-"""Verdicts: what the rules make of one attempt, with every reason and the readings it rests on."""
+"""Verdicts: the judge's decision on one attempt, with its reasons and the readings that it is based on."""
 
 from enum import StrEnum
 from typing import Literal
@@ -9,7 +9,7 @@ from controller.model.readings import Reading
 
 
 class Ruling(StrEnum):
-    """The three ends of an attempt. A review is not a failure: it is what is said instead of a guess."""
+    """The three possible verdicts. An attempt that the readings leave in doubt goes to review."""
 
     VALID = "valid"
     VOID = "void"
@@ -19,8 +19,8 @@ class Ruling(StrEnum):
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cause of a No Roll, a No Spin, a void deal or a review.
 
-    `code` is the word of the contract (`no_wall_hit`), `rule` the id in the rule catalogue, `seen` what was
-    seen in words and figures, `die` the die it concerns (None when it concerns the throw).
+    `code` is the contract's code (`no_wall_hit`), `rule` the id in the rule catalogue, `seen` a description
+    of what was seen, with figures, and `die` the die concerned (None for the throw as a whole).
     """
 
     code: str
@@ -30,7 +30,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something worth saying that changes nothing: a near-wall hit, a late close, a warning."""
+    """A remark on an attempt that counts anyway: a near-wall hit, a late close, a warning."""
 
     code: str
     seen: str
@@ -39,11 +39,11 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The judge's word on a throw.
+    """The judge's verdict on a throw.
 
-    `dice` are the faces the sensors read where both are certain enough to propose, in die order; a VALID
-    verdict always has them. `warning` is set when the rule set lets the throw stand with a warning.
-    `sentence` says it all in one plain line. `evidence` are the readings it rests on, in time order.
+    `dice` are the faces in die order if both are certain enough to propose; a VALID verdict always has them.
+    `warning` is set if the throw counts with a warning. `sentence` is the verdict in one line. `evidence` are
+    the readings that it is based on, in time order.
     """
 
     ruling: Ruling
@@ -56,11 +56,11 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The judge's word on a spin.
+    """The judge's verdict on a spin.
 
-    `number` is the pocket if one is certain; `revolutions` what the ball provably ran in the track, with
-    `revolutions_from`/`revolutions_to` the interval that the unseen start leaves. `grade` is `wheel` where it
-    rests on a smart wheel's word alone. Else as for a throw.
+    `number` is the pocket if it is certain. `revolutions` are those that the ball provably made in the track;
+    the true number lies between `revolutions_from` and `revolutions_to`, because the start may be unseen.
+    `grade` is `wheel` if the verdict is based on a smart wheel's report alone. Otherwise as for a throw.
     """
 
     ruling: Ruling
@@ -76,7 +76,7 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dealt(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole deal: three cards a position (such as `Qh`), the dealer's three, and who folded."""
+    """A complete deal: the three cards (such as `Qh`) of each position and the dealer, and the folds."""
 
     hands: dict[str, tuple[str, ...]]
     dealer: tuple[str, ...]
@@ -84,11 +84,11 @@ class Dealt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The judge's word on a deal.
+    """The judge's verdict on a deal.
 
-    `seats` are the positions that were named, `dealt` the whole deal where every card is known and every
-    position has acted. `evidence` are the readings it rests on, until every position has acted without those
-    that name a card.
+    `seats` are the positions dealt to, `dealt` the complete deal once every card is known and every position
+    has acted. `evidence` are the readings that it is based on; until every position has acted, those that
+    name a card are left out.
     """
 
     ruling: Ruling

@@ -18,7 +18,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta
 
-from controller.model.conversion import strict
+from controller.model.conversion import decode_strict
 from controller.people.register import (
     MAX_PIN,
     TRIES,
@@ -297,7 +297,7 @@ class Service:
     def answer(self, line: bytes, uid: int) -> bytes:
         """Return the answer to one request."""
         try:
-            strict(line)
+            decode_strict(line)
             return _encode({"ok": True, **self._do(_decode(line), uid)})
         except SignInRefused as refused:
             return _encode({"ok": False, "code": refused.code, "says": refused.says})

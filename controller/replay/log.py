@@ -12,7 +12,7 @@ import msgspec
 
 from controller.games.registry import GAMES
 from controller.machines.setup import First, State
-from controller.model.conversion import StrictJsonError, strict
+from controller.model.conversion import StrictJsonError, decode_strict
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading, Reading
 from controller.model.rulesets import RuleSet
@@ -85,7 +85,7 @@ def read_header(line: bytes) -> ReadHeader:
     if "log" not in fields:
         raise LineError(shown(line), expected)
     try:
-        strict(line)  # Of a key given twice only the last would count.
+        decode_strict(line)  # Of a key given twice only the last would count.
     except StrictJsonError as error:
         raise LineError(f"{error.found} in the header", error.expected, "correct the header") from error
     for key, value in {"log": f'"{WORD}"', "version": "1"}.items():

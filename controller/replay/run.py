@@ -12,7 +12,7 @@ import msgspec
 from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.machines.setup import LOCKING_SWITCHES, First, Setup, State
-from controller.model.conversion import StrictJsonError, strict
+from controller.model.conversion import StrictJsonError, decode_strict
 from controller.model.effects import Effect, Late
 from controller.model.geometry import Wheel, beam_mistakes, pocket_mistakes
 from controller.model.outcomes import Outcome
@@ -200,7 +200,7 @@ def _text(path: str, stream: BinaryIO) -> bytes:
 def _expected(path: str, number: int, line: bytes) -> Json:
     try:
         outcome = msgspec.json.decode(line, type=Json)
-        strict(line)
+        decode_strict(line)
     except StrictJsonError as error:
         raise LogError(path, error.found, error.expected, _ADVICE, number) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

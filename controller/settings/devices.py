@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from controller.model.readings import Wall
-from controller.model.tables import Claim, DeclaredDevice, DeviceReading, KeyPath, Speaks
+from controller.model.tables import Claim, DeclaredDevice, DeviceReading, KeyPath, ReportedDevice
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value
@@ -32,7 +32,7 @@ class DeviceKind(Protocol):
     def settings(self) -> type:
         """Return the dataclass of its settings."""
 
-    def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
+    def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
         """Return the table's devices whose readings a device of this name sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
@@ -79,7 +79,7 @@ class Devices:
         self.mistakes: list[Mistake] = []
         self._document = document
         self._kinds = kinds
-        self._spoken: dict[str, Speaks] = {}
+        self._reported: dict[str, ReportedDevice] = {}
         self._speakers: dict[str, str] = {}
         self._whole = True
         written = document.value.get("devices") if isinstance(document.value, dict) else None
@@ -152,34 +152,34 @@ class Devices:
                 if first != name:
                     expected = f"one of its own: {first} has it already"
                     self._wrong(name, DeviceMistake(claim.at, claim.what, expected))
-            for speaks in kind.speaks(name, device.settings):
-                self._add_speaker(name, speaks)
+            for reported in kind.reported_devices(name, device.settings):
+                self._add_reported(name, reported)
         if any(device.type for device in self._read.values()):
             self._find_mute(kinds)
 
-    def _add_speaker(self, speaker: str, speaks: Speaks) -> None:
-        dev = speaks.dev
+    def _add_reported(self, speaker: str, reported: ReportedDevice) -> None:
+        dev = reported.dev
         if dev not in self._names:
             hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
             self._wrong(
                 speaker,
-                DeviceMistake(speaks.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint),
+                DeviceMistake(reported.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint),
             )
         there = self._read.get(dev)
         if there is None:
             return
         if dev != speaker and there.type:
             expected = f"a device without a type: {dev} speaks for itself"
-            self._wrong(speaker, DeviceMistake(speaks.at, f"'{dev}'", expected))
+            self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
         before = self._speakers.setdefault(dev, speaker)
         if before != speaker:
             expected = f"one device that speaks for it: {before} does already"
-            self._wrong(speaker, DeviceMistake(speaks.at, f"'{dev}'", expected))
+            self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
             return
-        self._spoken[dev] = self._both(speaker, self._spoken.get(dev), speaks)
-        self._compare(dev, there, self._spoken[dev])
+        self._reported[dev] = self._both(speaker, self._reported.get(dev), reported)
+        self._compare(dev, there, self._reported[dev])
 
-    def _both(self, speaker: str, before: Speaks | None, now: Speaks) -> Speaks:
+    def _both(self, speaker: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
         """Join what two sensors of `speaker` supply for one device of the table."""
         if before is None:
             return now
@@ -190,39 +190,39 @@ class Devices:
             )
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         wall, switches = before.wall or now.wall, before.switches or now.switches
-        return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), wall, switches)
+        return ReportedDevice(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), wall, switches)
 
-    def _compare(self, dev: str, written: DeclaredDevice, spoken: Speaks) -> None:
-        if written.wall and spoken.wall and written.wall != spoken.wall:
-            expected = f"'{spoken.wall}', the wall in its sensor's settings"
+    def _compare(self, dev: str, written: DeclaredDevice, reported: ReportedDevice) -> None:
+        if written.wall and reported.wall and written.wall != reported.wall:
+            expected = f"'{reported.wall}', the wall in its sensor's settings"
             self._wrong(
                 dev, DeviceMistake(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it")
             )
 
     def _find_mute(self, kinds: DeviceKinds) -> None:
         for name, device in self._read.items():
-            if not device.type and name not in self._spoken and self._whole:
+            if not device.type and name not in self._reported and self._whole:
                 hint = "or name it as the dev of another device's channel or input"
                 expected = f"a type: {one_of(sorted(kinds))}"
                 self._wrong(name, DeviceMistake(("type",), "nothing that speaks for it", expected, hint))
-            spoken = self._spoken.get(name)
-            if spoken is None or spoken.kinds is None:
+            reported = self._reported.get(name)
+            if reported is None or reported.kinds is None:
                 continue
             for place, kind in enumerate(device.reads):
-                if kind not in spoken.kinds:
-                    expected = f"what it sends: {one_of(spoken.kinds)}"
+                if kind not in reported.kinds:
+                    expected = f"what it sends: {one_of(reported.kinds)}"
                     self._wrong(name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it"))
 
     def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
-        spoken = self._spoken.get(name)
-        if spoken is None:
+        reported = self._reported.get(name)
+        if reported is None:
             return device
         return DeclaredDevice(
-            reads=device.reads or spoken.kinds or (),
-            wall=device.wall or spoken.wall,
+            reads=device.reads or reported.kinds or (),
+            wall=device.wall or reported.wall,
             type=device.type,
             settings=device.settings,
-            switches=spoken.switches,
+            switches=reported.switches,
         )
 
     def may_read_nothing(self, name: str) -> bool:

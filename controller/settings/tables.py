@@ -11,7 +11,7 @@ from annotated_types import Ge, Le, MinLen
 from controller.games.registry import game_of
 from controller.model.geometry import STANDARD_POCKETS, DiceTable, Wheel, Zone, beam_mistakes, pocket_mistakes
 from controller.model.readings import Surface
-from controller.model.rulesets import Calls, NotNegative, Positive, RuleSet, Word
+from controller.model.rulesets import Calls, NonEmpty, NotNegative, Positive, RuleSet
 from controller.model.tables import (
     LOCAL_HOSTS,
     PUBLIC_KEY,
@@ -76,9 +76,9 @@ class WheelSection:
 class TableFile:
     """The contents of a table's file."""
 
-    table: Word
+    table: NonEmpty
     """The table's name, in logs and outcomes."""
-    ruleset: Word
+    ruleset: NonEmpty
     """A rule set's name, or its file's path relative to this file."""
     calls: Calls = "automatic"
     """Who makes the calls: the controller if readings are certain, or a person who confirms its proposal."""

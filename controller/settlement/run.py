@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from controller.model.conversion import StrictJsonError, strict
+from controller.model.conversion import StrictJsonError, decode_strict
 from controller.settlement.book import (
     BOOK_AMOUNT,
     CENTS_FIELDS,
@@ -49,7 +49,7 @@ class Decoder:
     def decode(self, raw: bytes, line: int) -> Request:
         """Decode line number `line`; raises Malformed."""
         try:
-            value = strict(raw)
+            value = decode_strict(raw)
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
             raise _malformed(value, raw, line, str(error), self._kinds) from error

@@ -14,7 +14,7 @@ import msgspec
 from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controller.model.conversion import StrictJsonError, strict
+from controller.model.conversion import StrictJsonError, decode_strict
 from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role, refusal
 
 DIGEST: Final = "table.digest"
@@ -198,7 +198,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
         raise _Refused(408, f"the body did not come within {BODY_S:g} s") from None
     if body:
         try:
-            strict(bytes(body))
+            decode_strict(bytes(body))
         except StrictJsonError as error:
             raise _Refused(400, str(error), "JSON") from error
     return bytes(body)

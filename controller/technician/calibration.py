@@ -79,7 +79,7 @@ def calibrate_camera(
     rms = _rms(misses)
     if rms > RMS_LIMIT_MM:
         raise UnfitError(_why_off(laid, misses, rms))
-    earlier = [] if before is None else before.misses([_pair(point) for point in laid])
+    earlier = [] if before is None else before.errors_mm([_pair(point) for point in laid])
     lines = [
         f"{point.name:<14} at {point.place[0]:7.1f}, {point.place[1]:7.1f} mm: off by {miss:5.2f} mm"
         + (f" (so far {earlier[n]:.1f})" if earlier else "")
@@ -107,7 +107,7 @@ def _fitted(laid: Sequence[DiePlacement]) -> tuple[Homography, list[float]]:
         plane = fit(pairs)
     except CalibrationError as error:
         raise UnfitError(str(error)) from error
-    return plane, plane.misses(pairs)
+    return plane, plane.errors_mm(pairs)
 
 
 def _pair(point: DiePlacement) -> Pair:
@@ -123,7 +123,7 @@ def _why_off(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) 
             plane, rest = _fitted(others)
         except UnfitError:
             continue
-        own = plane.misses([_pair(point)])[0]
+        own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _PLAINLY * RMS_LIMIT_MM:
             return f"{says}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from controller.model.homography import ERROR_MM, fit_rows
+from controller.model.homography import DEFAULT_MAX_ERROR_MM, fit_rows
 from controller.model.readings import (
     AnyReading,
     DieAt,
@@ -23,7 +23,7 @@ from controller.model.readings import (
     DieRest,
     Face,
 )
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.framing import Line, LineSplitter
@@ -193,7 +193,7 @@ class JevoisSettings:
     lost_ms: float = 150.0
     silent_s: float = 2.0
     """The camera is lost after this long without a whole frame."""
-    error_mm: float = ERROR_MM
+    error_mm: float = DEFAULT_MAX_ERROR_MM
     """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
@@ -414,8 +414,8 @@ def _address(settings: JevoisSettings) -> StreamAddress:
     return StreamAddress(settings.port, settings.baud)
 
 
-def _speaks(name: str, _settings: JevoisSettings) -> Iterator[Speaks]:
-    yield Speaks((), name, ("die_at", "die_rest", "die_lost"))
+def _reported_devices(name: str, _settings: JevoisSettings) -> Iterator[ReportedDevice]:
+    yield ReportedDevice((), name, ("die_at", "die_rest", "die_lost"))
 
 
 TYPE = DeviceType(
@@ -424,6 +424,6 @@ TYPE = DeviceType(
     settings=JevoisSettings,
     make=JevoisCamera,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
 )
 """What the registry knows of this type."""

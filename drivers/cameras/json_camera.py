@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-from controller.model.conversion import StrictJsonError, strict
-from controller.model.homography import ERROR_MM, fit_rows
+from controller.model.conversion import StrictJsonError, decode_strict
+from controller.model.homography import DEFAULT_MAX_ERROR_MM, fit_rows
 from controller.model.readings import AnyReading
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.framing import LineSplitter, RateLimit
 from drivers.health import LINK, Change, Health, PortReopening, readings_of
@@ -64,7 +64,7 @@ class JsonLines:
 
 def _object(line: bytes) -> Object | BadLine:
     try:
-        value = strict(line)
+        value = decode_strict(line)
     except StrictJsonError as error:
         return BadLine(f"{_shown(line)}, which is no JSON object ({error})")
     if not isinstance(value, dict):
@@ -155,7 +155,7 @@ class JsonCameraSettings:
     calibration: tuple[tuple[float, ...], ...] = ()
     """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
     millimetres of the table itself."""
-    error_mm: float = ERROR_MM
+    error_mm: float = DEFAULT_MAX_ERROR_MM
     """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
@@ -332,8 +332,8 @@ def _address(settings: JsonCameraSettings) -> StreamAddress:
     return StreamAddress(settings.port, settings.baud)
 
 
-def _speaks(name: str, _settings: JsonCameraSettings) -> Iterator[Speaks]:
-    yield Speaks((), name)
+def _reported_devices(name: str, _settings: JsonCameraSettings) -> Iterator[ReportedDevice]:
+    yield ReportedDevice((), name)
 
 
 TYPE = DeviceType(
@@ -342,6 +342,6 @@ TYPE = DeviceType(
     settings=JsonCameraSettings,
     make=JsonCamera,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
 )
 """What the registry knows of this type."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Turning
-from controller.model.tables import DeviceReading, Speaks
+from controller.model.tables import DeviceReading, ReportedDevice
 from drivers.device import Chance, DeviceType, EdgeLines, LineEvents, wall_in
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
@@ -154,11 +154,11 @@ def _address(settings: BeamsSettings) -> EdgeLines:
     return EdgeLines(settings.chip, settings.inputs)
 
 
-def _speaks(name: str, settings: BeamsSettings) -> Iterator[Speaks]:
+def _reported_devices(name: str, settings: BeamsSettings) -> Iterator[ReportedDevice]:
     for key, timed in settings.inputs.items():
         kinds: tuple[DeviceReading, ...] = () if timed.kind == "rotor_phase" else (timed.kind,)
         at = ("inputs", key, "dev") if timed.dev else ()
-        yield Speaks(at, timed.dev or name, kinds, wall_in(timed.fields))
+        yield ReportedDevice(at, timed.dev or name, kinds, wall_in(timed.fields))
 
 
 TYPE = DeviceType(
@@ -167,7 +167,7 @@ TYPE = DeviceType(
     settings=BeamsSettings,
     make=_make,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
     causes=GPIO_TROUBLES,
 )
 """What the registry knows of this type."""

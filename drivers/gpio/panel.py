@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Switch
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.device import Chance, DeviceType, PanelLines, Set
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
@@ -100,10 +100,10 @@ def _address(settings: PanelSettings) -> PanelLines:
     return PanelLines(settings.chip, settings.inputs, settings.outputs)
 
 
-def _speaks(name: str, settings: PanelSettings) -> Iterator[Speaks]:
+def _reported_devices(name: str, settings: PanelSettings) -> Iterator[ReportedDevice]:
     inputs = settings.inputs.values()
     switches = tuple(read.name for read in inputs if read.kind == "switch")
-    yield Speaks((), name, tuple(dict.fromkeys(read.kind for read in inputs)), switches=switches)
+    yield ReportedDevice((), name, tuple(dict.fromkeys(read.kind for read in inputs)), switches=switches)
 
 
 TYPE = DeviceType(
@@ -112,7 +112,7 @@ TYPE = DeviceType(
     settings=PanelSettings,
     make=_make,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
     causes=GPIO_TROUBLES,
 )
 """What the registry knows of this type."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from controller.model.readings import AnyReading, WallImpact
-from controller.model.tables import Claim, Speaks
+from controller.model.tables import Claim, ReportedDevice
 from drivers.device import Chance, DeviceType, Neighbours, StreamAddress, wall_in
 from drivers.health import Recovered, Trouble, readings_of
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
@@ -228,11 +228,11 @@ def _address(settings: NodeSettings) -> StreamAddress:
     return StreamAddress(settings.port, settings.baud)
 
 
-def _speaks(name: str, settings: NodeSettings) -> Iterator[Speaks]:
+def _reported_devices(name: str, settings: NodeSettings) -> Iterator[ReportedDevice]:
     if not settings.channels:
-        yield Speaks((), name)
+        yield ReportedDevice((), name)
     for number, channel in settings.channels.items():
-        yield Speaks(("channels", str(number), "dev"), channel.dev, wall=wall_in(channel.fields))
+        yield ReportedDevice(("channels", str(number), "dev"), channel.dev, wall=wall_in(channel.fields))
 
 
 def _claims(settings: NodeSettings) -> Iterator[Claim]:
@@ -262,7 +262,7 @@ TYPE = DeviceType(
     settings=NodeSettings,
     make=NodeDevice,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
     claims=_claims,
     mounted=_mounted,
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.model.readings import AnyReading, Card, Switch
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.framing import LineSplitter
 from drivers.health import LINK, Change, Health, PortReopening, readings_of
@@ -376,11 +376,11 @@ def _address(settings: ShoeSettings) -> StreamAddress:
     return StreamAddress(settings.port, settings.baud)
 
 
-def _speaks(name: str, settings: ShoeSettings) -> Iterator[Speaks]:
+def _reported_devices(name: str, settings: ShoeSettings) -> Iterator[ReportedDevice]:
     if settings.lid_open:
-        yield Speaks((), name, ("card", "switch"), switches=(LID_SWITCH,))
+        yield ReportedDevice((), name, ("card", "switch"), switches=(LID_SWITCH,))
     else:
-        yield Speaks((), name, ("card",))
+        yield ReportedDevice((), name, ("card",))
 
 
 TYPE = DeviceType(
@@ -389,6 +389,6 @@ TYPE = DeviceType(
     settings=ShoeSettings,
     make=Shoe,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
 )
 """What the registry knows of this type."""

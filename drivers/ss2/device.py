@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controller.model.readings import AnyReading, WheelStatus
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.health import LINK, Change, Health, PortReopening, Trouble, readings_of
 from drivers.ss2.protocol import (
@@ -405,8 +405,8 @@ def _address(settings: Ss2Settings) -> StreamAddress:
     return StreamAddress(settings.port, settings.baud)
 
 
-def _speaks(name: str, _settings: Ss2Settings) -> Iterator[Speaks]:
-    yield Speaks((), name, ("wheel_status",))
+def _reported_devices(name: str, _settings: Ss2Settings) -> Iterator[ReportedDevice]:
+    yield ReportedDevice((), name, ("wheel_status",))
 
 
 TYPE = DeviceType(
@@ -415,7 +415,7 @@ TYPE = DeviceType(
     settings=Ss2Settings,
     make=Ss2Wheel,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
     causes=TROUBLES_OF_WHEEL,
 )
 """What the registry knows of this type."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controller.model.readings import AnyReading, Switch
-from controller.model.tables import Speaks
+from controller.model.tables import ReportedDevice
 from drivers.device import Chance, DeviceType, StreamAddress
 from drivers.framing import LineSplitter
 from drivers.health import LINK, Health, readings_of
@@ -81,8 +81,8 @@ def _address(settings: DoorBoxSettings) -> StreamAddress:
     return StreamAddress(settings.port, 9600)
 
 
-def _speaks(name: str, _settings: DoorBoxSettings) -> Iterator[Speaks]:
-    yield Speaks((), name, ("switch",))
+def _reported_devices(name: str, _settings: DoorBoxSettings) -> Iterator[ReportedDevice]:
+    yield ReportedDevice((), name, ("switch",))
 
 
 TYPE = DeviceType(
@@ -91,5 +91,5 @@ TYPE = DeviceType(
     settings=DoorBoxSettings,
     make=DoorBox,
     address=_address,
-    speaks=_speaks,
+    reported_devices=_reported_devices,
 )

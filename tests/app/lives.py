@@ -25,7 +25,7 @@ from controller.journal.opening import recover
 from controller.journal.reading import Reader
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
-from controller.model.outcomes import WORDS, Outcome
+from controller.model.outcomes import ATTEMPT_KINDS, Outcome
 from controller.model.readings import AnyReading, Input
 from controller.replay.source import decode_reading
 from tests.app.rig import Table, lines_of, tick, until
@@ -301,7 +301,7 @@ def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
             open_now[begun.attempt, begun.number] = None
         elif row.seq is not None and row.body:
             data = outcome_of(row.body).data
-            for word in WORDS:
+            for word in ATTEMPT_KINDS:
                 open_now.pop((word, getattr(data, word, 0)), None)
     return list(open_now)
 

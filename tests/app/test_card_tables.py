@@ -14,7 +14,7 @@ from controller.app.recording import Rotation
 from controller.games.high_roller.table import as_high_roller_state
 from controller.games.three_card.machine import as_three_card_state
 from controller.journal.contents import STATE_NOTED, Noted
-from controller.machines.setup import State, read_memory, written
+from controller.machines.setup import State, read_memory, to_json_values
 from controller.model.outcomes import Bets, DealReview, DealVoid, Happening, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Face, Input, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
@@ -290,7 +290,7 @@ def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: P
         assert before is not None
         # A card that is owed may have been pitched while nobody looked.
         owed = sum(before.owed.values())
-        assert state_of(after).high_roller == written(before.having(missed=owed))
+        assert state_of(after).high_roller == to_json_values(before.having(missed=owed))
         assert live_of(after).core.view.pending == ()
         assert again.types()[len(one.types()) :] == ["table.locked"]
         after.close()

@@ -147,7 +147,9 @@ class Doomed:
         drain(self.daemon)
         assert before is not None
         # Whatever is owed may have been pitched meanwhile: it is what the table may have missed.
-        assert live_of(self.daemon).core.view.state.high_roller == setup.written(missed(before, before.sold))
+        assert live_of(self.daemon).core.view.state.high_roller == setup.to_json_values(
+            missed(before, before.sold)
+        )
 
     def killed_in(self, step: Step, place: int) -> None:
         """Lose the power in a throw, and have it ruled or not, before the dice are thrown again."""

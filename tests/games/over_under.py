@@ -79,9 +79,9 @@ class OverUnder(PlaysThrows):
 
     def reset(self, t: int) -> None:
         del t
-        self.attempts.begin_anew()
+        self.attempts.settle_at_opening()
 
-    def remembers(self) -> Mapping[str, object]:
+    def memory(self) -> Mapping[str, object]:
         return {"call": self.attempts.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:

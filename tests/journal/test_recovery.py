@@ -15,7 +15,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.opening import Recovered, recover
 from controller.journal.writer import Limits
-from controller.machines.setup import First, State, written
+from controller.machines.setup import First, State, to_json_values
 from controller.model.outcomes import DealReview, Outcome, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
 from controller.settings.rulesets import load_ruleset
@@ -185,7 +185,7 @@ def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) ->
 
 
 def test_a_state_that_changed_without_a_word_is_recovered(rig: Rig) -> None:
-    seated = State(three_card=written(ThreeCardState(seats=("1", "2"))))
+    seated = State(three_card=to_json_values(ThreeCardState(seats=("1", "2"))))
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
         (row,) = durable(journal.append((), seated, First())).rows

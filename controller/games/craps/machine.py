@@ -14,8 +14,8 @@ from controller.machines.agenda import Agenda
 from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.health import Health
 from controller.machines.lifecycle import Result, StandingCall
-from controller.machines.refusals import CONFIRM_BY
-from controller.machines.setup import read_memory, written
+from controller.machines.refusals import LATE_WAGER_CONFIRMERS
+from controller.machines.setup import read_memory, to_json_values
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.conversion import converter_of
 from controller.model.geometry import DiceTable
@@ -69,18 +69,18 @@ class LateWagers:
         if person in confirmed.values():
             raise InputRefused("same_person")
         confirmed[entered.by] = person
-        missing = [role for role in CONFIRM_BY if role not in confirmed]
+        missing = [role for role in LATE_WAGER_CONFIRMERS if role not in confirmed]
         return f"Wager {entered.what}: confirmed" + (f"; the {missing[0]} has yet to" if missing else "")
 
     @property
     def confirmed(self) -> tuple[str, ...]:
         """The wagers that both roles have confirmed."""
-        return tuple(wager for wager, by in self._confirmed.items() if len(by) == len(CONFIRM_BY))
+        return tuple(wager for wager, by in self._confirmed.items() if len(by) == len(LATE_WAGER_CONFIRMERS))
 
     @property
     def waiting(self) -> bool:
         """Whether a wager was lodged that has not been confirmed by both roles."""
-        return any(len(by) < len(CONFIRM_BY) for by in self._confirmed.values())
+        return any(len(by) < len(LATE_WAGER_CONFIRMERS) for by in self._confirmed.values())
 
 
 NATURALS = (7, 11)
@@ -206,12 +206,12 @@ class Craps(PlaysThrows):
         confirmed = self._late.confirmed
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
-    def remembers(self) -> Mapping[str, object]:
+    def memory(self) -> Mapping[str, object]:
         """Return what the game remembers between throws, in the form of a recording's state."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
-            call = msgspec.structs.replace(call, craps=written(before))
+            call = msgspec.structs.replace(call, craps=to_json_values(before))
         return {
             "point": state.point,
             "shooter": state.shooter,
@@ -271,7 +271,7 @@ class Craps(PlaysThrows):
         # Bets are closed only during a throw, when no table closes: there is nothing to open.
         del t
         self.restore(CrapsState())
-        self.attempts.begin_anew()
+        self.attempts.settle_at_opening()
         self._told_shooter = None
         self._bets_open = True
 
@@ -352,7 +352,7 @@ class Craps(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Count a No Roll; the same shooter throws again."""
-        self._agenda.inspections.ask_after(result.reasons, plays_with="dice")
+        self._agenda.inspections.require_after(result.reasons, plays_with="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
         notices = result.notices

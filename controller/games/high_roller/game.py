@@ -13,7 +13,7 @@ from controller.games.high_roller.table import (
 from controller.machines.agenda import Agenda
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
-from controller.machines.setup import Setup, SetupError, State, read_memory, written
+from controller.machines.setup import Setup, SetupError, State, read_memory, to_json_values
 from controller.settlement.wagers import Wagers
 
 
@@ -43,7 +43,7 @@ def _after_stop(state: State) -> State:
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state
-    return msgspec.structs.replace(state, high_roller=written(missed(game, game.sold)))
+    return msgspec.structs.replace(state, high_roller=to_json_values(missed(game, game.sold)))
 
 
 def _bets_stay_closed(state: State) -> bool:

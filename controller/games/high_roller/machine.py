@@ -29,10 +29,10 @@ from controller.games.high_roller.table import (
     as_high_roller_state,
 )
 from controller.machines.agenda import Agenda
-from controller.machines.flat import FlatMachine, InputRefused, would
+from controller.machines.flat import FlatMachine, InputRefused, is_allowed
 from controller.machines.health import Health
 from controller.machines.lifecycle import Result, StandingCall
-from controller.machines.setup import read_memory, written
+from controller.machines.setup import read_memory, to_json_values
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
@@ -46,7 +46,7 @@ from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased,
 from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
-TURNED_AWAY_US = 8_000_000
+REJECTION_REPORT_US = 8_000_000
 """At most one refusal in this time, however often the dice are released while no roll is due."""
 
 
@@ -80,7 +80,7 @@ class HighRoller(PlaysThrows):
         self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
         self._round = betting_round
         self._following: tuple[Publication, ...] = ()
-        self._turned_away_until = 0
+        self._rejection_reported_until_us = 0
         self.throws = Throws(
             self, throw_rules, table, agenda, health, calls=calls, last=last_roll, learned=learned
         )
@@ -91,12 +91,12 @@ class HighRoller(PlaysThrows):
 
     # --- what the session asks ---
 
-    def remembers(self) -> Mapping[str, object]:
+    def memory(self) -> Mapping[str, object]:
         """Return what the game remembers between throws, in the form of a recording's state."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
-            call = msgspec.structs.replace(call, high_roller=written(before))
-        return {"high_roller": written(self._state), "call": call, "learned": self.throws.learned}
+            call = msgspec.structs.replace(call, high_roller=to_json_values(before))
+        return {"high_roller": to_json_values(self._state), "call": call, "learned": self.throws.learned}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the numbers of the next roll and of the present round of buying."""
@@ -133,10 +133,10 @@ class HighRoller(PlaysThrows):
             return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
-    def turned_away(self, reading: Reading) -> None:
+    def reject_attempt(self, reading: Reading) -> None:
         """Record that this release was made, or this card pitched, while the table was not in play."""
         if not isinstance(reading, Card):
-            self.throws.turned_away(reading)
+            self.throws.reject_attempt(reading)
         elif reading.to is None:
             self._state = buying.missed(self._state)
 
@@ -177,11 +177,11 @@ class HighRoller(PlaysThrows):
             yield "paid"
         if allows("draw_button"):
             yield "draw_button"
-        if allows("start_roll") and would(partial(buying.ready, state)):
+        if allows("start_roll") and is_allowed(partial(buying.ready, state)):
             yield "start_roll"
-        if allows("decline") and not self.open_attempt and would(partial(decline, state, self._rules)):
+        if allows("decline") and not self.open_attempt and is_allowed(partial(decline, state, self._rules)):
             yield "decline"
-        if would(self._ready_to_sell):
+        if is_allowed(self._ready_to_sell):
             yield "buy"
         if state.stage == "button_draw" or (state.stage in BUYING and (state.owed or state.cards)):
             yield "set_card"
@@ -189,7 +189,9 @@ class HighRoller(PlaysThrows):
             yield "void"
         if set(state.names) - set(state.gone):
             yield "leave"
-        if would(partial(buying.close_hours, state, None)) or would(partial(buying.close_hours, state, 0)):
+        if is_allowed(partial(buying.close_hours, state, None)) or is_allowed(
+            partial(buying.close_hours, state, 0)
+        ):
             yield "closing"
 
     def reset(self, t: int) -> None:
@@ -230,7 +232,7 @@ class HighRoller(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
-        self._agenda.inspections.ask_after(result.reasons, plays_with="dice")
+        self._agenda.inspections.require_after(result.reasons, plays_with="dice")
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
@@ -316,10 +318,10 @@ class HighRoller(PlaysThrows):
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
     def _turn_away(self, reading: Reading, refused: InputRefused) -> None:
-        self.throws.turned_away(reading)
-        if reading.t < self._turned_away_until:
+        self.throws.reject_attempt(reading)
+        if reading.t < self._rejection_reported_until_us:
             return
-        self._turned_away_until = reading.t + TURNED_AWAY_US
+        self._rejection_reported_until_us = reading.t + REJECTION_REPORT_US
         self._agenda.refuse_reading(reading, refused.code, refused.says)
 
     # --- the button and the cards ---

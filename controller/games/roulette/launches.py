@@ -29,7 +29,7 @@ class Launches:
         """Late pulses from a time when the table was not in play: the next pulse may be the same ball's."""
         self.first_pulse_us = 0
         """When the latest launch began."""
-        self.turned_away_us = 0
+        self.rejected_us = 0
         """When a ball last ran that was launched while the table was not in play."""
 
     @property
@@ -163,7 +163,7 @@ class Launches:
             self._candidate = None
         elif candidate.turns >= SURE_TURNS:
             self._candidate = None
-            self.turned_away_us = self._last_pulse_us
+            self.rejected_us = self._last_pulse_us
             self.let_run_out(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:

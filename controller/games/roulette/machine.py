@@ -174,7 +174,7 @@ class Roulette(PlaysAttempts):
         """The spins, one after another through their life-cycle."""
         return self.spins.attempts
 
-    def remembers(self) -> dict[str, object]:
+    def memory(self) -> dict[str, object]:
         """Return what the game remembers between spins, in the form of a recording's state."""
         return {
             "learned": self.spins.learned.figures(),
@@ -195,10 +195,10 @@ class Roulette(PlaysAttempts):
         """Return whether this reading could begin a spin."""
         return self.spins.would_launch(reading)
 
-    def turned_away(self, reading: Reading) -> None:
+    def reject_attempt(self, reading: Reading) -> None:
         """Do nothing: the spins follow every ball in the track, even one whose launch does not count."""
 
-    def turned_away_late(self, reading: Reading) -> bool:
+    def reject_late(self, reading: Reading) -> bool:
         """Record a late reading from while the table was not in play."""
         return self.spins.turn_away_late(reading)
 
@@ -261,7 +261,7 @@ class Roulette(PlaysAttempts):
         """Start again: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
-        self.attempts.begin_anew()
+        self.attempts.settle_at_opening()
         if not self._bets_open:
             self._open_bets(t, "open_table")
 
@@ -322,7 +322,7 @@ class Roulette(PlaysAttempts):
 
     def no_result(self, result: Result[str]) -> Data:
         """Call No Spin (R-IRR-1..3)."""
-        self._agenda.inspections.ask_after(result.reasons, plays_with="wheel")
+        self._agenda.inspections.require_after(result.reasons, plays_with="wheel")
         self._machine.fire("no_spin")
         return SpinNoSpin(
             spin=result.number,

@@ -240,7 +240,7 @@ class Spins(WheelSpins):
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
         if self._launches.pending_at(t):
             return "a track beam was cut"
-        if self._launches.turned_away_us > self.attempts.over_us:
+        if self._launches.rejected_us > self.attempts.over_us:
             return "a ball was launched while the table was not in play"
         return super()._sign_of_another(t, new_round=new_round)
 

@@ -152,7 +152,7 @@ class Deals:
         quiet_us = round(self._rules.act_timeout_s * SECOND_US)
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
-    def turned_away(self, card: Reading) -> None:
+    def reject_attempt(self, card: Reading) -> None:
         """Record that a deal was begun that must not be judged: the cards that follow belong to it."""
         self._runs_on_from_us = card.t
 
@@ -369,7 +369,7 @@ class Deals:
 
     def _of_this_deal(self, entered: Input) -> Input:
         """Return the entry without the deal's number, which is checked: `what` is then the card replaced."""
-        return msgspec.structs.replace(entered, what=self.attempts.words.part_named(entered))
+        return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
     def _must_fit(self, entered: Input) -> None:
         layout = self._layout()

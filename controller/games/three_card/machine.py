@@ -11,7 +11,7 @@ from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTa
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.lifecycle import Result, StandingCall
-from controller.machines.setup import written
+from controller.machines.setup import to_json_values
 from controller.model.conversion import converter_of
 from controller.model.outcomes import (
     Awaited,
@@ -161,12 +161,12 @@ class ThreeCard(PlaysAttempts):
         """The deals, one after another through their life-cycle."""
         return self.deals.attempts
 
-    def remembers(self) -> Mapping[str, object]:
+    def memory(self) -> Mapping[str, object]:
         """Return what the game remembers between deals, in the form of a recording's state."""
         seated = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
-        return {"three_card": written(seated), "call": self.deals.standing_call()}
+        return {"three_card": to_json_values(seated), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the numbers of the next deal and of the present round of bets."""
@@ -198,9 +198,9 @@ class ThreeCard(PlaysAttempts):
         """Return whether this reading would begin a deal."""
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
-    def turned_away(self, reading: Reading) -> None:
+    def reject_attempt(self, reading: Reading) -> None:
         """Record that this card was dealt while the table was not in play."""
-        self.deals.turned_away(reading)
+        self.deals.reject_attempt(reading)
 
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
@@ -263,7 +263,7 @@ class ThreeCard(PlaysAttempts):
     def reset(self, t: int) -> None:
         """Start again: the table opens, and so do bets that the dealer had closed; no position is taken."""
         self._machine.restore(THREE_CARD_TABLE.initial)
-        self.attempts.begin_anew()
+        self.attempts.settle_at_opening()
         if not self._bets_open:
             self._open_bets(t, "open_table")
         self.seats = ()
@@ -331,7 +331,7 @@ class ThreeCard(PlaysAttempts):
 
     def no_result(self, result: Result[Dealt]) -> Data:
         """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
-        self._agenda.inspections.ask_after(result.reasons, plays_with="shoe")
+        self._agenda.inspections.require_after(result.reasons, plays_with="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
         return DealVoid(

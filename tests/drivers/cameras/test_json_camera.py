@@ -76,7 +76,7 @@ def test_places_of_the_scripts_image_become_places_of_the_table() -> None:
 
 
 def test_a_calibration_that_contradicts_itself_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"points that no camera could see in these positions, off by \d"):
+    with pytest.raises(ValueError, match=r"image points that miss their table points by up to \d"):
         camera(calibration=(*PLANE, (50, 50, 900, 500)))
     with pytest.raises(ValueError, match=r"calibration: found \[1, 2\], expected image x, y and table x, y"):
         camera(calibration=((1, 2),))

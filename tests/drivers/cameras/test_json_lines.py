@@ -36,7 +36,7 @@ def test_each_line_is_an_object() -> None:
         (b'{"x": 1, "x": 2}', "`x` twice"),
         (b'{"x": 1', "which is no JSON object"),
         (b"\xff\xfe", "which is no JSON object"),
-        (b"[" * 4000, "a text that nests too deep"),
+        (b"[" * 4000, "lists and objects nested more than 200 deep"),
         (b'{"x": ' + b"9" * 4080 + b"}", ""),
         (b" " * (MAX_LINE + 1), "more than 4096 bytes in one line"),
     ],

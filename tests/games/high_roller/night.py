@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controller.games.high_roller.table import HighRollerState, as_high_roller_state
-from controller.machines.setup import State, read_memory, written
+from controller.machines.setup import State, read_memory, to_json_values
 from controller.model.outcomes import (
     RollCalled,
 )
@@ -32,7 +32,7 @@ class Night:
 
     def __init__(self, ruleset: RuleSet = RULES, state: HighRollerState | None = None) -> None:
         self.played = Played(
-            state=State(high_roller=None if state is None else written(state)), ruleset=ruleset
+            state=State(high_roller=None if state is None else to_json_values(state)), ruleset=ruleset
         )
         self.now = 0
 

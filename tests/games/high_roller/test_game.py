@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.machines.setup import written
+from controller.machines.setup import to_json_values
 from controller.model.outcomes import (
     Bets,
     CardPitched,
@@ -288,4 +288,4 @@ def test_the_game_comes_back_where_it_was_after_a_power_cut(stage: str) -> None:
         cut = [r for r in throw(night.now, FACES[11]) if r.t < night.now + 400_000]
         played = night.played.feed(cut).finish(cut=True)
         assert [(r.code, r.rule) for r in played.data(RollReview)[0].reasons] == [("power_lost", "H-LEGAL-4")]
-        assert played.session.state().high_roller == written(before), "a throw cut off changes nothing"
+        assert played.session.state().high_roller == to_json_values(before), "a throw cut off changes nothing"

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.games.three_card.machine import ThreeCardState, as_three_card_state
-from controller.machines.setup import read_memory, written
+from controller.machines.setup import read_memory, to_json_values
 from controller.model.effects import Lamp
 from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, DealVoid, Happening
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
@@ -186,7 +186,7 @@ def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage
 def test_the_table_continues_from_its_recorded_state() -> None:
     before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
     session = before.played.session
-    assert session.state().three_card == written(ThreeCardState(seats=("1", "2")))
+    assert session.state().three_card == to_json_values(ThreeCardState(seats=("1", "2")))
     assert (session.first().deal, session.first().round) == (2, 2)
     again = Table(state=session.state(), first=session.first()).deals().act(p1="play", p2="play").end()
     assert called(again).deal == 2
