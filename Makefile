@@ -52,10 +52,10 @@ SPINS := 5000
 THROWS := 10000
 CUTS := 20
 LAB := tests/lab
-LAB_SLICE := $(addprefix tests/lab/test_,kept.py writelog.py lines.py panel.py)
+LAB_SLICE := $(addprefix tests/lab/test_,cache.py kept.py writelog.py lines.py panel.py)
 LAB_CACHE :=
-# Guests beside each other, one for each core. Tests that share a root have a group.
-LAB_BESIDE := -n auto --dist loadgroup --no-loadscope-reorder
+# Guests beside each other, one for each core; a process that has run its part takes over of the other's.
+LAB_BESIDE := -n auto --dist worksteal
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)

@@ -3,7 +3,8 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 BUILD_S = 3600
@@ -28,8 +29,7 @@ def once(wanted: Path, build: Callable[[Path], None]) -> Path:
     `build` writes the path that it is given, which gets its name only when it is whole. Processes that want
     the same wait for the one that builds it.
     """
-    with (wanted.parent / f"{wanted.name}.lock").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    with alone(wanted):
         if not wanted.exists():
             made = wanted.parent / f"{wanted.name}.new"
             if made.is_dir():
@@ -38,6 +38,14 @@ def once(wanted: Path, build: Callable[[Path], None]) -> Path:
             build(made)
             made.rename(wanted)
     return wanted
+
+
+@contextmanager
+def alone(with_it: Path) -> Iterator[None]:
+    """Hold what cannot be shared: processes that want it at the same time wait for each other."""
+    with (with_it.parent / f"{with_it.name}.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
 
 
 def require_tools(packages: dict[str, str]) -> None:

@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lab.cache import BUILD_S, CannotBuild
+from tests.lab.cache import BUILD_S, CannotBuild, alone
 from tests.lab.debian import SOURCES, Debian, copy_checkout
 from tests.lab.report import Report
 from tests.lab.root import CHECKOUT, product
@@ -37,15 +38,16 @@ def _recipe() -> bytes:
     return b"".join((CHECKOUT / name).read_bytes() for name in ("requirements-dev.lock", "pyproject.toml"))
 
 
-@pytest.fixture(scope="session")
-def trixie() -> Path:
-    """Return a Debian 13 with MicroPython and this checkout's tools."""
+@pytest.fixture
+def trixie() -> Iterator[Path]:
+    """Provide a Debian 13 with MicroPython and this checkout's tools, for one test at a time."""
     try:
         root = TRIXIE.root("tools", _with_tools, _recipe())
     except CannotBuild as why:
         pytest.skip(f"Debian 13 cannot be had here: {why}")
-    copy_checkout(root)
-    return root
+    with alone(root):
+        copy_checkout(root)
+        yield root
 
 
 def _tests(root: Path, *folders: str) -> str:
@@ -54,7 +56,6 @@ def _tests(root: Path, *folders: str) -> str:
     return TRIXIE.run(root, pytest_, folder=SOURCES, timeout_s=TESTS_S)
 
 
-@pytest.mark.xdist_group("trixie")
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: Path, report: Report) -> None:
     version = TRIXIE.run(trixie, "micropython -c 'import sys; print(sys.version)'").strip()
@@ -66,7 +67,6 @@ def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: 
     assert PASSED.search(said)
 
 
-@pytest.mark.xdist_group("trixie")
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_debian_13_runs_the_tests(trixie: Path, report: Report) -> None:
     said = _tests(trixie, *SUITE)
@@ -81,16 +81,17 @@ def _installed(debian: Debian, root: Path) -> None:
     debian.run(root, install, folder=SOURCES, timeout_s=INSTALL_S)
 
 
-@pytest.fixture(scope="session")
-def arm64() -> Path:
-    """Return an arm64 Debian 12 with the product installed."""
+@pytest.fixture
+def arm64() -> Iterator[Path]:
+    """Provide an arm64 Debian 12 with the product installed, for one test at a time."""
     try:
-        return ARM64.root("installed", _installed, product())
+        root = ARM64.root("installed", _installed, product())
     except CannotBuild as why:
         pytest.skip(f"an arm64 Debian cannot be had here: {why}")
+    with alone(root):
+        yield root
 
 
-@pytest.mark.xdist_group("arm64")
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, report: Report) -> None:
     logs = sorted((CHECKOUT / "tests/logs").glob("*.jsonl.gz"))
@@ -110,7 +111,6 @@ def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, rep
     assert checks
 
 
-@pytest.mark.xdist_group("arm64")
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) -> None:
     there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
