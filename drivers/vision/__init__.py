@@ -1,1 +1,4 @@
-"""The eyes of our own dice camera: pixels in, faces and tracks out. Needs `vision`; no daemon imports it."""
+"""The computer vision of our own dice camera: pixels in, faces and tracks out.
+
+Needs the extra `vision`; the daemon does not import it.
+"""

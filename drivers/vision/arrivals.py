@@ -1,8 +1,8 @@
-"""Dice that come into sight: which spots of some frames in a row are one die on its way.
+"""Dice that come into view: which spots in consecutive frames belong to one moving die.
 
-Between two frames a fast die moves by five of its edges, and the other die is then often nearer to where it
-was than it is itself. Three frames tell them apart: a die in the air moves evenly. A way begins clear of the
-picture's border, where hands are.
+A fast die moves by five of its edges between two frames, so the other die is often nearer to its last
+position than the die itself. Three frames distinguish them, because a die in the air moves evenly. A path
+begins clear of the picture's border, where hands are.
 """
 
 from collections import deque
@@ -16,14 +16,15 @@ from drivers.vision.arrays import Array
 from drivers.vision.moving import Spot
 
 HOLD_US = 80_000
-"""A spot waits for so long for its way to be clear. A table takes a point as much as 120 ms after its time
-(`max_lateness_ms`); the rest is for its way there."""
+"""How long a spot waits until its path is clear. A table accepts a point up to 120 ms after its time
+(`max_lateness_ms`); the rest is left for its transmission."""
 UNEVEN_EDGES = 0.6
 UNEVEN_SHARE = 0.25
-"""A die in the air is at most so far from where even motion leads, in its edges and in steps: a landing on
-felt takes a quarter of its speed, and what falls seems to slow as it gets farther from the lens."""
+"""How far a die in the air may be from where even motion leads, in die edges and as a share of its step: a
+landing on felt takes a quarter of its speed, and a falling die appears to slow down as it moves away from the
+lens."""
 FIRST_REACH_EDGES = 5.0
-"""Where no three spots are even, the second one is the nearest within so many edges."""
+"""If no three spots move evenly, the second one is the nearest within this many edges."""
 
 
 class Sighting(NamedTuple):
@@ -40,18 +41,18 @@ class _Frame:
 
 
 class Arrivals:
-    """The spots of the last frames that belong to no die yet."""
+    """The spots of the latest frames that do not belong to a die yet."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without any."""
         self._frames: deque[_Frame] = deque()
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forget all spots."""
         self._frames.clear()
 
     def add(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[tuple[Sighting, ...]]:
-        """Return the dice that have come into sight by this frame, each with where it was seen until now."""
+        """Return the dice that have come into view by this frame, each with its sightings so far."""
         interval_us = t_us - self._frames[-1].t_us if self._frames else 0
         self._frames.append(_Frame(t_us, list(spots)))
         arrived = self._even(die_px)
@@ -84,7 +85,7 @@ class Arrivals:
                         yield off, (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c))
 
     def _nearest(self, die_px: float) -> tuple[Sighting, ...]:
-        """Remove and return the oldest spot and, of each later frame, the one nearest its predicted place."""
+        """Remove and return the oldest spot and, from each later frame, the one nearest to its prediction."""
         first = self._frames[0]
         way = [Sighting(first.t_us, _inside(first)[0])]
         for frame in list(self._frames)[1:]:

@@ -1,4 +1,4 @@
-"""The calibration board: a ChArUco board as a page to print, and its corners in a picture."""
+"""The calibration board: a ChArUco board as a printable page, and its corners in a picture."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,18 +10,19 @@ from drivers.vision.arrays import Array
 
 COLUMNS, ROWS = 7, 5
 SQUARE_MM = 36.0
-"""With seven by five and the strip to the cut, 5 mm of an A4 page stay free: printers don't reach them."""
+"""Seven by five squares and the margin up to the cut leave 5 mm of an A4 page free, where printers can't
+print."""
 MARKER_SHARE = 0.75
 CUT_MM = 10.0
-"""The sheet is cut so far outside the outer squares: its edges then stand against the table's walls."""
+"""Distance of the cut from the outer squares: the cut edges are pushed against the table's walls."""
 PAGE_MM = (297.0, 210.0)
-"""A4, lying."""
+"""A4, landscape."""
 MIN_CORNERS = 12
-"""Half of the 24 inner corners: fewer say little of a lens, and may lie in a line."""
+"""Half of the 24 inner corners: fewer constrain a lens too little, and may lie on one line."""
 
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 _MARKER_CELLS = 6
-"""Four bits each way, and their border."""
+"""Four bits in each direction, and their border."""
 _POINTS_PER_MM = 72 / 25.4
 
 
@@ -36,7 +37,7 @@ class Sighting(NamedTuple):
 
 
 def sighting(picture: Array, square_mm: float = SQUARE_MM) -> Sighting | None:
-    """Return the corners of the board in a picture; None where fewer than MIN_CORNERS are seen."""
+    """Return the corners of the board in a picture; None if fewer than MIN_CORNERS are found."""
     corners, ids, _, _ = cv2.aruco.CharucoDetector(_board()).detectBoard(picture)
     if ids is None or len(ids) < MIN_CORNERS:
         return None
@@ -69,7 +70,7 @@ def _board() -> cv2.aruco.CharucoBoard:
 
 
 def _black() -> Iterator[tuple[float, float, float, float]]:
-    """Yield what is black as x, y, width, height in millimetres from the outer squares' lower left corner."""
+    """Yield the black rectangles: x, y, width, height in mm from the outer squares' lower left corner."""
     number = 0
     cell = SQUARE_MM * MARKER_SHARE / _MARKER_CELLS
     edge = SQUARE_MM * (1 - MARKER_SHARE) / 2

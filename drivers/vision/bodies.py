@@ -1,7 +1,8 @@
-"""Look for a die's body around a face: four sides where a die-sized square has them, one colour within.
+"""Find a die's body around a face: four sides where a die-sized square has them, and one colour inside.
 
-A side is found along the whole of it: the picture is averaged along the side's direction, so that texture
-and noise fall away and a step of few grey levels, as between a white top and its white flank, stands out.
+A side is found along its whole length: the picture is averaged along the side's direction, which removes
+texture and noise, so that a step of a few grey levels, as between a white top and its white flank, stands
+out.
 """
 
 from collections.abc import Sequence
@@ -13,19 +14,19 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-OUT = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)  # how far out a side is looked for
+OUT = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)  # how far out to look for a side
 ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
     EDGE_PX
 )  # the part of a side that is averaged
 SPAN = 3  # half the width of a step's blur, in steps
-SAME_SIDE = 0.06  # two opposite sides of a face seen from above are so nearly as far off, over the edge
+SAME_SIDE = 0.06  # over the edge: difference between the distances of opposite sides seen from above
 LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
-TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # of a 1, whose pip doesn't say how the die lies
+TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # of a 1, whose pip does not show how the die is turned
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What was found around a face."""
+    """The body that was found around a face."""
 
     axes: Array  # (2, 2): unit vectors along the face's sides
     sides: Array  # (4,): distance of each side from the middle over the edge; 0 where none was found
@@ -40,13 +41,13 @@ def axes_of(face: Face) -> Array:
 
 
 def turned(turn_deg: float) -> Array:
-    """Return the unit vectors along the sides of a face that is turned by so much."""
+    """Return the unit vectors along the sides of a face that is turned by this angle."""
     cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
     return np.array([[cos, sin], [-sin, cos]], np.float32)
 
 
 def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
-    """Return (4, OUT, along, 3): the picture outward over each side: +x, -x, +y, -y."""
+    """Return (4, OUT, along, 3): the picture outward across each side: +x, -x, +y, -y."""
     parts = []
     for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
         parts.append(
@@ -56,7 +57,7 @@ def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
 
 
 def find_body(image: Array, pips: Pips, face: Face) -> Body:
-    """Return the body around a face; of a 1, at the turn at which its sides stand out most."""
+    """Return the body around a face; for a 1, at the turn at which its sides stand out most."""
     if face.up > 1:
         return _body(image, pips, face, axes_of(face), _half_side(face))
     bodies = [_body(image, pips, face, turned(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
@@ -96,10 +97,10 @@ def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Bod
 def _beside(
     step: tuple[float, float], opposite: tuple[float, float], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return a side's step (distance, height), or a lower one that lies as the opposite side's does.
+    """Return a side's step (distance, height), or a lower one at the same distance as the opposite side's.
 
-    A flank that is seen is dark on the side away from the lamp: its foot on the cloth may then stand out more
-    than the edge of the top over it.
+    A visible flank is dark on the side away from the lamp: its foot on the cloth may then stand out more than
+    the edge of the top above it.
     """
     if not 0.0 < opposite[0] < step[0] - SAME_SIDE:
         return step
@@ -108,7 +109,7 @@ def _beside(
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:
-    """Return the share of a face, its pips apart, that has its colour: 0 to 1."""
+    """Return the share of a face, without its pips, that has the face's colour: 0 to 1."""
     rows = list(face.rows)
     axes = axes_of(face) if face.up > 1 else turned(0.0)
     within = 0.33 * EDGE_PX

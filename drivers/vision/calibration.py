@@ -1,4 +1,4 @@
-"""Measure a camera with the calibration board: its lens from tilted views, the felt from boards on it."""
+"""Calibrate a camera with the board: its lens from tilted views, the felt from boards that lie on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -15,21 +15,21 @@ TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
 """A corner of the table's inside, seen from the stickperson: the front is the stickperson's rail (y = 0)."""
 
 MIN_VIEWS = 5
-"""Views of the board that a lens is measured from; each tilted another way."""
+"""Views of the board needed to measure a lens, each tilted differently."""
 MIN_SPREAD = 0.6
-"""Share of the picture's width and height that they must cover: a lens bends most at the border."""
+"""Share of the picture's width and height that they must cover: a lens distorts most at the border."""
 WORST_FIT_PX = 1.0
-"""Root mean square of what the corners lie off. A sharp picture's corners are found to a tenth of a pixel;
-more than this is a bent board, a blurred picture, or pictures of two cameras."""
+"""Root mean square error of the corners. In a sharp picture corners are found to a tenth of a pixel; more
+than this means a bent board, a blurred picture, or pictures from two cameras."""
 KEPT_POINTS = 8
 
 
 class CalibrationError(ValueError):
-    """Pictures that no calibration follows from: what was found, what was expected, what to do."""
+    """Pictures from which no calibration follows; the message says what was found and what to do."""
 
 
 class FeltPoint(NamedTuple):
-    """A corner of a board on the felt: its pixel, where it lay, and where the calibration has it (mm)."""
+    """A corner of a board on the felt: its pixel, its true place, and its place by the calibration (mm)."""
 
     pixel: tuple[float, float]
     place_mm: tuple[float, float]
@@ -37,27 +37,28 @@ class FeltPoint(NamedTuple):
 
     @property
     def miss_mm(self) -> float:
-        """How far beside its place the calibration has it."""
+        """Return the distance between its true place and its place by the calibration."""
         return float(np.hypot(self.solved_mm[0] - self.place_mm[0], self.solved_mm[1] - self.place_mm[1]))
 
 
 class Felt(NamedTuple):
-    """The felt's plane: points for a rig's file, and every corner that it was solved from."""
+    """The felt's plane: points for a rig file, and every corner from which it was solved."""
 
     points: tuple[tuple[float, float, float, float], ...]
     corners: tuple[FeltPoint, ...]
 
     @property
     def worst_mm(self) -> float:
-        """How far off the worst corner is."""
+        """Return the error of the worst corner."""
         return max(corner.miss_mm for corner in self.corners)
 
 
 def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
-    """Return the lens that saw these views in pictures of this size (width, height), and its fit in pixels.
+    """Return the lens that produced these views in pictures of this size (width, height), and its fit in
+    pixels.
 
     Raises:
-        CalibrationError: too few views, all in one part of the picture, or none of one board and lens.
+        CalibrationError: too few views, views in one part of the picture only, or not of one board and lens.
     """
     if len(views) < MIN_VIEWS:
         raise CalibrationError(
@@ -97,7 +98,7 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
     """Return the felt's plane from boards that lay in the table's corners.
 
     Raises:
-        CalibrationError: the boards lie in no such corners of one table.
+        CalibrationError: the boards cannot have lain in these corners of one table.
     """
     pixels = np.concatenate([view.pixels for view in laid.values()])
     places = np.concatenate([_on_table(corner, view.places_mm, table) for corner, view in laid.items()])
@@ -118,7 +119,7 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
 
 
 def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
-    """Return the table's places under a sheet whose lower left corner lies in a corner of the table."""
+    """Return the places on the table of points of a sheet whose lower left corner lies in this corner."""
     x, y = sheet_mm[:, 0], sheet_mm[:, 1]
     match corner:
         case "left-front":
@@ -141,7 +142,7 @@ def _straight(pixels: Array, lens: LensFile | None) -> Array:
 def _points(
     places: Array, to_picture: Array, lens: LensFile | None
 ) -> tuple[tuple[float, float, float, float], ...]:
-    """Return points for a rig's file: places at the outside of what was seen, with the pixels of the fit."""
+    """Return points for a rig file: the outermost places that were seen, with the pixels of the fit."""
     hull = cv2.convexHull(places.astype(np.float32)).reshape(-1, 2)
     step = max(1.0, len(hull) / KEPT_POINTS)
     kept = [hull[int(number * step)] for number in range(min(KEPT_POINTS, len(hull)))]

@@ -1,6 +1,6 @@
-"""Find what may be a die's face: spots that lie as the pips of 2 to 6 lie, or a single one.
+"""Find possible faces of dice: spots arranged like the pips of a 2 to 6, or a single one.
 
-A face is an affine picture of a square: its middle and two half diagonals, from the middle to a corner pip.
+A face is an affine image of a square: its centre and two half diagonals, from the centre to a corner pip.
 """
 
 from dataclasses import dataclass
@@ -11,33 +11,35 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips
 
-GOOD = 0.5  # fit times aspect of a spot that may begin a face; side faces' pips are flatter than this
+GOOD = 0.5  # fit times aspect of a spot that may start a face; the pips of side faces are flatter than this
 DIAGONAL = (
     0.46 * EDGE_PX,
     0.98 * EDGE_PX,
 )  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
 LONE_DIAGONAL = 0.55 * EDGE_PX  # of a 2: two pips of one row are 0.5 apart
-NARROW_DIAGONAL = 0.47 * EDGE_PX  # of a 3, whose middle pip says more: of dice whose pips lie near each other
-CORNER_REACH = 0.17 * EDGE_PX  # how far from a square's corner perspective moves the other diagonal's pips
-SITE_REACH = 0.085 * EDGE_PX  # how far from its place in the lattice a pip may be
-RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur take a share of each
+NARROW_DIAGONAL = (
+    0.47 * EDGE_PX
+)  # of a 3, whose middle pip is further evidence: of dice whose pips are close together
+CORNER_REACH = 0.17 * EDGE_PX  # how far perspective moves the other diagonal's pips from a square's corners
+SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its place in the lattice
+RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur reduce each by a share
 COLOURS_ALIKE = 0.5  # difference of two pips' colours over their contrast with the face
 MIN_SQUARE = 0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A face that may be there: its pips' rows, middle, half diagonals (pixels), value."""
+    """A possible face: its value, the rows of its pips, its centre and half diagonals (pixels)."""
 
     up: int
     rows: tuple[int, ...]
     centre: Array  # (2,)
-    diagonals: Array  # (2, 2): two half diagonals of the corner pips; of a 1, none (zeros)
-    off: float  # root mean square distance of the pips from their places in the lattice, over the edge
+    diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
+    off: float  # root mean square distance of the pips from their lattice places, over the edge
 
 
 def find_faces(pips: Pips) -> list[Face]:
-    """Return every pattern of 2 to 6 that the spots make; most are not a die's."""
+    """Return every pattern of a 2 to 6 that the spots form; most are not dice."""
     good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
     pairs = _pairs(pips, good)
     if not len(pairs):
@@ -90,7 +92,7 @@ def _alike(pips: Pips, one: int, two: int) -> bool:
 
 
 def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
-    """Return for each place (n, 2) the row of the nearest spot within reach, or -1."""
+    """Return the row of the nearest spot within reach of each place (n, 2), or -1."""
     apart = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
     rows: npt.NDArray[np.intp] = apart.argmin(axis=1)
     rows[apart[np.arange(len(rows)), rows] > reach] = -1
@@ -98,7 +100,7 @@ def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
 
 
 def _at(pips: Pips, place: Array, reach: float, like: int) -> int:
-    """Return the row of the spot nearest to a place that is like another one, or -1."""
+    """Return the row of the nearest spot to a place that is like spot `like`, or -1."""
     apart = np.hypot(*(pips.centre - place).T)
     for row in np.argsort(apart)[:3]:
         if apart[row] > reach:

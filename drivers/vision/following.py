@@ -1,8 +1,8 @@
 """Follow dice from the hand to rest, frame by frame, and report their faces once two still frames agree.
 
-Each die in sight is a trail: a spot near where its motion led, of a die's size. If two dice make one
-spot, it is split between the places where their motion led, and `error_mm` is larger. A spot at the
-picture's border is not yet a die, since a hand reaches in and withdraws there; a die moves clear of it.
+Each die in view is a trail: a spot of a die's size near its predicted place. If two dice form one spot, it is
+split between their predicted places, and `error_mm` is larger. A spot at the picture's border is not a die
+yet, since hands reach in and withdraw there; a die moves clear of it.
 """
 
 from bisect import bisect_right
@@ -37,10 +37,11 @@ STILL_US = 60_000
 """A die that has not moved for this long is at rest; a die standing on an edge falls over sooner."""
 STILL_PX = 1.0
 FLICKER_SHARE = 0.75
-"""Where a die differs little from the cloth, its spot loses a part in some frames, or falls into two, and its
-middle shifts by so much of an edge at most; the die lies if the picture there has not changed."""
+"""If a die differs little from the cloth, its spot loses a part in some frames, or splits in two, and its
+middle shifts by up to this share of an edge; the die is still at rest if the picture there has not
+changed."""
 SAME_GREYS, CHANGED_SHARE = 18.0, 0.005
-"""Grey levels of a place, smoothed, by which noise changes it; the share of places that change by more."""
+"""Grey levels by which noise changes a smoothed pixel; share of pixels that may change by more."""
 NUDGED_SHARE = 0.12
 """A die reported at rest counts as moving again once its spot has moved by this share of an edge."""
 BACK_US = 3_000_000
@@ -48,24 +49,25 @@ BACK_US = 3_000_000
 PATIENCE_US = 1_500_000
 """Still dice are re-read for this long before their faces are reported unknown."""
 LATEST_US = 100_000
-"""A rest is reported with a timestamp no older than this, or the table rejects it as late (its
+"""A rest is reported with a timestamp no older than this; otherwise the table rejects it as late (its
 `max_lateness_ms` is 120)."""
 GONE_US = 120_000
-"""If nothing is seen where a die lay for this long, it was taken away."""
+"""If nothing is seen where a die lay for this long, it was collected."""
 SAME_HAND_US = 170_000
-"""A die that separates from another's spot within this time of its release left the hand with it."""
+"""A die that separates from another die's spot within this time of its release left the hand with it."""
 TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that parted in mid-view after a longer way as one spot left the hand
-together, but a table takes no reading so old: the second one's release is not told, and a person rules."""
+"""A rule set's `simultaneous_ms`. Dice that separate in view after a longer time as one spot left the hand
+together, but a table accepts no reading that old: the second die's release is not reported, and a person
+rules."""
 PARTS_EDGES = 3.0
-"""Two dice that made one spot are so near each other when they first make two, in die edges."""
+"""How close two dice that formed one spot are when they first form two, in die edges."""
 LEAST_SHARE = 0.3
-"""Least of a spot's area, in die faces: a die half hidden."""
+"""Smallest area of a spot, in die faces: a die half hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A die as it is followed, for people to see. Places in pixels."""
+    """A die as it is followed, for display. Positions in pixels."""
 
     die: int
     places: tuple[tuple[float, float], ...]
@@ -80,8 +82,8 @@ class Follower:
     def __init__(self, rig: Rig, empty: Array, *, alone: bool = True) -> None:
         """Begin with a picture of the empty table.
 
-        Beside another camera that sees the same dice (not `alone`) the errors of its points leave out what a
-        die's height may shift it by: two cameras know that.
+        Beside another camera that sees the same dice (not `alone`), the errors of its points exclude the
+        shift that a die's unknown height causes: two cameras know the height.
         """
         self.rig = rig
         self._alone = alone
@@ -95,7 +97,7 @@ class Follower:
         """The last reason why a face could not be read."""
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
-        """Return the readings of this frame (height, width, 3); times rise from frame to frame.
+        """Return the readings of this frame (height, width, 3); times increase from frame to frame.
 
         `still` is the same moment at a higher resolution, for the faces: a die of 16 pixels in the frame has
         64 in a still that reads every pixel of the sensor.
@@ -107,34 +109,34 @@ class Follower:
         self._objects.see(t_us, spots, die_px)
         spots = [spot for spot in spots if not self._objects.has(spot, die_px)]
         self._forget_collected(t_us, spots)
-        told = self._follow(t_us, spots, die_px)
-        told += self._begin(t_us, spots, die_px)
-        told += self._lose(t_us)
-        told += self._rest(t_us, still or WholeStill(picture), die_px)
-        return told
+        readings = self._follow(t_us, spots, die_px)
+        readings += self._begin(t_us, spots, die_px)
+        readings += self._lose(t_us)
+        readings += self._rest(t_us, still or WholeStill(picture), die_px)
+        return readings
 
     def looks(self, die: int) -> tuple[Look, ...]:
-        """Return the two looks at a die that lies from which its face was read; none at a moving one."""
+        """Return the two looks from which the face of a die at rest was read; none for a moving die."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
 
     def abandoned(self, t_us: int) -> list[Reading]:
-        """Return that each die which does not yet lie for certain is lost: nothing more is seen of it."""
-        told: list[Reading] = []
+        """Return that each die not yet at rest for certain is lost: nothing more is seen of it."""
+        readings: list[Reading] = []
         for trail in self._trails:
-            if not trail.lost and not trail.told_rest:
+            if not trail.lost and not trail.rest_reported:
                 trail.lost = True
-                told.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
-        return told
+                readings.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
+        return readings
 
     def tracks(self) -> tuple[Track, ...]:
-        """Return the dice that are followed now, or lie."""
+        """Return the dice that are being followed or at rest."""
         return tuple(
             Track(
                 trail.die,
                 tuple((float(place[0]), float(place[1])) for place in trail.places),
-                trail.told_rest,
+                trail.rest_reported,
                 trail.lost,
-                trail.read.up if trail.told_rest and trail.read is not None else None,
+                trail.read.up if trail.rest_reported and trail.read is not None else None,
             )
             for trail in self._trails
             if trail.places
@@ -143,7 +145,7 @@ class Follower:
     def _follow(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         moving = [trail for trail in self._trails if not trail.lost]
         claimed = assigned(moving, spots, t_us, die_px)
-        told: list[Reading] = []
+        readings: list[Reading] = []
         for trail in moving:
             spot = claimed.get(trail.die)
             if spot is None:
@@ -151,8 +153,8 @@ class Follower:
                 continue
             sharers = [other for other in moving if claimed.get(other.die) is spot]
             place, error_px = place_in(spot, trail, sharers, t_us, die_px)
-            told += self._seen(trail, t_us, spot, place, error_px)
-        return told
+            readings += self._seen(trail, t_us, spot, place, error_px)
+        return readings
 
     def _seen(self, trail: Trail, t_us: int, spot: Spot, place: Array, error_px: float) -> list[Reading]:
         trail.spot, trail.at_border = spot, spot.at_border
@@ -161,13 +163,13 @@ class Follower:
         trail.places.append(place)
         moved_px = float(np.hypot(*(place - trail.still_place)))
         die_px = self.rig.die_px(*map(float, place))
-        allowed_px = NUDGED_SHARE * die_px if trail.told_rest else STILL_PX
+        allowed_px = NUDGED_SHARE * die_px if trail.rest_reported else STILL_PX
         if moved_px > allowed_px and not self._flickers(trail, moved_px, die_px):
             trail.still_since_us, trail.still_place = t_us, place
-            # What a die's first frames showed is over once it is known to be one.
+            # The first frames of a die are in the past by the time it is recognized as one.
             trail.still_look = self._around(place) if t_us == self._picture_us else None
-            trail.told_rest = False
-        if trail.told_rest:
+            trail.rest_reported = False
+        if trail.rest_reported:
             return []
         x, y = self.rig.to_table(*map(float, place))
         error = error_px / self.rig.px_per_mm(*map(float, place))
@@ -185,7 +187,7 @@ class Follower:
         ]
 
     def _around(self, place: Array) -> Array:
-        """Return what this frame shows around a place, smoothed."""
+        """Return the part of this frame around a place, smoothed."""
         die_px = self.rig.die_px(*map(float, place))
         low = np.maximum(np.round(place - die_px), 0).astype(int)
         high = np.round(place + die_px).astype(int) + 1
@@ -194,7 +196,7 @@ class Follower:
         return smooth
 
     def _flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
-        """Return whether a die lies as it lay, though its spot's middle shifted."""
+        """Return whether a die still lies as before, although the middle of its spot shifted."""
         before = trail.still_look
         if before is None or not before.size or moved_px > FLICKER_SHARE * die_px:
             return False
@@ -202,8 +204,8 @@ class Follower:
         return float(changed.mean()) < CHANGED_SHARE
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
-        """Return the releases of dice that have come into sight, and where they were seen until now."""
-        told: list[Reading] = []
+        """Return the releases of dice that have come into view, and their sightings so far."""
+        readings: list[Reading] = []
         owned = {id(trail.spot) for trail in self._trails if trail.spot is not None}
         free = []
         for spot in spots:
@@ -211,10 +213,10 @@ class Follower:
                 continue
             if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MAX_SHARE * die_px**2:
                 continue
-            missing = [trail for trail in self._trails if trail.lost and not trail.told_rest]
+            missing = [trail for trail in self._trails if trail.lost and not trail.rest_reported]
             lately = len(missing) == 1 and t_us - missing[0].seen_us < BACK_US
             if lately and not spot.at_border:
-                told += self._found_again(missing[0], t_us, spot, die_px)
+                readings += self._found_again(missing[0], t_us, spot, die_px)
             else:
                 free.append(spot)
         for way in self._arrivals.add(t_us, free, die_px):
@@ -224,21 +226,21 @@ class Follower:
             if len(way) == 1 and any(trail.came_by(way[0], die_px) for trail in self._trails):
                 continue
             if len(self._trails) >= self.rig.file.dice:
-                if not all(trail.told_rest or trail.lost for trail in self._trails):
+                if not all(trail.rest_reported or trail.lost for trail in self._trails):
                     continue
                 self._trails = []
-            told += self._released(way, t_us, die_px)
-        return told
+            readings += self._released(way, t_us, die_px)
+        return readings
 
     def _under_way(self, t_us: int) -> bool:
-        """Return whether a die of a throw moves, or is missing: what lies still now may be the other one."""
+        """Return whether a die of a throw is moving or missing: what lies still now may be the other one."""
         return any(
-            not trail.told_rest and not (trail.lost and t_us - trail.seen_us > BACK_US)
+            not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > BACK_US)
             for trail in self._trails
         )
 
     def _released(self, way: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
-        """Follow one more die, and return its release and where it was seen until now."""
+        """Follow another die; return its release and its sightings so far."""
         first = way[0]
         place = np.array([first.spot.x, first.spot.y])
         trail = Trail(len(self._trails) + 1, first.t_us, place)
@@ -246,17 +248,17 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - LATEST_US)
-                # A release told later than it was is told where the dice, still one spot, were by then.
+                # A release that is dated later than it happened is placed where the one spot was by then.
                 trail.hand = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - LATEST_US)
         self._trails.append(trail)
-        told: list[Reading] = []
-        # Where the hand is out of sight, dice come into sight one after the other that left it together.
+        readings: list[Reading] = []
+        # If the hand is out of view, dice that left it together may come into view one after the other.
         unproven = self._trails[:-1] if not self.rig.file.hand_in_sight else together
         if not any(trail.released_us - other.released_us > TOGETHER_US for other in unproven):
             x, y = self.rig.to_table(*map(float, trail.hand))
-            told.append(
+            readings.append(
                 DieReleased(
                     t=trail.released_us,
                     dev=self.device,
@@ -267,10 +269,10 @@ class Follower:
                 )
             )
         for t_us, spot in way:
-            told += self._seen(trail, t_us, spot, *place_in(spot, trail, (trail,), t_us, die_px))
+            readings += self._seen(trail, t_us, spot, *place_in(spot, trail, (trail,), t_us, die_px))
         if trail.seen_us != now_us:
             trail.spot = None
-        return told
+        return readings
 
     def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
         """Return the readings of a lost die that reappears as this spot."""
@@ -279,17 +281,17 @@ class Follower:
         return self._seen(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
 
     def _lose(self, t_us: int) -> list[Reading]:
-        told: list[Reading] = []
+        readings: list[Reading] = []
         for trail in self._trails:
-            if trail.lost or trail.told_rest or t_us - trail.seen_us < LOST_US:
+            if trail.lost or trail.rest_reported or t_us - trail.seen_us < LOST_US:
                 continue
             trail.lost = True
-            told.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
-        return told
+            readings.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
+        return readings
 
     def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
         """Forget a throw once nothing is seen where its dice lay."""
-        if not self._trails or not all(trail.told_rest or trail.lost for trail in self._trails):
+        if not self._trails or not all(trail.rest_reported or trail.lost for trail in self._trails):
             return
         if any(t_us - trail.seen_us < GONE_US for trail in self._trails):
             return
@@ -297,13 +299,13 @@ class Follower:
             self._trails = []
 
     def _rest(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the rests of dice whose faces two frames agree on, or that stayed unclear for too long."""
-        told: list[Reading] = []
+        """Return the rests of dice on whose faces two frames agree, or that stayed unclear for too long."""
+        readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._lies(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], LOOK_EDGES * die_px) for trail in lying}
         faces: dict[int, DieSeen] = {}
         for trail in self._trails:
-            if trail.told_rest and trail.read is not None:
+            if trail.rest_reported and trail.read is not None:
                 faces[trail.die] = trail.read
         whys: dict[int, str] = {}
         for trail in lying:
@@ -330,17 +332,17 @@ class Follower:
             trail.read = seen
             if not agreed and t_us - trail.trying_since_us < PATIENCE_US:
                 continue
-            trail.told_rest = True
+            trail.rest_reported = True
             tilt_deg = outlines.tilt_deg(shape) if seen is None and shape is not None else None
             on: Surface = "unknown"
             if agreed and shape is not None and self.rig.knows_its_place and outlines.clear(shape):
                 on = "felt"
-            told.append(self._at_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
-        return told
+            readings.append(self._at_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
+        return readings
 
     def _lies(self, trail: Trail, t_us: int) -> bool:
-        """Return whether a die whose rest is to be told is still now."""
-        if trail.lost or trail.told_rest:
+        """Return whether a die whose rest has not been reported is still now."""
+        if trail.lost or trail.rest_reported:
             return False
         if trail.spot is None or t_us - trail.still_since_us < STILL_US:
             trail.read, trail.looks, trail.trying_since_us = None, (), t_us
@@ -367,13 +369,13 @@ class Follower:
 
 
 def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die that comes into sight at a place left the hand with one just before it."""
+    """Return whether a die that comes into view at a place left the hand with one just before it."""
     soon = t_us - other.released_us < SAME_HAND_US
     return soon and float(np.hypot(*(other.hand - place))) < 6 * die_px
 
 
 def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die that is first seen at a place had made one spot with another until then."""
+    """Return whether a die first seen at a place had formed one spot with another until then."""
     then = bisect_right(other.t_us, t_us) - 1
     if then < 1 or t_us - other.t_us[then] > LOST_US:
         return False

@@ -1,4 +1,4 @@
-"""What differs from the empty table: spots of a picture, each of one or more dice or a hand."""
+"""Differences from the empty table: spots of a picture, each one or more dice or a hand."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,24 @@ from drivers.vision.arrays import Array
 DIFFERS = 38
 """Grey levels in the channel that differs most; sensor noise and flicker stay under 20."""
 STILL_DIFFERS, SOFT_PX = 18, 1.0
-"""In a still the noise is smoothed away first: a dark flank differs little from a dark cloth."""
+"""For a still the noise is smoothed away first: a dark flank differs little from a dark cloth."""
 TABLE, OTHER, UNSURE = 0, 1, 2
-"""What a place of a still shows: the empty table, something else, or a print of unsure place."""
+"""What a pixel of a still shows: the empty table, something else, or a print whose exact place is
+uncertain."""
 PRINTED = 36
-"""Grey levels from one place of the cloth to the next at which it is printed there."""
+"""Grey levels between neighbouring pixels of the cloth that indicate a print."""
 SHADE = (0.1, 1.25)
-"""Light on a still's cloth, as a share of the empty table's: a die may take it away, or throw some on it."""
+"""Light on the cloth of a still, as a share of the empty table's: a die may block light or reflect some."""
 SHADOW_RATIO = (0.35, 0.97)
-"""How dark a shadow leaves the cloth; all channels lose alike, within SHADOW_SPREAD."""
+"""How dark a shadow makes the cloth; all channels darken alike, within SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 HALF = 2
-"""Spots are looked for at half the picture's size: a fourth of the work, and an edge within a pixel."""
+"""Spots are searched for at half the picture's size: a quarter of the work, and edges accurate to a pixel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A connected spot that is not the empty table. Lengths in pixels of the whole picture."""
+    """A connected spot that differs from the empty table. Lengths in pixels of the whole picture."""
 
     x: float
     y: float
@@ -38,22 +39,22 @@ class Spot:
     area: float
     at_border: bool
     mask: Array
-    """Its own pixels at half size, within its box."""
+    """Its own pixels at half size, within its bounding box."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Return width and height of its box."""
+        """Return the width and height of its bounding box."""
         return self.right - self.left, self.bottom - self.top
 
 
 def median_of(frames: list[Array]) -> Array:
-    """Return the empty table behind what moves over it: each pixel's median."""
+    """Return the empty table behind moving things: the median of each pixel."""
     middle: Array = np.median(np.stack(frames), axis=0).astype(np.uint8)
     return middle
 
 
 class Background:
-    """The empty table as it looks by now: follows slow light, not what lies on it."""
+    """The empty table as it looks now: follows slow changes of light, not what lies on it."""
 
     def __init__(self, picture: Array) -> None:
         """Begin with a picture of the empty table."""
@@ -61,7 +62,7 @@ class Background:
         self._now: Array = half(picture)
 
     def spots(self, picture: Array, least_area: float) -> list[Spot]:
-        """Return what differs from the empty table and is at least so large (square pixels)."""
+        """Return the spots that differ from the empty table and have at least this area (square pixels)."""
         small = half(picture)
         mask = _differs(small, self._now)
         self._learn(small, mask)
@@ -95,16 +96,17 @@ class Background:
         return found
 
     def beyond(self, part: Array, low: Array, zoom: float) -> Array:
-        """Return (height, width) where a part of a still `zoom` times as fine is not the empty table.
+        """Return for each pixel of a part of a still, `zoom` times as fine as a frame, what it shows.
 
-        It is TABLE, OTHER or UNSURE; `low` is the part's left upper corner in that still.
+        That is TABLE, OTHER or UNSURE; `low` is the part's upper left corner in the still.
         """
         step = 1 / (zoom * HALF)
         start = ((np.asarray(low, float) + 0.5) / zoom) / HALF - 0.5
         to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
         size = (part.shape[1], part.shape[0])
         how = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        # A print is coarser in what was learnt: between the lightest and the darkest beside it is no die.
+        # A print is coarser in the learned picture: a value between its lightest and darkest neighbour is no
+        # die.
         beside = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
             cv2.warpAffine(plane, to_now, size, flags=how, borderMode=cv2.BORDER_REPLICATE)
@@ -117,11 +119,11 @@ class Background:
         other = ((apart.max(axis=2) > STILL_DIFFERS) & ~shaded).astype(np.uint8)
         other = cv2.morphologyEx(other, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
         other = cv2.morphologyEx(other, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
-        told: Array = np.where(other != 0, OTHER, np.where(printed, UNSURE, TABLE)).astype(np.uint8)
-        return told
+        kinds: Array = np.where(other != 0, OTHER, np.where(printed, UNSURE, TABLE)).astype(np.uint8)
+        return kinds
 
     def _learn(self, small: Array, mask: Array) -> None:
-        """Follow the light where nothing is; a spot's surroundings wait too."""
+        """Follow the light where nothing is seen; the surroundings of a spot are left out too."""
         free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
         cv2.accumulateWeighted(small, self._mean, 0.02, free.astype(np.uint8))
         self._now = cv2.convertScaleAbs(self._mean)
@@ -133,15 +135,16 @@ def half(picture: Array) -> Array:
 
 
 def _tinted(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
-    """Return where a picture is the empty table in more or less light: as in the shadow right beside a die.
+    """Return where a picture shows the empty table in more or less light, as in the shadow right beside a
+    die.
 
-    Deep in a shadow the channels are not darkened alike; what is left of the cloth's tint still tells it.
+    Deep in a shadow the channels are not darkened alike, but the remaining tint still identifies the cloth.
     """
     now, cloth = picture.astype(np.float32), empty.astype(np.float32)
     light = (now * cloth).sum(axis=2) / np.maximum((cloth * cloth).sum(axis=2), 1.0)
     off = np.abs(now - light[..., None] * cloth).max(axis=2)
-    told: npt.NDArray[np.bool_] = (light > SHADE[0]) & (light < SHADE[1]) & (off < STILL_DIFFERS)
-    return told
+    same: npt.NDArray[np.bool_] = (light > SHADE[0]) & (light < SHADE[1]) & (off < STILL_DIFFERS)
+    return same
 
 
 def _differs(small: Array, empty: Array) -> Array:

@@ -1,7 +1,7 @@
-"""What is laid on the table between throws: chips, cards, a stick. It lies where a hand left it.
+"""Objects laid on the table between throws: chips, cards, a stick.
 
-A die of a throw comes into sight moving. So what first shows lying still, while no throw is under way, is no
-die, and stays out of the throws until it is taken away or moved.
+A thrown die comes into view moving. So an object that is first seen lying still while no throw is under way
+is not a die, and is kept out of throws until it is removed or moved.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
 
 STAYS_EDGES = 0.1
-"""What moves less from frame to frame lies still; a die that rolls by a hand's breadth a second does not."""
+"""An object that moves less than this from frame to frame lies still; a die rolling at 10 cm/s does not."""
 ALIKE_SHARE = 0.25
-"""A spot of the same place is the same object, whose area the light changes by less than this."""
+"""A spot in the same place is the same object; light changes its area by less than this."""
 TAKEN_US = 1_000_000
-"""An object that nothing is seen of for so long was taken away; a hand that passes hides it for less."""
+"""An object that is not seen for this long was removed; a passing hand hides it for a shorter time."""
 
 
 def stays(way: Sequence[Sighting], die_px: float) -> bool:
-    """Return whether something that was seen in several frames lay still in them."""
+    """Return whether something seen in several frames lay still in them."""
     return len(way) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
         < max(1.0, STAYS_EDGES * die_px)
@@ -30,22 +30,22 @@ def stays(way: Sequence[Sighting], die_px: float) -> bool:
 
 
 class Objects:
-    """What lies on the table and is no die of a throw."""
+    """The objects on the table that are not dice of a throw."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without any."""
         self._known: list[Sighting] = []
 
     def add(self, seen: Sighting) -> None:
-        """Remember one from where it was seen lying."""
+        """Remember an object by where it was seen lying."""
         self._known.append(seen)
 
     def has(self, spot: Spot, die_px: float) -> bool:
-        """Return whether a spot is one of them."""
+        """Return whether a spot is one of these objects."""
         return any(_alike(spot, known.spot, die_px) for known in self._known)
 
     def see(self, t_us: int, spots: Sequence[Spot], die_px: float) -> None:
-        """Note which are there in this frame, and forget those that were taken away."""
+        """Note which objects this frame shows, and forget those that were removed."""
         there = [
             Sighting(t_us, known.spot) if any(_alike(spot, known.spot, die_px) for spot in spots) else known
             for known in self._known

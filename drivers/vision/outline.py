@@ -1,8 +1,8 @@
-"""Does a die lie flat on the felt? Its outline says so, seen beside that of a flat die in the same place.
+"""Whether a die lies flat on the felt: its outline compared with that of a flat die in the same place.
 
-A cube that leans by 10 degrees shows a sixth of an edge more on one side than a flat one, where the camera's
-own place is known. What reaches beyond a flat die's outline is a flank, a chip under it, the other die or a
-finger: which of them is not told, but a die that does not lie as a flat one lies is never told as flat.
+If the camera's own position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one
+side than a flat one. Anything beyond a flat die's outline is a flank, a chip under it, the other die or a
+finger: these are not distinguished, but a die with such an outline is never reported as flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,50 +18,52 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""An outline is blurred, and measured, by so much of an edge; a lean of 6 degrees shows no more."""
+"""Blur and measuring error of an outline, in edges; a lean of 6 degrees shows no more."""
 OFF_FACES = 0.05
-"""More of a die's face than this beyond a flat die's outline, or missing in it, is no blur."""
+"""A larger share of a die's face than this beyond a flat die's outline, or missing in it, is not blur."""
 AROUND_EDGES, UNSURE_SHARE = 0.3, 0.2
-"""If a fifth of the felt so far around a die is printed, a flank of that breadth may be hidden on a print."""
+"""If a fifth of the felt within this distance of a die is printed, a print may hide a flank of that width."""
 TURNS_DEG = 4.0
-"""A face's pips tell its turn within two of these; a 1 tells none."""
+"""A face's pips show its turn within two of these steps; the pip of a 1 does not."""
 SLOPE = 0.58
-"""Where the lens is not known, a flank may show as at 30 degrees off the vertical: the mounting's limit."""
+"""If the lens is not known, a flank may show as it does at 30 degrees off the vertical: the mounting's
+limit."""
 TILTS_DEG = range(8, 45, 4)
 TILT_FIT = 0.88
-"""A leaning cube's outline and what is seen agree in so much of both together, or no tilt is told."""
+"""Overlap of a leaning cube's outline and the observed one, over their union, from which a tilt is
+reported."""
 
 BESIDE = 3
-"""What another die covers; beside TABLE, OTHER and UNSURE."""
+"""What another die covers; a fourth value beside TABLE, OTHER and UNSURE."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A die's face as a still shows it, and what is seen around it, in the still's pixels."""
+    """A die's face in a still and what is seen around it, in the still's pixels."""
 
     middle: Array
     side: tuple[float, float] | None
-    """The way of one of the face's sides; None: not known, as of a 1."""
+    """The direction of one of the face's sides; None if unknown, as for a 1."""
     own: Array
-    """TABLE, OTHER, UNSURE or BESIDE, of this die and what touches it."""
+    """TABLE, OTHER, UNSURE or BESIDE for each pixel of this die and of what touches it."""
 
 
 class Outlines:
     """Outlines of dice as one rig sees them in a part of a still."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
-        """Prepare for part of a still: its zoom, its upper left corner `low` and a die's edge, in pixels."""
+        """Prepare for a part of a still: its zoom, upper left corner `low` and a die's edge, in pixels."""
         self._rig = rig
         self._zoom = zoom
         self._low = np.asarray(low, float)
         self._die_px = die_px
 
     def shape(self, differs: Array, seen: DieSeen, beside: Sequence[DieSeen]) -> Shape:
-        """Return a die that was read in a part of which `differs` is what a still shows where.
+        """Return the shape of a die that was read; `differs` is what each pixel of the part shows.
 
-        Where the dice `beside` it lie, which were read too, nothing is told of this one.
+        The dice `beside` it, which were read too, are excluded from its shape.
         """
         left = differs.copy()
         for other in beside:
@@ -72,10 +74,10 @@ class Outlines:
         return Shape(middle, seen.side, _around(left, middle))
 
     def off(self, shape: Shape) -> float:
-        """Return by how much of a face's area a shape is not a flat die's; 0 where it is but blur.
+        """Return the share of a face's area by which a shape differs from a flat die's; 0 if it is only blur.
 
-        What is seen beyond the outline counts, and what should be seen within it: a die that leans towards
-        the camera hides the flank that a flat one shows there.
+        Both what is seen beyond the outline and what is missing within it count: a die that leans towards the
+        camera hides the flank that a flat one shows there.
         """
         least = float("inf")
         for outline in self._flat(shape.middle, shape.side):
@@ -86,7 +88,7 @@ class Outlines:
         return least
 
     def clear(self, shape: Shape) -> bool:
-        """Return whether the felt around a flat die is plain enough for a flank to show on it."""
+        """Return whether the felt around a flat die is plain enough for a flank to show against it."""
         around = np.zeros_like(shape.own)
         outline = next(self._flat(shape.middle, shape.side))
         cv2.polylines(
@@ -97,7 +99,7 @@ class Outlines:
         return unsure <= UNSURE_SHARE * cv2.countNonZero(around)
 
     def tilt_deg(self, shape: Shape) -> float | None:
-        """Return by how much a cube must lean to have this shape; None where no leaning cube has it."""
+        """Return the tilt of a cube with this shape; None if no leaning cube has it."""
         if not self._rig.knows_its_place:
             return None
         best, tilt = 0.0, 0.0
@@ -123,13 +125,13 @@ class Outlines:
         cv2.polylines(where, [outline], isClosed=True, color=value, thickness=self._soft)
 
     def _beyond(self, own: Array, outline: Array) -> float:
-        """Return the largest area that lies beyond an outline, in pixels."""
+        """Return the largest connected area beyond an outline, in pixels."""
         left = (own == OTHER).astype(np.uint8)
         self._fill(left, outline, 0)
         return _largest(left)
 
     def _missing(self, own: Array, outline: Array) -> float:
-        """Return the largest area within an outline in which the table is seen, in pixels."""
+        """Return the largest connected area within an outline that shows the table, in pixels."""
         bare = np.zeros_like(own)
         cv2.fillConvexPoly(bare, outline, 1)
         cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._soft)
@@ -142,7 +144,7 @@ class Outlines:
             yield from self._drawn(middle, turn, 0.0, 0.0)
 
     def _turns(self, middle: Array, side: tuple[float, float] | None) -> Sequence[float]:
-        """Return the turns on the table that a face's sides may have, the likeliest first."""
+        """Return the possible turns of a face's sides on the table, the likeliest first."""
         if side is None:
             return [float(turn) for turn in np.arange(0.0, 90.0, TURNS_DEG)]
         here, there = (self._place(middle + np.array(side) * at) for at in (0.0, self._die_px / 2))
@@ -162,12 +164,12 @@ class Outlines:
         return frame
 
     def _drawn(self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float) -> Iterator[Array]:
-        """Yield the outline of a cube whose upper face has its middle there, as the camera may see it."""
+        """Yield each outline that a cube whose upper face is centred there may have for the camera."""
         axes = _turned(turn_deg + towards_deg) @ _leaning(tilt_deg)
         cube = (_CUBE - np.array([0.0, 0.0, 0.5])) @ axes.T
         cube_mm = cube * self._rig.die_mm
         top_mm = -float(cube_mm[:, 2].min())
-        """The upper face's middle lies so high where the lowest corner touches the felt."""
+        """Height of the upper face's centre when the lowest corner touches the felt."""
         for seen in self._rig.shapes(self._in_frame(middle), cube_mm, top_mm, SLOPE):
             pixels = (seen + 0.5) * self._zoom - 0.5 - self._low
             hull = cv2.convexHull(np.round(pixels).astype(np.int32))
@@ -190,7 +192,7 @@ def _largest(mask: Array) -> float:
 
 
 def _around(differs: Array, middle: Array) -> Array:
-    """Return the connected part that a place lies in, bare of what lies elsewhere."""
+    """Return only the connected part that contains a place; everything else becomes TABLE."""
     _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
     x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
     own: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs

@@ -1,8 +1,8 @@
-"""Two cameras over one end of a table: what both see of a die is one point, and its height is known.
+"""Two cameras over one end of a table: a die that both see is one point, and its height is known.
 
-Each camera follows the dice by itself and tells of them as they lie on the felt. From where a camera hangs
-through such a place runs a ray on which the die is; two rays of one die pass each other closely, and the
-point between them is its own. A die is told under the first camera's name for it.
+Each camera follows the dice by itself and reports them as if they were on the felt. The die lies on the ray
+from the camera through that place; two rays of one die pass each other closely, and the point between them is
+the die's place. A die is reported under the first camera's number for it.
 """
 
 from bisect import bisect_left
@@ -19,27 +19,28 @@ from drivers.vision.rays import Solved, solved
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
 WAIT_US = 30_000
-"""A point waits so long for the other camera's next frame; a table takes it up to 120 ms after its time."""
+"""How long a point waits for the other camera's next frame; a table accepts it up to 120 ms after its
+time."""
 REST_WAIT_US = 60_000
-"""A rest waits so long for the other camera's word on the same die."""
+"""How long a rest waits for the other camera's reading of the same die."""
 LATEST_US = 100_000
-"""No reading is told that is older than this; a die that lies still lies there later too."""
+"""No reading older than this is reported; a die at rest is still there later."""
 GAP_US = 60_000
-"""Between points of one camera that are farther apart a die may have turned."""
+"""Between points of one camera farther apart than this, a die may have turned."""
 FRESH_US = 60_000
 HEIGHT_MM_PER_US = 2.5e-3
-"""A height known a moment ago: dice fall and bounce at so much."""
+"""How fast a known height becomes uncertain: the speed at which dice fall and bounce."""
 RECENT, FEWEST = 6, 3
-"""Of so many points, so many that both saw make two tracks one die, or no longer one."""
+"""Of this many points, at least this many seen by both decide whether two tracks are one die."""
 STILL_POINTS, STILL_MM = 4, 1.0
-"""A die that so many points have in one place lies still."""
+"""A die with this many points in one place lies still."""
 NEAR_MM = 12.0
-"""Two cameras place a die at rest within this of each other."""
+"""How far apart two cameras place one die at rest, at most."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """One die as one camera tells of it."""
+    """One die as one camera reports it."""
 
     t_us: list[int] = field(default_factory=list)
     points: list[DieAt] = field(default_factory=list)
@@ -47,18 +48,18 @@ class _Seen:
     rest: DieRest | None = None
     lost: bool = False
     height: tuple[int, float] | None = None
-    """When it was last known, and how high its centre was."""
+    """When its height was last known, and the height of its centre."""
 
     @property
     def still(self) -> bool:
-        """Return whether it lies still: at its height on the felt."""
+        """Return whether it lies still, and so at its height on the felt."""
         last = self.points[-STILL_POINTS:]
         return len(last) == STILL_POINTS and all(
             float(np.hypot(*(_place(one) - _place(last[-1])))) < STILL_MM for one in last
         )
 
     def at(self, t_us: int) -> tuple[Array, float] | None:
-        """Return its place at a time between two frames, and its error; None where it may have turned."""
+        """Return its place at a time between two frames, and the error; None if it may have turned."""
         after = bisect_left(self.t_us, t_us)
         if after == len(self.t_us):
             return None
@@ -81,10 +82,10 @@ class _Seen:
 
 
 class Pair:
-    """Two cameras' readings in, one camera's out."""
+    """Combines the readings of two cameras into those of one."""
 
     def __init__(self, first: Rig, second: Rig) -> None:
-        """Pair two rigs; raises RigError if one does not know its camera's place."""
+        """Pair two rigs; raise RigError if the position of either camera is unknown."""
         for rig in (first, second):
             if not rig.knows_its_place:
                 raise RigError(
@@ -95,32 +96,32 @@ class Pair:
         self._device = first.file.camera
         self._dice: tuple[dict[int, _Seen], dict[int, _Seen]] = ({}, {})
         self._partners: dict[int, int] = {}
-        """The second camera's name of a die, by the first one's."""
+        """The second camera's number of a die, by the first camera's."""
         self._rests: dict[int, tuple[int, DieRest]] = {}
-        self._told: dict[int, DieRest] = {}
+        self._reported: dict[int, DieRest] = {}
         self._down: set[int] = set()
 
     def take(self, camera: int, t_us: int, readings: Sequence[Reading]) -> list[Reading]:
-        """Return what is told now that camera 0 or 1 has told this of its newest frame."""
-        told: list[Reading] = []
+        """Handle what camera 0 or 1 reports of its newest frame; return the readings that are due."""
+        due: list[Reading] = []
         for reading in readings:
             if isinstance(reading, DieReleased):
-                told += self._released(camera, reading)
+                due += self._released(camera, reading)
             elif isinstance(reading, DieAt):
                 self._point(camera, reading)
             elif isinstance(reading, DieRest):
-                told += self._rested(camera, t_us, reading)
+                due += self._rested(camera, t_us, reading)
             elif isinstance(reading, DieLost):
-                told += self._lost(camera, reading)
+                due += self._lost(camera, reading)
             else:
-                told += self._health(camera, reading)
+                due += self._health(camera, reading)
         self._match()
-        told += self._points(t_us)
-        told += self._waited(t_us)
-        return told
+        due += self._points(t_us)
+        due += self._waited(t_us)
+        return due
 
     def _health(self, camera: int, reading: Reading) -> list[Reading]:
-        """Return a fault of either view; they are over once both are."""
+        """Return a fault of either view, and its end once both views are clear."""
         if isinstance(reading, DeviceDown):
             self._down.add(camera)
         elif isinstance(reading, DeviceUp):
@@ -135,7 +136,7 @@ class Pair:
             dice.clear()
             self._partners.clear()
             if camera == 0:
-                self._told.clear()
+                self._reported.clear()
                 self._rests.clear()
         dice[reading.die] = _Seen()
         return [reading] if camera == 0 else []
@@ -148,9 +149,9 @@ class Pair:
         seen.rest, seen.lost = None, False
 
     def _match(self) -> None:
-        """Make two tracks one die where their rays meet again and again, and no other pair's do so well.
+        """Pair two tracks whose rays meet repeatedly, if no other pair fits as well.
 
-        Either camera may exchange two dice that flew as one: what no longer meets is no longer one die.
+        Either camera may exchange two dice that flew as one: tracks whose rays no longer meet are unpaired.
         """
         first, second = self._dice
         misses = {
@@ -170,7 +171,7 @@ class Pair:
                 self._partners[one] = two
 
     def _miss(self, seen: _Seen, other: _Seen) -> float | None:
-        """Return how far two tracks' rays pass each other, in what one die's may; None while not known."""
+        """Return the distance at which two tracks' rays pass, over one die's limit; None while unknown."""
         off = [
             found.off if found.one_die else max(found.off, 1.5)
             for point in seen.points[-RECENT:]
@@ -187,8 +188,8 @@ class Pair:
         return solved((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), there[1]))
 
     def _points(self, t_us: int) -> list[Reading]:
-        """Return the first camera's points that need not wait longer, each solved where the other saw it."""
-        told: list[Reading] = []
+        """Return the first camera's points that need not wait, solved if the other camera saw the die."""
+        due: list[Reading] = []
         for die, seen in self._dice[0].items():
             other = self._dice[1].get(self._partners.get(die, 0))
             while seen.waiting:
@@ -196,25 +197,25 @@ class Pair:
                 later = other is not None and bool(other.t_us) and other.t_us[-1] >= point.t
                 if not later and t_us - point.t < WAIT_US:
                     break
-                told.append(self._placed(seen, seen.waiting.pop(0), other))
+                due.append(self._placed(seen, seen.waiting.pop(0), other))
         for die, two in self._partners.items():
             if self._dice[0][die].lost and two in self._dice[1]:
                 other = self._dice[1][two]
                 fresh = [point for point in other.waiting if t_us - point.t < LATEST_US]
-                told += [self._alone(1, point, other, die) for point in fresh]
+                due += [self._alone(1, point, other, die) for point in fresh]
             if two in self._dice[1]:
                 self._dice[1][two].waiting.clear()
-        return told
+        return due
 
     def _placed(self, seen: _Seen, point: DieAt, other: _Seen | None) -> DieAt:
         found = None if other is None else self._solve(point, other)
         if found is None or not found.one_die:
             return self._alone(0, point, seen, point.die)
         seen.height = (point.t, found.height)
-        return _told(point, np.array([found.x, found.y]), found.error, self._device, point.die)
+        return _point_at(point, np.array([found.x, found.y]), found.error, self._device, point.die)
 
     def _alone(self, camera: int, point: DieAt, seen: _Seen, die: int) -> DieAt:
-        """Return a point that one camera saw, at the height last known or with what that may shift it by."""
+        """Return a point that one camera saw, at the last known height or with an unknown height's error."""
         rig = self._rigs[camera]
         if seen.still:
             height, off = rig.die_mm / 2, 0.0
@@ -225,10 +226,10 @@ class Pair:
         place, eye = _place(point), rig.eye
         place = place + (eye[:2] - place) * ((height - rig.die_mm / 2) / (eye[2] - rig.die_mm / 2))
         error = float(np.hypot(_error(point), rig.height_error_mm(place, off)))
-        return _told(point, place, error, self._device, die)
+        return _point_at(point, place, error, self._device, die)
 
     def _rested(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
-        """Return a rest, once both cameras' words on it are in; the first one waits in `_rests`."""
+        """Return a rest once both cameras have reported it; the first report waits in `_rests`."""
         self._dice[camera].setdefault(reading.die, _Seen()).rest = reading
         self._match_by_place(camera, reading)
         die = self._name(camera, reading.die)
@@ -243,7 +244,7 @@ class Pair:
         return self._at_rest(t_us, die, _agreed(reading, other.rest))
 
     def _match_by_place(self, camera: int, reading: DieRest) -> None:
-        """Make two dice at rest one where they lie in one place, and no longer one where they do not."""
+        """Pair two dice at rest that lie in one place, and unpair those that do not."""
         for number, other in self._dice[1 - camera].items():
             if other.rest is None:
                 continue
@@ -256,35 +257,35 @@ class Pair:
                 del self._partners[one]
 
     def _waited(self, t_us: int) -> list[Reading]:
-        """Return rests for which the other camera's word has been waited for, and dice that it alone saw."""
-        told: list[Reading] = []
+        """Return rests that waited long enough for the other camera, and dice that only the second saw."""
+        due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
-                told += self._at_rest(t_us, die, reading)
+                due += self._at_rest(t_us, die, reading)
         for two, seen in self._dice[1].items():
             free = [die for die in (1, 2) if die not in self._dice[0]]
             if free and two not in self._partners.values() and (seen.rest is not None or seen.lost):
                 self._partners[free[0]] = two
                 self._dice[0][free[0]] = _Seen(lost=True)
                 if seen.rest is not None:
-                    told += self._at_rest(t_us, free[0], seen.rest)
+                    due += self._at_rest(t_us, free[0], seen.rest)
                 else:
-                    told.append(DieLost(t=t_us, dev=self._device, die=_die(free[0])))
-        return told
+                    due.append(DieLost(t=t_us, dev=self._device, die=_die(free[0])))
+        return due
 
     def _at_rest(self, t_us: int, die: int, reading: DieRest) -> list[Reading]:
         self._rests.pop(die, None)
-        before = self._told.get(die)
+        before = self._reported.get(die)
         if before is not None and before.up == reading.up and _near(before, reading):
             return []
         if before is not None and before.up is not None and reading.up is not None and _near(before, reading):
             reading = msgspec.structs.replace(reading, up=None, confidence=0.0, on="unknown")
-        self._told[die] = reading
+        self._reported[die] = reading
         t = max(reading.t, t_us - LATEST_US)
         return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
 
     def _lost(self, camera: int, reading: DieLost) -> list[Reading]:
-        """Return that a die is lost once neither camera sees it."""
+        """Return the loss of a die once neither camera sees it."""
         self._dice[camera].setdefault(reading.die, _Seen()).lost = True
         die = self._name(camera, reading.die)
         if die is None:
@@ -295,14 +296,14 @@ class Pair:
         return [msgspec.structs.replace(reading, dev=self._device, die=_die(die))]
 
     def _name(self, camera: int, die: int) -> int | None:
-        """Return under which number a camera's die is told; None while the first one knows no such die."""
+        """Return the number under which a camera's die is reported; None while the first has no such die."""
         if camera == 0:
             return die
         return next((one for one, two in self._partners.items() if two == die), None)
 
 
 def _agreed(one: DieRest, other: DieRest) -> DieRest:
-    """Return what two cameras agree on of one die at rest: a face that neither contradicts."""
+    """Return one die at rest as two cameras agree on it: with a face that neither contradicts."""
     leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
     if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
         return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")
@@ -327,7 +328,7 @@ def _die(number: int) -> Die:
     return 1 if number == 1 else 2
 
 
-def _told(point: DieAt, place: Array, error: float, dev: str, die: int) -> DieAt:
+def _point_at(point: DieAt, place: Array, error: float, dev: str, die: int) -> DieAt:
     return msgspec.structs.replace(
         point,
         x=round(float(place[0]), 1),

@@ -1,6 +1,7 @@
-"""Find what looks like a pip: a round spot of one colour on another, in any channel, darker or lighter.
+"""Find possible pips: round spots of one colour on another, in any channel, darker or lighter.
 
-Pictures are worked on at one scale, at which a die's edge is `EDGE_PX` pixels long: all is in those pixels.
+Pictures are processed at one scale, at which a die's edge is `EDGE_PX` pixels long: all lengths are in those
+pixels.
 """
 
 import math
@@ -15,30 +16,30 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 EDGE_PX = (
-    72.0  # pips are then 11 to 19 pixels wide: enough for a sub-pixel outline, and no more work than needed
+    72.0  # pips are then 11 to 19 pixels wide: enough for a sub-pixel outline without more work than needed
 )
 RADIUS_SHARE = (
     0.06,
     0.17,
 )  # a pip's radius over the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
-SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of their blurs answer to discs of radius 4 to 9 pixels
-SAME_PX = 3.5  # candidates so near are one spot
+SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of these blurs respond to discs of 4 to 9 pixels radius
+SAME_PX = 3.5  # candidates closer than this are one spot
 MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
-LINE = 240  # places in a line of a map
-BORDER_PX = 40  # a ray's 20, and twice what a middle moves while it is measured
+LINE = 240  # positions in a row of a map
+BORDER_PX = 40  # a ray's 20, and twice the movement of a centre while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
-MAX_CANDIDATES = 300  # of a polarity; a full picture of seven sixes has 42 pips and as many reflections
+MAX_CANDIDATES = 300  # per polarity; a full picture of seven sixes has 42 pips and as many reflections
 
 
 @dataclass(frozen=True, slots=True)
 class Pips:
-    """Spots that may be pips, best first: one row a spot in each array."""
+    """Possible pips, best first: one row per spot in each array."""
 
     centre: Array  # (n, 2): x, y
     radius: Array  # mean radius
     aspect: Array  # shorter axis over longer one
-    fit: Array  # share of the rays from its middle that met its edge where an ellipse has it
+    fit: Array  # share of the rays from its centre that met its edge where the ellipse has it
     contrast: Array  # grey levels across the edge, in the best channel; positive: lighter than the face
     inside: Array  # (n, 3): colour of the spot
     around: Array  # (n, 3): colour just outside its edge
@@ -61,7 +62,7 @@ class Pips:
 
 
 def find_pips(image: Array) -> Pips:
-    """Return the spots of a picture (height, width, 3; a die's edge `EDGE_PX` long) that may be pips."""
+    """Return the possible pips of a picture (height, width, 3; a die's edge `EDGE_PX` long)."""
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     channels = _Channels(cv2.split(soft))
     dark, light = (_candidates(channels.planes, sign) for sign in (-1.0, 1.0))
@@ -69,7 +70,7 @@ def find_pips(image: Array) -> Pips:
     if not len(spots):
         return _none()
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
-    # A lamp's reflection spoils an outline in one channel and spares it in another: all three are tried.
+    # A lamp's reflection may spoil an outline in one channel only: all three are tried.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
     look = _look(channels, tried, None)
     quality = np.where(look.hopeful(), look.quality(), -1.0).reshape(-1, 3)
@@ -79,7 +80,7 @@ def find_pips(image: Array) -> Pips:
 
 
 def _candidates(planes: Sequence[Array], sign: float) -> Array:
-    """Return places (n, 2) of spots of one polarity that stand out all around, the clearest first."""
+    """Return the positions (n, 2) of spots of one polarity that stand out all around, the clearest first."""
     places, strengths = [], []
     for plane in planes:
         spots = _peaks(plane, sign)
@@ -97,7 +98,7 @@ def _candidates(planes: Sequence[Array], sign: float) -> Array:
 
 
 def _squared_distances(ones: Array, others: Array) -> Array:
-    """Return the squared distance of each of n places (n, 2) from each of m others: (n, m)."""
+    """Return the squared distances of n positions (n, 2) from m others: (n, m)."""
     across = ones[:, None, 0] - others[None, :, 0]
     down = ones[:, None, 1] - others[None, :, 1]
     across *= across
@@ -107,7 +108,7 @@ def _squared_distances(ones: Array, others: Array) -> Array:
 
 
 def _peaks(plane: Array, sign: float) -> Array:
-    """Return (x, y) of spots of a pip's size that are darker (sign -1) or lighter (1) than all around."""
+    """Return (x, y) of spots of a pip's size that are darker (sign -1) or lighter (1) than around them."""
     small = cv2.resize(plane, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA).astype(np.float32)
     levels = [cv2.GaussianBlur(small, (0, 0), sigma / 2) for sigma in SCALE_SIGMAS_PX]
     found = []
@@ -120,7 +121,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return by how many grey levels each spot differs from all around it, two directions of 12 apart."""
+    """Return by how many grey levels each spot stands out, in all but two of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)
@@ -139,7 +140,7 @@ def _none() -> Pips:
 
 _ANGLES = np.arange(RAYS, dtype=np.float32) * np.float32(2 * math.pi / RAYS)
 _DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
-# The radius of a small ellipse a little off its middle; rays that a reflection misled weigh less in the fit.
+# The radius of a small ellipse seen from slightly off its centre; rays misled by a reflection weigh less.
 _BASIS = np.stack(
     [np.ones_like(_ANGLES), np.cos(_ANGLES), np.sin(_ANGLES), np.cos(2 * _ANGLES), np.sin(2 * _ANGLES)],
     axis=1,
@@ -148,10 +149,10 @@ _LOW, _HIGH = (share * EDGE_PX for share in RADIUS_SHARE)
 
 
 class _Channels:
-    """The three channels of a picture, one below the other: rays in all of them are sampled at once."""
+    """The three channels of a picture, stacked, so that rays in all of them are sampled at once."""
 
     def __init__(self, planes: Sequence[Array]) -> None:
-        """Put a border between the channels, so that no ray ends in another one."""
+        """Put a border between the channels, so that no ray reaches another channel."""
         self.planes = planes
         bordered = [
             cv2.copyMakeBorder(plane, BORDER_PX, BORDER_PX, 0, 0, cv2.BORDER_REPLICATE) for plane in planes
@@ -160,7 +161,7 @@ class _Channels:
         self._all = np.concatenate(bordered)
 
     def sample(self, channel: npt.NDArray[np.intp], places: Array) -> Array:
-        """Return the values at places (n, ..., 2) of these channels (n)."""
+        """Return the values at positions (n, ..., 2) of these channels (n)."""
         top = (channel * self._pitch_px + BORDER_PX).astype(np.float32)
         down = np.stack([np.zeros_like(top), top], axis=1)
         return sample(self._all, places + down.reshape(-1, *(1,) * (places.ndim - 2), 2))
@@ -168,7 +169,7 @@ class _Channels:
 
 @dataclass(frozen=True, slots=True)
 class _Spots:
-    """Where to look for an outline: n middles, each in one channel, darker (-1) or lighter (1) there."""
+    """Where to look for outlines: n centres, each in one channel, darker (-1) or lighter (1) there."""
 
     centre: Array  # (n, 2)
     sign: Array  # (n,)
@@ -181,19 +182,19 @@ class _Spots:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The outline around each of n spots as one channel shows it."""
+    """The outline around each of n spots in one channel."""
 
-    radii: Array  # (n, RAYS): of the sharpest step outward
+    radii: Array  # (n, RAYS): radius of the sharpest step outward
     steps: Array  # (n, RAYS): its height in grey levels
     shape: Array  # (n, 5): the outline in `_BASIS`
     off: Array  # (n, RAYS): how far each ray is off that shape
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Look":
-        """Return the look at the spots of these rows."""
+        """Return the outlines of the spots of these rows."""
         return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.off[rows])
 
     def hopeful(self) -> npt.NDArray[np.bool_]:
-        """Return for each spot whether an edge of a pip's size may be all around it."""
+        """Return for each spot whether an edge of a pip's size may surround it."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.off, axis=1) < 1.6)
@@ -211,11 +212,11 @@ class _Look:
         return _quality(self.fit(), np.median(self.steps, axis=1))
 
     def moved(self) -> Array:
-        """Return by how much (x, y) each outline's middle lies off where the look was taken from."""
+        """Return by how much (x, y) each outline's centre is off the point from which it was measured."""
         return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
 
     def expected(self) -> Array:
-        """Return the radius (n, RAYS) at which the shape, moved to its middle, has the outline."""
+        """Return the radius (n, RAYS) of the outline that the shape predicts from its own centre."""
         radius = self.shape[:, :1] + self.shape[:, 3:] @ _BASIS[:, 3:].T
         within: Array = np.clip(radius, 2.0, 15.0).astype(np.float32)
         return within
@@ -232,7 +233,7 @@ def _look(channels: _Channels, spots: _Spots, expected: Array | None) -> _Look:
 
 
 def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> Pips:
-    """Return the spots that are ellipses of a pip's size, measured from a first look at them."""
+    """Return the spots that are ellipses of a pip's size, measured from their first outlines."""
     for _ in range(3):
         hopeful = look.hopeful()
         look, spots = look.pick(hopeful), spots.pick(hopeful)
@@ -259,9 +260,9 @@ def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> 
 
 
 def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tuple[Array, Array]:
-    """Return per spot and ray the radius of the sharpest step outward, and its height in grey levels.
+    """Return the radius of the sharpest step outward for each spot and ray, and its height in grey levels.
 
-    `expected` (n, RAYS) is where the last fit had the outline: of several steps the one nearest to it counts.
+    `expected` (n, RAYS) is the outline of the last fit: of several steps the one nearest to it counts.
     """
     reach = spots.centre[:, None, None, :] + RADII_PX[None, None, :, None] * _DIRECTIONS[None, :, None, :]
     values = channels.sample(spots.channel, reach).astype(np.float32)
@@ -280,7 +281,7 @@ def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tupl
 
 
 def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
-    """Return the outline's shape in the basis for each spot, and how far each ray is off it."""
+    """Return each spot's outline in terms of the basis, and how far each ray is off it."""
     clear = np.clip(steps / np.maximum(np.median(steps, axis=1), 1.0)[:, None], 0.02, 1.0)
     weight = clear
     size = basis.shape[1]
@@ -295,11 +296,11 @@ def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
 
 
 def sample(plane: Array, places: Array) -> Array:
-    """Return the picture's values at places (..., 2), bilinear; outside, the border's."""
+    """Return the picture's values at positions (..., 2), bilinear; outside it, the border's values."""
     flat = places.reshape(-1, 2)
     count = len(flat)
     lines = -(-count // LINE)
-    # OpenCV takes a map of two planes and works line by line: in long ones it is faster than place by place.
+    # OpenCV takes a map of two planes and works row by row: long rows are faster than single positions.
     maps = np.zeros((2, lines * LINE), np.float32)
     maps[:, :count] = flat.T
     xs, ys = maps.reshape(2, lines, LINE)
@@ -319,7 +320,7 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
 
 
 def _distinct(pips: Pips) -> Pips:
-    """Return each spot once, as the channel sees it that shows it best."""
+    """Return each spot once, as seen in its clearest channel."""
     quality = _quality(pips.fit, pips.contrast)
     alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]
     hides = (_squared_distances(pips.centre, pips.centre) < (0.6 * pips.radius[None, :]) ** 2) & alike

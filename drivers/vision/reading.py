@@ -1,8 +1,8 @@
-"""Read the faces up in one picture of dice at rest: what is there for certain, or why not.
+"""Read the upper faces in one picture of dice at rest: what is certain, or why the picture is refused.
 
-A face is taken only where nothing speaks against it: the pips' lattice, an even face between them, sides
-where a die of this size has them, no spot left over. What is not certain is a doubt with its reason, and
-a doubt refuses the picture: a silent error is the worst fault a camera can have.
+A face is accepted only if nothing speaks against it: the pips form a lattice, the face between them is even,
+its sides are where a die of this size has them, and no spot is left over. Anything uncertain is a doubt with
+its reason, and a doubt refuses the picture: a silent error is the worst fault a camera can have.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,11 @@ from drivers.vision.faces import Face, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 from drivers.vision.surfaces import larger_edge, of_a_grid
 
-MIN_PX = (
-    45.0  # of a die's edge: pips of a smaller one are five pixels wide, and one lost in noise is not missed
-)
-SURE = 0.6  # confidence below which a die isn't told (design: `low_confidence`)
-APART = 0.82  # dice that touch have their middles an edge apart; a die's own flank is nearer
-# Share of the face, its pips apart, that has its colour, by number; engraved numbers, glare and, of a 6, the
-# narrow gaps between its pips take the rest.
+MIN_PX = 45.0  # of a die's edge: a smaller die's pips are five pixels wide, and may vanish in noise
+SURE = 0.6  # least confidence at which a die is reported (design: `low_confidence`)
+APART = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
+# Least share of the face, without its pips, that has its colour, by number; engraved numbers, glare and, on a
+# 6, the narrow gaps between its pips take the rest.
 EVEN = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
 OFF = {
     1: 0.0,
@@ -33,28 +31,28 @@ OFF = {
     4: 0.02,
     5: 0.02,
     6: 0.02,
-}  # of the pips from the lattice, over the edge: 0.01 at most
+}  # largest distance of the pips from the lattice, over the edge: 0.01 was measured
 SIDE = (
     0.37,
     0.76,
-)  # a side's distance from the middle over the edge: half of it, and what height and size add
-WIDTH = (0.78, 1.42)  # of a 1, 2 or 3: side to side
+)  # a side's distance from the centre over the edge: half of it, and what height and size add
+WIDTH = (0.78, 1.42)  # of a 1, 2 or 3, from side to side
 SIDE_STEP = 9.0  # grey levels, averaged along the side
-LOPSIDED = 0.17  # difference of two opposite sides' distances
-OWN_SIDE = (0.45, 0.62)  # half of an edge, as a 1 seen from above has three sides of its own, over the edge
-OWN_ALIKE = 0.07  # and so far they differ
-CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; what is taken for sides on a larger face has 25
-FAR_SIDE = 0.7  # a 2's pip has sides as far off as this, or farther
+LOPSIDED = 0.17  # largest difference between the distances of two opposite sides
+OWN_SIDE = (0.45, 0.62)  # over the edge: about half, the distance of the sides of a 1 seen from above
+OWN_ALIKE = 0.07  # by how much these distances differ at most
+CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; false sides on a larger face have 25
+FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2
 BEYOND = np.linspace(
     0.6, 0.9, 9, dtype=np.float32
-)  # beyond a 1's side, over the edge: the die that touches it
-BEYOND_ALIKE = 0.6  # share of that which has the 1's colour; the rest is a pip, or the gap
-RIVAL = 0.72  # a second reading of the same die that is nearly as good is a doubt
+)  # beyond a 1's side, over the edge: where a die that touches it lies
+BEYOND_ALIKE = 0.6  # share of that area with the 1's colour; the rest is a pip, or the gap
+RIVAL = 0.72  # a second reading of the same die with this share of the first one's score is a doubt
 
 
 @dataclass(frozen=True, slots=True)
 class DieSeen:
-    """One die of a picture: place in pixels, face up (None: unsure), confidence 0 to 1, what is unclear."""
+    """One die of a picture: position in pixels, face up (None: unsure), confidence 0 to 1, and doubts."""
 
     x: float
     y: float
@@ -62,12 +60,12 @@ class DieSeen:
     confidence: float
     doubts: tuple[str, ...] = ()
     side: tuple[float, float] | None = None
-    """The way of one of the face's sides; a 1 tells none."""
+    """The direction of one of the face's sides; None for a 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one picture shows."""
+    """The dice that one picture shows, and why it is refused, if it is."""
 
     dice: tuple[DieSeen, ...]
     refused: str | None
@@ -84,7 +82,7 @@ class _Weighed:
 def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
     """Return the dice of a picture (height, width, 3) in which a die's edge is `die_px` pixels.
 
-    `dice` is how many there must be; None: however many are seen.
+    `dice` is how many there must be; None accepts any number.
 
     Raises:
         ValueError: die_px is not positive.
@@ -97,7 +95,7 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
     weighed = _weigh(work, scale)
-    told = [
+    seen = [
         DieSeen(
             round(float(one.face.centre[0]) / scale, 1),
             round(float(one.face.centre[1]) / scale, 1),
@@ -108,12 +106,12 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
         )
         for one in weighed
     ]
-    return Reading(tuple(told), _refusal(told, dice))
+    return Reading(tuple(seen), _refusal(seen, dice))
 
 
-def _refusal(told: list[DieSeen], dice: int | None) -> str | None:
-    unsure = [die for die in told if die.up is None]
-    sure = len(told) - len(unsure)
+def _refusal(seen: list[DieSeen], dice: int | None) -> str | None:
+    unsure = [die for die in seen if die.up is None]
+    sure = len(seen) - len(unsure)
     if unsure:
         die = unsure[0]
         return f"unsure of the die at {die.x:.0f}, {die.y:.0f}: {die.doubts[0]}"
@@ -123,12 +121,12 @@ def _refusal(told: list[DieSeen], dice: int | None) -> str | None:
 
 
 def _weigh(image: Array, scale: float) -> list[_Weighed]:
-    """Return the dice that are, or may be, in a picture scaled so that dice have an edge of `EDGE_PX`."""
+    """Return the certain and possible dice of a picture that is scaled to an edge of `EDGE_PX`."""
     pips = find_pips(image)
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     chosen: list[_Weighed] = []
     faces = find_faces(pips)
-    # First what a whole lattice carries, then 3 and 2, then 1, of the spots that are left.
+    # First the faces with a whole lattice, then 3 and 2, then 1, from the spots that are left.
     for least, most in ((4, 6), (2, 3), (1, 1)):
         taken = {row for one in chosen for row in one.face.rows}
         tier = single_faces(pips) if most == 1 else [face for face in faces if least <= face.up <= most]
@@ -186,7 +184,7 @@ def _ones_of(face: Face, pips: Pips) -> list[Face]:
 
 
 def _is_one(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether one pip of what seems a 2 is a 1 for certain: no side is as far off as a 2's may be."""
+    """Return whether one pip of an apparent 2 is certainly a 1: no side is as far from it as on a 2."""
     if float(find_body(image, pips, one).sides.max()) > FAR_SIDE:
         return False
     seen = _weighed(image, pips, one)
@@ -194,25 +192,25 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
 
 
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether a pip that makes a 2 with another may be the 1 of a die that touches that other's die.
+    """Return whether a pip that forms a 2 with another may be the 1 of a die that touches the other's die.
 
-    Then it stands in the middle of an even face with sides of its own, where a pip of a 2 is near a corner.
-    The side at which the dice touch may not show.
+    It is then in the centre of an even face with sides of its own, while a pip of a 2 is near a corner. The
+    side at which the dice touch may not show.
     """
     return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > EVEN[1]
 
 
 def _own_sides(body: Body) -> npt.NDArray[np.intp]:
-    """Return which sides are as far off as each other, by about half an edge."""
+    """Return the sides that are equally far from the centre, at about half an edge."""
     middle = float(np.sort(body.sides)[1:3].mean())
     alike = (np.abs(body.sides - middle) < OWN_ALIKE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
     return np.flatnonzero(alike)
 
 
 def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
-    """Return a 1's body with a side at which another die touches it taken to be as the one opposite.
+    """Return a 1's body; a side at which another die touches it is assumed to be like the opposite one.
 
-    There the step from top to top hardly shows; what lies beyond it has the face's own colour.
+    There the step from top to top hardly shows, and what lies beyond it has the face's own colour.
     """
     own = _own_sides(body)
     if face.up != 1 or len(own) != 3:
@@ -232,7 +230,7 @@ def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
 
 
 def _strangers(pips: Pips, face: Face) -> bool:
-    """Return whether a pip that is not of the face's pattern lies on the face."""
+    """Return whether a pip that does not belong to the face's pattern lies on the face."""
     rows = list(face.rows)
     apart = pips.centre - face.centre
     if face.up == 1:
@@ -253,7 +251,7 @@ def _strangers(pips: Pips, face: Face) -> bool:
 
 
 def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
-    """Return what speaks for a pip at a place of the lattice at which none was taken."""
+    """Return a doubt if something like a pip is at a lattice place where none was found."""
     rows = list(face.rows)
     ink = np.median(pips.inside[rows], axis=0)
     paper = np.median(pips.around[rows], axis=0)
@@ -266,7 +264,7 @@ def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
 
 
 def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
-    """Return the places at which pips would make another number of a face, by that number."""
+    """Return the places at which pips would turn a face into another number, by that number."""
     one, two = face.diagonals
     centre = face.centre
     if face.up == 1:
@@ -286,7 +284,7 @@ def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
 
 
 def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
-    """Return how much of the way from the face's colour to its pips' a spot's median is."""
+    """Return the median colour of a spot on the scale from the face's colour (0) to that of its pips (1)."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     spots = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     places = np.concatenate([place[None], place + 0.35 * radius * spots, place + 0.65 * radius * spots])
@@ -295,7 +293,7 @@ def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: flo
 
 
 def _cut(image: Array, face: Face, body: Body) -> bool:
-    """Return whether a place at which the face could have a pip lies beyond the picture's border."""
+    """Return whether a possible pip place of the face lies beyond the picture's border."""
     one, two = face.diagonals
     if face.up == 1:
         one, two = (
@@ -308,7 +306,7 @@ def _cut(image: Array, face: Face, body: Body) -> bool:
 
 
 def _completed(image: Array, face: Face, body: Body) -> Body:
-    """Return the body with a side beyond the picture's border taken to be as the one opposite."""
+    """Return the body; a side beyond the picture's border is assumed to be like the opposite one."""
     ways = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
     places = face.centre + 0.55 * EDGE_PX * ways
     size = np.array([image.shape[1], image.shape[0]])
@@ -321,7 +319,7 @@ def _completed(image: Array, face: Face, body: Body) -> Body:
 
 
 def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
-    """Return what was chosen before and the best of what is seen, one reading a die."""
+    """Return the readings chosen before and the best of the new ones, one for each die."""
     chosen = list(chosen)
     for one in sorted(seen, key=lambda each: -each.score * _area(each) * (1 + 0.15 * each.face.up)):
         near = [
@@ -341,7 +339,7 @@ def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
 
 
 def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
-    """Return a die with a doubt where a good spot like its own lies on it and belongs to no face."""
+    """Return a die, with a doubt if a clear spot like its pips lies on it but belongs to no face."""
     rows = list(one.face.rows)
     like = (
         (pips.fit * pips.aspect > 0.75)
@@ -360,7 +358,7 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
 
 
 def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], scale: float) -> _Weighed:
-    """Return a die with a doubt where its face is part of a larger one, or of a grid."""
+    """Return a die, with a doubt if its face is part of a larger one or of a grid."""
     others = [face for face in faces if face is not one.face]
     whole = {row for face in faces if _whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
@@ -375,9 +373,10 @@ def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], sc
 
 
 def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
-    """Return whether a 1 has three clear sides of its own: another die touches it, flush, at the fourth.
+    """Return whether a 1 has three clear sides of its own, so that another die may touch it flush at the
+    fourth.
 
-    The edge between their tops hardly shows, and the other's pips would seem to be on one face with it.
+    The edge between their tops hardly shows, and the other die's pips would appear to be on the same face.
     """
     if face.up != 1:
         return False
@@ -388,9 +387,9 @@ def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Weighed) -> float:
-    """Return how large a face is, over the edge's square: twice what its nearer sides enclose.
+    """Return a face's area over the edge's square, computed from the nearer of each two opposite sides.
 
-    Four pips of two dice that touch make a 4 across both, whose sides are not alike.
+    Four pips of two dice that touch form a 4 across both, whose opposite sides differ.
     """
     widths = []
     for first, second in (one.body.sides[:2], one.body.sides[2:]):

@@ -1,7 +1,7 @@
-"""One camera over one table: how its pixels lie on the felt, and how large a die is in them.
+"""One camera over one table: where its pixels lie on the felt, and how large a die is in them.
 
 A rig is written by hand or by calibration. Points alone fix the felt's plane; with a lens the camera's own
-place follows from them, and with that a die's height over the felt is no longer taken for a way along it.
+position follows from them, and a die's height over the felt is no longer mistaken for a distance along it.
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""One camera takes a die to be on the felt. Within 60 mm of the wall a moving one is higher by so much, root
-mean square, and by 65 mm over the whole view, in 20,600 points of 230 drawn throws."""
+"""One camera assumes that a die is on the felt. Within 60 mm of the wall a moving die is this much higher,
+root mean square, and 65 mm over the whole view, in 20,600 points of 230 drawn throws."""
 MIN_POINTS = 4
 """Fewer fix no plane."""
 SLOPES = 5
-"""Ways each way in which a camera of unknown place may see a die."""
+"""Number of slopes per axis at which a camera of unknown position may see a die."""
 MISSES_MM = 10.0
-"""A rig's own points are told to lie on the felt, and measured with a rule."""
+"""Largest error of a rig's own points, which lie on the felt and are measured with a ruler."""
 
 
 class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A lens as calibration measured it: focal lengths and middle in pixels, k1, k2, p1, p2, (k3)."""
+    """A lens as measured by calibration: focal lengths and centre in pixels, k1, k2, p1, p2, (k3)."""
 
     focal_px: tuple[float, float]
     middle_px: tuple[float, float]
@@ -47,36 +47,36 @@ class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     folder: str = "/var/lib/table-camera"
     days: Annotated[int, Meta(ge=1, le=3650)] = 90
-    """Records of the controlling computer are kept 90 days (NY 5319.60(b)); people's hands no longer."""
+    """Records of the controlling computer are kept 90 days (NY 5319.60(b)); pictures of hands no longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Megabytes of all files together, one file has up to 12; the oldest leave first."""
+    """Megabytes of all files together (one has up to 12); the oldest are deleted first."""
 
 
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rig as it stands in its file."""
+    """The contents of a rig file."""
 
     camera: str
-    """Its name: the device that its readings come from."""
+    """The camera's name: the device of its readings."""
     table: DiceTable
     points: tuple[tuple[float, float, float, float], ...] = ()
     """Places on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
     die_px: Annotated[float, Meta(gt=0)] | None = None
-    """A die's edge where it lies, in pixels; left out, it follows from the points."""
+    """A die's edge where it lies, in pixels; follows from the points if left out."""
     lens: LensFile | None = None
     hand_in_sight: bool = True
     """Whether it sees the dice leave the hand. False for a camera over the far end: a die that comes into
-    sight long after the other is then told without a release, and a person rules."""
+    view long after the other is then reported without a release, and a person rules."""
     walls: Literal["ends", "all"] = "ends"
-    """Which walls dice must hit. `error_mm` tells what is not known of the way to these walls: what a die's
-    height shifts it by along an end wall says nothing of whether it touched it."""
+    """Which walls dice must hit. `error_mm` is the error towards these walls: a shift along an end wall does
+    not affect whether the die touched it."""
     ruleset: str = "craps-12-034"
     source: str = ""
-    """What `tablectl camera run` looks through: a device, a film, a folder."""
+    """The video source of `tablectl camera run`: a device, a film, a folder."""
     socket: str = ""
     """Where it sends its readings: the `port` of the table's json-camera device, without `unix:`."""
     evidence: EvidenceFile | None = None
-    """Where the pictures that a call rests on are kept; left out, none are."""
+    """Where the pictures behind a call are kept; none are if it is left out."""
 
 
 class RigError(ValueError):
@@ -100,7 +100,7 @@ class Rig:
         self._matrix = file.lens.matrix if file.lens else np.eye(3)
         self._camera: tuple[Array, Array] | None = None
         self._eye_z = 0.0
-        """Its height; negative where the points are solved from below, as in a mirrored picture."""
+        """The camera's height; negative if the points are solved from below, as in a mirrored picture."""
         self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
@@ -110,7 +110,7 @@ class Rig:
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)
         )
-        """By how much the worst point lies beside where the plane has it."""
+        """Distance of the worst point from its place in the plane."""
         if not self.misses_mm <= MISSES_MM:
             raise RigError(
                 f"points: found them {self.misses_mm:.0f} mm off their plane, expected {MISSES_MM:g} at most;"
@@ -126,25 +126,25 @@ class Rig:
 
     @property
     def height_mm(self) -> float | None:
-        """Return how high over the felt the camera hangs; None where no lens is known."""
+        """Return the camera's height over the felt; None if the lens is unknown."""
         return None if self._camera is None else float(self.eye[2])
 
     @property
     def eye(self) -> Array:
-        """Return where the camera hangs, in millimetres on the table; only where its place is known."""
+        """Return the camera's position in millimetres on the table; valid only if it is known."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
         return eye if self._eye_z > 0 else eye * np.array([1.0, 1.0, -1.0])
 
     def _straight(self, pixels: Array) -> Array:
-        """Return pixels as a lens without distortion would have them (of a known lens: in focal lengths)."""
+        """Return undistorted pixels (in focal lengths if the lens is known)."""
         if self.file.lens is None:
             return pixels
         return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._bent).reshape(-1, 2)
 
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
-        """Return the place on the table (mm) under a pixel that shows what is so high over the felt."""
+        """Return the place on the table (mm) below what a pixel shows at this height over the felt."""
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._straight(np.array([[x, y]], float))[0], 1.0])
         place = there[:2] / there[2]
@@ -155,13 +155,13 @@ class Rig:
 
     @property
     def knows_its_place(self) -> bool:
-        """Return whether the camera's own place is known, and with it how a height shows."""
+        """Return whether the camera's own position is known, and with it the effect of a height."""
         return self._camera is not None
 
     def shapes(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
-        """Yield where points (n, 3) around a place of a picture are seen, one that is so high over the felt.
+        """Yield the pixels of points (n, 3) around what is seen at `middle`, at this height over the felt.
 
-        Without a lens the camera may see them from any side, as far off the vertical as `slope`.
+        Without a lens the camera may see them from any side, up to `slope` off the vertical.
         """
         x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
         if self._camera is not None:
@@ -187,15 +187,15 @@ class Rig:
         return float(1 / max(1e-6, area**0.5))
 
     def die_px(self, x: float, y: float) -> float:
-        """Return how long a die's edge is, in pixels, where it lies."""
+        """Return the length of a die's edge in pixels, near a pixel."""
         if self.file.die_px is not None:
             return self.file.die_px
         return self.die_mm * self.px_per_mm(x, y)
 
     def height_error_mm(self, place_mm: Array, unknown_mm: float = UNKNOWN_HEIGHT_MM) -> float:
-        """Return the standard error of a place (x, y) because a die's height is not known any better.
+        """Return the standard error of a place (x, y) that follows from a die's unknown height.
 
-        It is that of the way to the walls that count (`walls`); 0 where no lens is known.
+        It is the error towards the walls that dice must hit (`walls`); 0 if the lens is unknown.
         """
         if self._camera is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""Stills: the fine pictures around dice at rest from which faces are read, and the face in one."""
+"""Stills: the fine pictures around dice at rest from which faces are read."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -12,11 +12,11 @@ NEAR_SHARE = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
 spot."""
 SHARED_SHARE = 0.35
-"""The same where two dice make one spot: a face across both lies farther from each one's part of it. A top
-face seen 26 degrees off the vertical is 0.24 from its die's middle."""
+"""The same if two dice form one spot: a false face across both lies farther from each die's part of it. A top
+face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 LOOK_EDGES = 1.25
-"""So far around a spot's centre its die is looked for, in die edges: it lies within NEAR_SHARE, and its
-farthest corner within 0.71 more. All that is looked at costs time."""
+"""How far around a spot's centre its die is searched for, in die edges: the die lies within NEAR_SHARE, and
+its farthest corner within 0.71 more. A larger part would cost time."""
 
 
 class Still(Protocol):
@@ -25,7 +25,7 @@ class Still(Protocol):
     zoom: float
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        """Return the part around a position of the frame, and its upper left corner in the still."""
         ...
 
 
@@ -37,7 +37,7 @@ class WholeStill:
     zoom: float = 1.0
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        """Return the part around a position of the frame, and its upper left corner in the still."""
         low = np.maximum((place - margin) * self.zoom, 0).astype(int)
         limit = (self.picture.shape[1], self.picture.shape[0])
         high = np.minimum((place + margin) * self.zoom, limit).astype(int)
@@ -46,22 +46,23 @@ class WholeStill:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a face was read from, or not: the part of a still around a die that lies."""
+    """The part of a still around a die at rest, from which its face was read or not."""
 
     t_us: int
     part: Array
 
 
 LOOKS = 2
-"""A face rests on two still frames that agree."""
+"""A face needs two still frames that agree."""
 
 
 def face_in(
     part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_share: float = NEAR_SHARE
 ) -> tuple[DieSeen | None, str]:
-    """Return the die at a place of the frame, or None and why: one must lie there, its face certain.
+    """Return the die at a position of the frame, or None and why: exactly one die with a certain face.
 
-    `part` is what a still `zoom` times as fine shows around it, `low` its left upper corner in that still.
+    `part` is the part of a still, `zoom` times as fine as the frame, around it; `low` is the part's upper
+    left corner in the still.
     """
     fine_px = die_px * zoom
     middle = (place + 0.5) * zoom - 0.5 - low

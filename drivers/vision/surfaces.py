@@ -1,8 +1,8 @@
-"""Is a face whole, and the only one? If not, a die's edge has another length than was told.
+"""Whether a face is whole, or part of a larger one: then a die's edge is longer than the given length.
 
 Part of a large die's face may look like a whole smaller face: two of its 4 pips like a 2. Between two pips of
-one face nothing but that face is seen, and they lie as a face's pips lie; between pips of two dice, or of a
-face and a flank, there is an edge. And the holes of a grid are no pips, for they go on.
+one face only that face is seen, and they are arranged like a face's pips; between pips of two dice, or of a
+face and a flank, there is an edge. The holes of a grid are not pips: they continue beyond a face.
 """
 
 from collections.abc import Sequence
@@ -15,29 +15,31 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-REACH = 1.6  # edges: from corner to corner of a face that is twice as large as it was told
-LIKE = 0.45  # fit times aspect of a spot that may be a pip, half hidden or at an angle
-ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # pixels: the breadth of the way between two spots
+REACH = 1.6  # edges: from corner to corner of a face twice as large as given
+LIKE = 0.45  # least fit times aspect of a possible pip, half hidden or at an angle
+ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # pixels: the width of the strip between two spots
 APART_PX = 5  # an edge between two tops is a line thinner than this
-LINE_STEP = 0.07  # of the pips' contrast: how far such a line, averaged across the way, stands out at least
+LINE_STEP = (
+    0.07  # of the pips' contrast: how much such a line, averaged across the strip, stands out at least
+)
 LEAST_STEP = 6.0  # grey levels
-OFF_PITCH = 0.16  # of two pips' distance along a side: foreshortening, and what perspective moves
+OFF_PITCH = 0.16  # of two pips' distance along a side: foreshortening and perspective
 
 DIAGONAL = 0.72  # from corner pip to corner pip, over the edge: 0.57 to 0.77 on the dice that were measured
-SITE_REACH = 0.085 * EDGE_PX  # how far from its place in a grid a hole may be
+SITE_REACH = 0.085 * EDGE_PX  # how far a hole may be from its place in a grid
 
 _FIVE = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, 0j])
 _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
-"""Every face's pips are at some of these sites, a side's pitch being 2."""
+"""The pips of each face are at some of these sites; the pitch along a side is 2."""
 
 
 def larger_edge(
     image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
 ) -> float | None:
-    """Return a die's edge, in pixels, by a face of which `face` is only a part; None: it is whole.
+    """Return a die's edge in pixels, measured on the larger face that `face` is part of; None if it is whole.
 
-    `others` are the other faces that were taken: one is part of the same larger face only with all its pips.
-    The spots in the rows `whole` are not looked at: each is a 1 for certain.
+    `others` are the other accepted faces: each belongs to the same larger face only with all its pips. The
+    spots in the rows `whole` are left out: each is certainly a 1.
     """
     rows = list(face.rows)
     if face.up == 6:
@@ -60,9 +62,10 @@ def larger_edge(
 
 
 def of_a_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
-    """Return whether spots that belong to no face go on as a 4's, 5's or 6's pips lie, beyond them.
+    """Return whether spots that belong to no face continue the lattice of a 4, 5 or 6 beyond it.
 
-    So do the pips of a die that lies flush beside it, whose face the picture's border has cut.
+    The pips of a die that lies flush beside it do so too, if the picture's border cuts its face; such places
+    are left out.
     """
     if face.up < 4:
         return False
@@ -83,7 +86,7 @@ def of_a_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
 
 
 def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
-    """Return which other spots are like a face's pips, if less clear."""
+    """Return which other spots resemble a face's pips, if less clearly."""
     like: npt.NDArray[np.bool_] = (
         (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]]))
         & (np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min())
@@ -96,20 +99,20 @@ def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
 
 
 def _with(rows: list[int], row: int, others: Sequence[Face]) -> npt.NDArray[np.intp]:
-    """Return a face's rows with a spot's, and with those of the face to which it was taken to belong."""
+    """Return a face's rows and a spot's, or those of the whole face to which the spot belongs."""
     its = next((face.rows for face in others if row in face.rows), (row,))
     return np.array([*rows, *its], np.intp)
 
 
 def _in_a_lattice(places: Array) -> bool:
-    """Return whether places (n, 2) lie as some pips of a 5 or a 6 lie, whatever its size and turn."""
+    """Return whether positions (n, 2) are arranged like some pips of a 5 or 6 of any size and turn."""
     if len(places) > len(_SIX):
         return False
     z = places[:, 0] + 1j * places[:, 1]
     z = z - z.mean()
     sites = _arranged(len(z))
     sites = sites - sites.mean(axis=1, keepdims=True)
-    # The turn and size that fit best: of either hand, as the sites are symmetric.
+    # The best turn and size; no mirror image is needed, since the sites are symmetric.
     size = (sites.conj() @ z) / (np.abs(sites) ** 2).sum(axis=1)
     off = np.abs(z[None, :] - size[:, None] * sites).max(axis=1)
     return bool((off < 2 * OFF_PITCH * np.abs(size)).any())
@@ -126,7 +129,7 @@ _ARRANGED: dict[int, npt.NDArray[np.complex128]] = {}
 
 
 def _open(image: Array, pips: Pips, rows: list[int], spot: int) -> bool:
-    """Return whether nothing but the face, and pips, is seen between a spot and the nearest of its pips."""
+    """Return whether only the face and pips are seen between a spot and the face's nearest pip."""
     own = rows[int(np.hypot(*(pips.centre[rows] - pips.centre[spot]).T).argmin())]
     begin, way = pips.centre[own], pips.centre[spot] - pips.centre[own]
     long = float(np.hypot(*way))

@@ -1,4 +1,4 @@
-"""The trail of one die through a film: where it was, where its motion leads, which spot is its own."""
+"""The trail of one die through a film: where it was, its predicted place, and which spot belongs to it."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,31 +14,31 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.stills import Look
 
 LOST_US = 250_000
-"""How long to search for a die where its motion led, before it is lost."""
+"""How long to search for a die at its predicted place before it is lost."""
 MAX_SHARE = 5.0
-"""Limit of a spot's area, in die faces: one blurred over three edges."""
+"""Limit of a spot's area, in die faces: a die blurred over three edges."""
 TOGETHER_SHARE = 1.9
 """Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
 BOTH_SHARE = 0.8
-"""Two dice that became one spot cover at least so much of what each covered by itself a frame before."""
+"""Two dice that became one spot cover at least this share of their areas a frame before."""
 SCRAP_SHARE = 0.5
-"""A spot of less than this share of what a die covered, beside one of both dice, is a shadow or a glare."""
+"""A spot of less than this share of a die's area, beside a spot of both dice, is a shadow or glare."""
 JOINED_SHARE = 1.4
-"""A spot that a second die joins grows by at least so much: it may hide two fifths of the first's."""
+"""A spot that a second die joins grows at least by this factor."""
 FASTEST_EDGES_PER_US = 8.0 / 19_000
-"""Throws are 1 to 7 m/s, of dice of 19 mm; high up, near the camera, a die seems faster still."""
+"""Throws of 19 mm dice have 1 to 7 m/s; high up, near the camera, a die appears faster still."""
 PACE_FRAMES = 5
-"""A bounce keeps at most the speed that the die had within so many frames before."""
+"""After a bounce a die is no faster than within this many frames before it."""
 CUT_EDGES = 2.5
-"""A die that the border has just let go is seen so far, at most, from where its motion has it: part of it was
-cut, and so was its blur."""
+"""How far from its predicted place a die is seen, at most, just after it left the border, which cut off a
+part of it and of its blur."""
 AHEAD_US = 70_000
-"""How far ahead a die's motion is told by the way it came."""
+"""How far ahead a die's motion is predicted from its path."""
 
 
 @dataclass(slots=True)
 class Trail:
-    """One die of a throw: where it was seen. Places in pixels."""
+    """One die of a throw and where it was seen. Positions in pixels."""
 
     die: int
     released_us: int
@@ -50,18 +50,18 @@ class Trail:
     still_since_us: int = 0
     still_place: Array = field(default_factory=lambda: np.zeros(2))
     still_look: Array | None = None
-    """What the frame showed around that place."""
+    """The part of the frame around that place."""
     seen_us: int = 0
     read: DieSeen | None = None
     looks: tuple[Look, ...] = ()
     trying_since_us: int = 0
     lost: bool = False
-    told_rest: bool = False
+    rest_reported: bool = False
     at_border: bool = False
-    """Whether it was last seen at the picture's border: it may have left the picture."""
+    """Whether it was last seen at the picture's border and so may have left the picture."""
 
     def led_to(self, t_us: int) -> Array:
-        """Return where its motion leads at a time, in pixels."""
+        """Return its predicted place at a time, in pixels."""
         if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
             return self.places[-1]
         speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
@@ -70,11 +70,11 @@ class Trail:
         return led
 
     def place_at(self, t_us: int) -> Array:
-        """Return where it was last seen by a time, in pixels; its first place before that."""
+        """Return where it was last seen by a time, in pixels; its first place for an earlier time."""
         return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
     def came_by(self, one: Sighting, die_px: float) -> bool:
-        """Return whether a lone sighting before its first is likely its own: the border cut the die there."""
+        """Return whether a lone sighting before its first is probably this die, cut by the border."""
         if len(self.places) < 2 or not 0 < self.t_us[0] - one.t_us < LOST_US:
             return False
         speed = (self.places[1] - self.places[0]) / (self.t_us[1] - self.t_us[0])
@@ -82,9 +82,9 @@ class Trail:
         return float(np.hypot(one.spot.x - led[0], one.spot.y - led[1])) < CUT_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return how far from there it may be, in pixels: bounces turn it round.
+        """Return how far from its predicted place it may be, in pixels, as a bounce may turn it round.
 
-        A die that hit a wall between two frames is seen where it was, as if it lay; its speed is what it was.
+        A die that hit a wall between two frames may be seen where it was, as if it lay; it keeps its speed.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
@@ -98,7 +98,7 @@ class Trail:
 
 
 def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
-    """Return each trail's spot: the pairing with the least distance; two share one if there is no other."""
+    """Return each trail's spot by the pairing with the least distance; two share one if there is no other."""
     costs: dict[tuple[int, int], float] = {}
     scraps = _scraps(trails, spots)
     for trail in trails:
@@ -106,7 +106,8 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
         for at, spot in enumerate(spots):
             if spot.area > 2 * MAX_SHARE * die_px**2 or at in scraps:
                 continue
-            # A bounce turns a die round within a frame: where it was counts as well as where it was led.
+            # A bounce may turn a die round within a frame: its last place counts as well as the predicted
+            # one.
             away = min(
                 float(np.hypot(spot.x - led[0], spot.y - led[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
@@ -143,14 +144,14 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
 
 
 def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
-    """Return the die that left the picture, and so is not in the other's spot: that has not grown."""
+    """Return the die that left the picture and so is not in the other die's spot, which has not grown."""
     left = [trail for trail in trails if trail.spot is None and trail.at_border]
     before = sum(trail.spot.area for trail in trails if trail.spot is not None)
     return left[0] if len(left) == 1 and spot.area < JOINED_SHARE * before else None
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
-    """Return which spots are no die, beside one that both dice became."""
+    """Return the spots that are not dice, beside a spot that both dice became."""
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())
     seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
@@ -178,13 +179,13 @@ def place_in(
 
 
 def blur_error(spot: Spot, die_px: float) -> float:
-    """Return the error of a spot's centre, in pixels: it grows with the motion blur."""
+    """Return the error of a spot's centre in pixels, which grows with motion blur."""
     dragged = max(0.0, max(spot.size) - 1.45 * die_px)
     return 0.5 + 0.03 * die_px + 0.12 * dragged
 
 
 def _split(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
-    """Return the centre of this trail's part of a spot, split between the places where their motion led."""
+    """Return the centre of this trail's part of a spot, split between the dice's predicted places."""
     ys, xs = np.nonzero(spot.mask)
     points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
     low, high = (spot.left, spot.top), (spot.right, spot.bottom)

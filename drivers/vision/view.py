@@ -1,7 +1,8 @@
-"""Whether a camera still sees its table: covered, blinded, bumped, out of focus, flickering, frozen.
+"""Whether a camera still sees its table, or is covered, blinded, bumped, out of focus, flickering or frozen.
 
-Each frame is held against the empty table at a fourth of its size. What lasts for `HOLDS_US` is a fault;
-while one stands nothing is followed: no face and no track comes from a view that is not the calibrated one.
+Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for `HOLDS_US` is
+a fault; while a fault is active nothing is followed: a view other than the calibrated one gives no face or
+track.
 """
 
 import math
@@ -15,43 +16,43 @@ from drivers.vision.arrays import Array
 
 SIZE = 0.25
 HOLDS_US = 100_000
-"""A hand that passes close under the camera covers it for less."""
+"""A hand that passes close under the camera covers it for a shorter time."""
 OVER_US = 500_000
 DARK = 14.0
 """Mean grey level of a covered sensor: black level and noise."""
 PLAIN_SHARE = 0.3
-"""A cloth over the camera leaves so little of the table's own structure."""
+"""A cloth over the camera leaves less than this share of the table's structure."""
 CHANGED = 40
 CHANGED_SHARE = 0.6
 """Share of the view that dice, hands and sticks never hide together."""
 WHITE, WHITE_SHARE = 250, 0.2
 BLUR_SHARE = 0.35
-"""Sharpness over that of the calibrated view; a hand or dice add edges, and take few away."""
+"""Sharpness over that of the calibrated view; a hand or dice add edges and hide few."""
 SURE_SHIFT = 0.15
-"""Response of the phase correlation under which a shift means nothing."""
+"""Response of the phase correlation below which a shift has no meaning."""
 FLICKER = 0.06
 """Standard deviation over mean of the light from frame to frame; people's shadows change it slowly."""
 BANDS = 16
-"""Rows are exposed one after another: a lamp at 50 or 60 Hz makes some four dark stripes, which wander, fast
-or slowly. Half of the bands must show it, so that no hand is taken for it."""
+"""Rows are exposed one after another: a lamp at 50 or 60 Hz makes about four dark stripes, which drift fast
+or slowly. Half of the bands must show them, so that a hand is not mistaken for stripes."""
 RECENT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of the view with this frame."""
+    """The state of the view with this frame."""
 
     fault: str | None
-    """The fault that stands, by its code."""
+    """The code of the active fault."""
     seen: str = ""
-    """Its figures."""
+    """What was measured."""
 
 
 class View:
     """One camera's view of its table, frame after frame."""
 
     def __init__(self, empty: Array, bumped_px: float) -> None:
-        """Know the calibrated view, and from what shift on (pixels of a frame) the camera was bumped."""
+        """Store the calibrated view, and the shift (pixels of a frame) that means a bump."""
         self._empty = _small(empty)
         self._bumped = max(0.75, bumped_px * SIZE)
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
@@ -66,7 +67,7 @@ class View:
         self._well_since_us: int | None = None
 
     def look(self, t_us: int, picture: Array) -> Verdict:
-        """Return the fault that stands with this frame, or None."""
+        """Return the fault that is active with this frame, or None."""
         found = self._found(_small(picture))
         if found is None:
             self._suspect = None
@@ -84,7 +85,7 @@ class View:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether the last frame is not to be followed: a fault stands, or one may be beginning."""
+        """Return whether the last frame must not be followed: a fault is active, or may be beginning."""
         return self._standing is not None or self._suspect is not None
 
     def _found(self, now: Array) -> tuple[str, str] | None:
@@ -122,7 +123,7 @@ def _small(picture: Array) -> Array:
 
 
 def _sharpness(small: Array) -> float:
-    """Return how steep the steepest hundredth of a picture is: printed lines, not grain."""
+    """Return the gradient that the steepest hundredth of a picture exceeds: printed lines, not grain."""
     steep = np.absolute(
         np.asarray(cv2.Laplacian(cv2.GaussianBlur(small, (0, 0), 0.8), cv2.CV_32F), np.float32)
     )
@@ -136,12 +137,12 @@ def _bands(small: Array) -> Array:
 
 
 def _swing(light: deque[Array]) -> float:
-    """Return how much the light alternates from frame to frame in most bands, slow changes taken out."""
+    """Return how much the light alternates from frame to frame in most bands, without slow changes."""
     values = np.stack(light)
     steps = np.diff(values, 2, axis=0) / 4
     return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
 
 
 def _striped(share: Array) -> float:
-    """Return by how much most bands are lighter or darker than the view as a whole has become."""
+    """Return by how much most bands are lighter or darker than the view as a whole."""
     return float(np.median(np.abs(share / max(0.01, float(np.median(share))) - 1.0)))
