@@ -1,4 +1,4 @@
-"""Find an attempt: in a recorded log by its number, with the pictures that its readings name."""
+"""Find one attempt in a recorded log, and the pictures that its readings name."""
 
 import argparse
 import re
@@ -21,54 +21,54 @@ from controller.replay.source import LogError
 from controller.technician.drawing import Exhibit
 
 _ID = re.compile(r".+/\d+/\d+")
-WHICH = (
-    "an outcome's id or number in the journal, or a recorded log, with #n for its nth throw, spin or deal"
-    " as `tablectl replay` numbers them; default: the last one"
+ATTEMPT_HELP = (
+    "an outcome's id or an attempt's number in the journal, or a recorded log, with #n for the throw, spin or"
+    " deal that `tablectl replay` numbers n; default: the last one"
 )
 
 
-class Which(NamedTuple):
-    """What a person asked about: a log (None: the journal), and which attempt of it (None: the last)."""
+class AttemptRef(NamedTuple):
+    """The attempt that a person named: a log (None: the journal), and its number (None: the last)."""
 
     log: str | None
     number: int | None = None
     id: str | None = None
 
     def __str__(self) -> str:
-        """Return the name that was asked for."""
+        """Return the attempt as messages name it."""
         return (
             self.log or self.id or ("the journal's last" if self.number is None else f"number {self.number}")
         )
 
 
-def add_which(parser: argparse.ArgumentParser) -> None:
-    """Declare which attempt, the last one where nothing is said."""
-    parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=WHICH)
+def add_attempt(parser: argparse.ArgumentParser) -> None:
+    """Declare the attempt, by default the last one."""
+    parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=ATTEMPT_HELP)
     add_attempt_options(parser)
 
 
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
-    """Declare where the journal is, and under which rules a log is judged."""
+    """Declare `--journal`, `--socket` and `--rules`."""
     add_journal_options(parser)
     parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
 
 
-def parse_which(text: str | None) -> Which:
-    """Parse which attempt a person asked about; the name of a file is a log."""
+def parse_attempt(text: str | None) -> AttemptRef:
+    """Parse the name of an attempt; the name of an existing file is a log."""
     if text is None:
-        return Which(None)
+        return AttemptRef(None)
     if Path(text).exists():
-        return Which(text)
+        return AttemptRef(text)
     log, mark, number = text.rpartition("#")
     if mark and number.isascii() and number.isdigit():
-        return Which(log, int(number)) if log else Which(None, int(number))
+        return AttemptRef(log, int(number)) if log else AttemptRef(None, int(number))
     if text.isascii() and text.isdigit():
-        return Which(None, int(text))
-    return Which(None, id=text) if _ID.fullmatch(text) else Which(text)
+        return AttemptRef(None, int(text))
+    return AttemptRef(None, id=text) if _ID.fullmatch(text) else AttemptRef(text)
 
 
-def from_log(which: Which, rules: str | None) -> Exhibit:
-    """Replay a log and keep one attempt of it.
+def exhibit_from_log(which: AttemptRef, rules: str | None) -> Exhibit:
+    """Replay a log and return one attempt of it.
 
     Raises:
         LogError: the log is bad, or has no such attempt.
@@ -82,8 +82,8 @@ def from_log(which: Which, rules: str | None) -> Exhibit:
         return exhibit if began_us is None else exhibit._replace(wall_us=began_us + exhibit.last.t)
 
 
-def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit:
-    """Keep one attempt of many; raises LogError if it is not among them."""
+def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
+    """Return one attempt of a replay; raises LogError if it is not there."""
     found: Exhibit | None = None
     closed: Outcome | None = None
     numbers: list[int] = []
@@ -102,7 +102,7 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit
             case _:
                 pass
     if found is None:
-        there = f"numbers {min(numbers)} to {max(numbers)}" if numbers else "none at all"
+        there = f"numbers {min(numbers)} to {max(numbers)}" if numbers else "none"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
         raise LogError(
             str(which), f"throws, spins or deals with {there}", wanted, "name one of these with #n"
@@ -110,18 +110,18 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Which) -> Exhibit
     return found
 
 
-def when(exhibit: Exhibit) -> str:
-    """Return when it was decided: by the wall clock if that is known, else in the log's own time."""
+def decided_at(exhibit: Exhibit) -> str:
+    """Return when the attempt was decided: wall time if it is known, else the log's own time."""
     return f"at {clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 
-def stamp_of(exhibit: Exhibit) -> Stamp:
-    """Return what writes the times of an attempt."""
+def stamp_of_exhibit(exhibit: Exhibit) -> Stamp:
+    """Return the Stamp that formats the times of an attempt."""
     return clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)
 
 
-class Filmed(NamedTuple):
-    """One file that a reading names: `pictures` None if it can't be shown, and then why."""
+class DiePictures(NamedTuple):
+    """The pictures that a reading names; None, with the reason, if they can't be shown."""
 
     reading: DieRest | DieLost
     sha256: str
@@ -130,45 +130,47 @@ class Filmed(NamedTuple):
 
 
 def add_pictures(parser: argparse.ArgumentParser) -> None:
-    """Declare where a camera's pictures are, and where they shall be written."""
+    """Declare `--evidence` and `--extract`: where a camera's pictures are, and where to copy them."""
     parser.add_argument(
         "--evidence",
         type=Path,
         default=Path(FOLDER),
         metavar="DIR",
-        help=f"folder of the camera's pictures (default: {FOLDER})",
+        help=f"folder of the dice camera's pictures (default: {FOLDER})",
     )
-    parser.add_argument("--extract", type=Path, metavar="DIR", help="write its pictures into this folder")
+    parser.add_argument(
+        "--extract", type=Path, metavar="DIR", help="write the attempt's pictures into this folder"
+    )
 
 
-def pictures_of(readings: Iterable[Reading], folder: Folder) -> Iterator[Filmed]:
-    """Yield what the readings name, in their order."""
+def pictures_of(readings: Iterable[Reading], folder: Folder) -> Iterator[DiePictures]:
+    """Yield the pictures that the readings name, in order."""
     for reading in readings:
         if not isinstance(reading, DieRest | DieLost) or reading.pictures is None:
             continue
         try:
-            yield Filmed(reading, reading.pictures, folder.pictures(reading.pictures), "")
+            yield DiePictures(reading, reading.pictures, folder.pictures(reading.pictures), "")
         except MissingError as missing:
-            yield Filmed(reading, reading.pictures, None, str(missing))
+            yield DiePictures(reading, reading.pictures, None, str(missing))
 
 
-def line_of(one: Filmed, folder: Folder) -> str:
-    """Describe in a line what pictures there are of a die, or why there are none."""
+def pictures_line(one: DiePictures, folder: Folder) -> str:
+    """Return a line about a die's pictures, or why there are none."""
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
     head = f"die {one.reading.die}, {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:
         return f"{head}pictures {one.sha256[:12]} are {one.why}"
     clip = [taken_us(name) for name in one.pictures.of("clip")]
     lasts = f" over {(clip[-1] - clip[0]) / 1e6:.1f} s" if len(clip) > 1 else ""
-    cut = ", cut off at its largest size" if one.pictures.about.clip_cut else ""
+    cut = ", cut off at its maximum size" if one.pictures.about.clip_cut else ""
     return (
         f"{head}{len(one.pictures.of('die'))} stills, {len(one.pictures.of('whole'))} frames, a clip of"
         f" {len(clip)}{lasts}{cut}; as the camera took them: {folder.path / one.sha256}{ENDING}"
     )
 
 
-def as_json(one: Filmed) -> dict[str, object]:
-    """Return the same as JSON values."""
+def pictures_json(one: DiePictures) -> dict[str, object]:
+    """Return a die's pictures as values for `--json`."""
     names = () if one.pictures is None else tuple(sorted(one.pictures.entries))
     return {
         "die": one.reading.die,
@@ -179,8 +181,8 @@ def as_json(one: Filmed) -> dict[str, object]:
     }
 
 
-def extract(found: Iterable[Filmed], into: Path) -> bool:
-    """Write all pictures into a folder and say how many; False if they can't be written, which is said."""
+def extract_pictures(found: Iterable[DiePictures], into: Path) -> bool:
+    """Write all pictures into a folder; return False, with a message, if they can't be written."""
     written = 0
     path = into
     try:

@@ -1,4 +1,4 @@
-"""`tablectl cut` and `record`: take a throw, spin or deal from a log, or record the next ones, as a case."""
+"""`tablectl cut` and `record`: write recorded or coming throws, spins or deals as regression test cases."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.attempts import WHICH, Which, add_attempt_options, parse_which
+from controller.cli.attempts import ATTEMPT_HELP, AttemptRef, add_attempt_options, parse_attempt
 from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
 from controller.cli.replay import ruleset_of, stamp_of_log
 from controller.cli.shell import (
@@ -32,7 +32,7 @@ from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
 
 _CUT_EXAMPLES = (
-    "tablectl cut LOG#12 tests/logs/short.jsonl.gz    # and what it must give: short.expected.jsonl",
+    "tablectl cut LOG#12 tests/logs/short.jsonl.gz    # and the expected outcomes: short.expected.jsonl",
     "tablectl cut craps/1/18 short.jsonl              # from the journal's recording",
     "tablectl replay short.jsonl --check short.expected.jsonl",
 )
@@ -40,31 +40,31 @@ _CUT_EXAMPLES = (
 
 def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `cut`."""
-    parser.add_argument("which", metavar="ID|LOG[#n]", help=WHICH)
-    parser.add_argument("out", type=Path, metavar="OUT", help="the case: NAME.jsonl or NAME.jsonl.gz")
+    parser.add_argument("which", metavar="ID|LOG[#n]", help=ATTEMPT_HELP)
+    parser.add_argument("out", type=Path, metavar="OUT", help="the log to write: NAME.jsonl or NAME.jsonl.gz")
     parser.add_argument(
         "--expect",
         type=Path,
         metavar="FILE",
-        help=f"the expected outcomes (default: NAME{EXPECTED} next to it)",
+        help=f"the file for the expected outcomes (default: NAME{EXPECTED} next to OUT)",
     )
     add_attempt_options(parser)
 
 
 def run_cut(arguments: argparse.Namespace) -> int:
-    """Cut it; 1 if the journal has no such attempt, 2 for a bad log or name, 3 without a controller."""
+    """Write the case; return 1 if there is no such attempt, 2 for bad input, 3 without a controller."""
     out: Path = arguments.out
     expect = expectation_beside(out, arguments.expect)
     if expect is None:
         return BAD_INPUT
     rules: str | None = arguments.rules
     try:
-        which = recorded(parse_which(arguments.which), arguments)
+        which = recorded(parse_attempt(arguments.which), arguments)
         if which is None:
             return FAILED
         assert which.log is not None
         if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: found the log to cut from, expected another file to write to; nothing was written")
+            say(f"{out}: found the log to cut from, expected another file to write; nothing was written")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
@@ -90,14 +90,14 @@ def same_file(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def recorded(which: Which, arguments: argparse.Namespace) -> Which | None:
-    """Resolve the requested attempt to a recording; return None, with a message, if there is none.
+def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | None:
+    """Return the requested attempt in its recording; None, with a message, if the journal has none.
 
-    Raises LogError if its recording is missing, OutOfReachError if no controller answers.
+    Raises LogError if the recording is missing, OutOfReachError if no controller answers.
     """
     if which.log is not None:
         return which
-    # What reads a journal comes with an extra; a log is cut without it.
+    # Only reading a journal needs the extra `journal`; a log can be cut without it.
     from controller.cli.journal_source import open_journal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
@@ -110,7 +110,7 @@ def recorded(which: Which, arguments: argparse.Namespace) -> Which | None:
 
 
 def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
-    """Return the file of expected outcomes; None, with a message, if the log's name has another ending."""
+    """Return the file for the expected outcomes; None, with a message, if the log's name ends otherwise."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
         say(f"{out}: found a name with another ending, expected NAME.jsonl or NAME.jsonl.gz")
@@ -119,7 +119,7 @@ def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
 
 
 def write_case(piece: Piece, out: Path, expect: Path) -> None:
-    """Write a log and its outcomes, both or neither; raises OSError."""
+    """Write a log and its expected outcomes, both or neither; raises OSError."""
     with atomic_file(out) as case, atomic_file(expect) as outcomes:
         with LogWriter(case, piece.header, compress=out.name.endswith(".gz")) as writer:
             for reading in piece.readings:
@@ -135,17 +135,17 @@ _RECORD_EXAMPLES = (
 )
 POLL_S = 0.25
 SETTLES_S = 10.0
-"""The recorder writes in batches, and syncs every two seconds."""
+"""How long to wait for the recording: the recorder writes in batches, and syncs every two seconds."""
 _ATTEMPTS = ("roll", "spin", "deal")
 
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `record`."""
     parser.description = (
-        "Wait for the running table's next throws, spins or deals, and write them as a log, with their\n"
-        "outcomes next to it. Stops between attempts; Ctrl-C stops after the current one.\n"
-        "For technicians. Wheel readings are withheld while bets are open, card readings until the hand is\n"
-        "decided."
+        "Wait for the running table's next throws, spins or deals, and write them as a log, with the\n"
+        "expected outcomes next to it. Stops between attempts; Ctrl-C stops after the current one.\n"
+        "For technicians. Wheel readings are withheld while bets are open, card readings until the hand\n"
+        "is decided."
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
@@ -155,12 +155,12 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop after N attempts (default: until Ctrl-C)",
     )
     limit.add_argument("--seconds", type=whole_number(1, 86_400), metavar="N", help="stop after N seconds")
-    parser.add_argument("out", type=Path, metavar="OUT", help="the log: NAME.jsonl or NAME.jsonl.gz")
+    parser.add_argument("out", type=Path, metavar="OUT", help="the log to write: NAME.jsonl or NAME.jsonl.gz")
     add_socket(parser)
 
 
 def run_record(arguments: argparse.Namespace) -> int:
-    """Record; 1 if nothing was played, 2 if it can't be read or written, 3 without a controller."""
+    """Record; return 1 if nothing was played, 2 if a file can't be used, 3 without a controller."""
     expect = expectation_beside(arguments.out)
     if expect is None:
         return BAD_INPUT
@@ -195,7 +195,7 @@ def run_record(arguments: argparse.Namespace) -> int:
 
 
 def _played(arguments: argparse.Namespace) -> tuple[int, int]:
-    """Wait, and return the numbers of the first and the last attempt that was played."""
+    """Wait; return the numbers of the first and the last attempt that were played."""
     begun_s = time.monotonic()
     first = _next(_status(arguments.socket))
     say(f"recording from #{first}; Ctrl-C stops after the current attempt")
@@ -225,12 +225,12 @@ def _enough(arguments: argparse.Namespace, done: int, for_s: float) -> bool:
 def _status(path: str) -> Json:
     answer = ask(path, {"do": "status"}).get("status")
     if not isinstance(answer, dict):
-        raise OutOfReachError(f"{path}: found an answer without a status")
+        raise OutOfReachError(f"{path}: found an answer without a status, expected a controller's")
     return answer
 
 
 def _next(status: Json) -> int:
-    """Return the number of the next attempt; one that is under way counts as the next."""
+    """Return the number of the attempt under way or, between attempts, of the next one."""
     following = status.get("next")
     numbers = following if isinstance(following, dict) else {}
     number = next((int(numbers[name]) for name in _ATTEMPTS if name in numbers), 1)
@@ -244,8 +244,8 @@ def _progress(done: int, status: Json) -> None:
 
 
 def _piece(socket: str, first: int, last: int) -> Piece:
-    """Cut what was played out of the recording, once the recorder has written it."""
-    # What reads a journal comes with an extra; help is shown without it.
+    """Cut the played attempts out of the recording, once the recorder has written them."""
+    # Needs the extra `journal`, which help must not.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
@@ -253,7 +253,7 @@ def _piece(socket: str, first: int, last: int) -> Piece:
     while True:
         try:
             with RemoteJournal(socket) as reader:
-                log = str(recording_of(reader, Which(None, first)).log)
+                log = str(recording_of(reader, AttemptRef(None, first)).log)
             return cut_attempts(log, first, last, lambda log: ruleset_of(log, None))
         except (JournalFault, LogError) as error:
             if time.monotonic() >= until_s:

@@ -1,4 +1,4 @@
-"""`tablectl doctor`: every check that support would ask for, one a line with its remedy."""
+"""`tablectl doctor`: check everything that support would ask about; print each finding with its remedy."""
 
 import argparse
 import grp
@@ -18,6 +18,7 @@ from controller.app.release import TRUSTED_FILE
 from controller.cli.link import SOCKET, SOCKET_VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, caller, printable, say, unwritable
+from controller.cli.words import counted
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.technician import bundle, machine_checks, table_checks
@@ -47,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "table",
         nargs="?",
         metavar="TABLE",
-        help=f"the table's name or file (default: the running controller's, else {TABLE} where it is)",
+        help=f"the table's name or file (default: the running controller's, else {TABLE} if it exists)",
     )
     parser.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help=f"folder of journal and recordings (default: the running controller's, else {JOURNAL})",
+        help=f"folder of the journal and recordings (default: the running controller's, else {JOURNAL})",
     )
     parser.add_argument("--head", type=Path, metavar="FILE", help="the journal's head file")
     parser.add_argument(
@@ -67,20 +68,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE.tar.gz",
-        help="pack this report, versions, settings without secrets, status, the journal's newest rows by"
-        " name, and the service's log",
+        help="write an archive for support: this report, versions, settings without secrets, status, the"
+        " newest rows of the journal without contents, and the services' logs",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check everything; return 1 if anything is wrong."""
+    """Check everything; return 1 if there is a fault or a warning."""
     machine = Machine(Path("/"), _call)
     status, why = status_at(arguments.socket)
-    at_work: Json = status or {}
+    running: Json = status or {}
     installed = TABLE if Path(TABLE).exists() else ""
-    name = str(arguments.table or at_work.get("file", installed)) or None
+    name = str(arguments.table or running.get("file", installed)) or None
     if arguments.journal is None:
-        arguments.journal = Path(str(at_work.get("journal_folder", JOURNAL)))
+        arguments.journal = Path(str(running.get("journal_folder", JOURNAL)))
     findings = list(_findings(arguments, machine, name, status, why))
     if arguments.bundle is not None:
         try:
@@ -120,7 +121,9 @@ def _findings(
     yield from machine_checks.disk(arguments.journal)
     if name is None:
         yield Finding(
-            "unchecked", table_checks.TABLE_FILE, f"none at {TABLE}, and none named; name it after `doctor`"
+            "unchecked",
+            table_checks.TABLE_FILE,
+            f"found none at {TABLE}; name the table: tablectl doctor TABLE",
         )
     yield from loaded
     yield from table_checks.same_file(name, status)
@@ -136,17 +139,21 @@ def _findings(
 
 
 def status_at(path: str) -> tuple[Json | None, str]:
-    """Return a running controller's status; None with the reason if there is none."""
+    """Return the running controller's status; None, with the reason, if there is none."""
     try:
         answer = ask(path, {"do": "status"}).get("status")
     except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
         return None, str(error)
-    return (answer, "") if isinstance(answer, dict) else (None, f"{path}: found an answer without a status")
+    return (
+        (answer, "")
+        if isinstance(answer, dict)
+        else (None, f"{path}: found an answer without a status, expected a controller's")
+    )
 
 
 def _call(words: Sequence[str]) -> str | None:
     try:
-        ended = subprocess.run(  # noqa: S603 - the words are this module's own
+        ended = subprocess.run(  # noqa: S603 - the commands are constants of this program
             words, capture_output=True, text=True, errors="replace", timeout=_CALL_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -168,16 +175,11 @@ def _show(findings: Sequence[Finding]) -> None:
     counts = {state: sum(found.state == state for found in findings) for state in _MARKS}
     screen.line()
     style = "red" if counts["fault"] else "yellow" if counts["warning"] else "green"
-    told = (
+    summary = (
         f"{counts['ok']} fine, {counted(counts['fault'], 'fault')}, {counted(counts['warning'], 'warning')},"
         f" {counts['unchecked']} not checked"
     )
-    screen.line(screen.styled(told, style))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a count and its noun, in words."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    screen.line(screen.styled(summary, style))
 
 
 def _members(
@@ -187,11 +189,13 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files; a part that is not available is replaced by the reason."""
+    """Return the archive's files by name; one that is not available contains the reason instead."""
     quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
-        "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in _of_our_words(findings, status, quiet)),
+        "doctor.jsonl": "".join(
+            f"{_cleaned(found)}\n" for found in _without_foreign_text(findings, status, quiet)
+        ),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
     }
     if name is not None:
@@ -209,8 +213,10 @@ def _members(
     return members
 
 
-def _of_our_words(findings: Sequence[Finding], status: Json | None, quiet: Json | None) -> Iterator[Finding]:
-    """Yield the findings; those of the controller's status without texts that are not our own."""
+def _without_foreign_text(
+    findings: Sequence[Finding], status: Json | None, quiet: Json | None
+) -> Iterator[Finding]:
+    """Yield the findings, without texts that the table's file or people wrote, which may hold secrets."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:
@@ -226,7 +232,7 @@ def _cleaned(found: Finding) -> str:
 
 
 def _settings(name: str) -> str:
-    from controller.app.schemas import schemas  # noqa: PLC0415 - takes a while, and only an archive needs it
+    from controller.app.schemas import schemas  # noqa: PLC0415 - slow to import, and only an archive needs it
 
     try:
         words = bundle.SettingsKeys.of(schemas()["table.schema.json"])
@@ -237,9 +243,9 @@ def _settings(name: str) -> str:
 
 
 def _newest_rows(folder: Path) -> str:
-    """Return the newest rows by name, number and time, without their contents."""
+    """Return the newest rows of the journal as JSON lines, without their contents."""
     try:
-        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
         return f"{bundle.LEFT_OUT}: needs the extra `journal`\n"
@@ -248,7 +254,7 @@ def _newest_rows(folder: Path) -> str:
             rows = deque(reader.rows(), maxlen=BUNDLED_ROWS)
     except (JournalFault, OSError) as fault:
         return f"{bundle.LEFT_OUT}: {fault}\n"
-    told = (
+    newest = (
         {"n": r.n, "name": r.name, "seq": r.seq, "wall": iso(r.wall.us), "link": r.link.hex()} for r in rows
     )
-    return "".join(f"{msgspec.json.encode(one).decode()}\n" for one in told)
+    return "".join(f"{msgspec.json.encode(one).decode()}\n" for one in newest)

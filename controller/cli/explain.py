@@ -1,4 +1,4 @@
-"""`tablectl explain`: why one throw, spin or deal was called so, in words and as a picture."""
+"""`tablectl explain`: how one throw, spin or deal was judged, in words and as a picture."""
 
 import argparse
 import shutil
@@ -10,18 +10,18 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.attempts import (
-    Filmed,
-    Which,
+    AttemptRef,
+    DiePictures,
+    add_attempt,
     add_pictures,
-    add_which,
-    as_json,
-    extract,
-    from_log,
-    line_of,
-    parse_which,
+    decided_at,
+    exhibit_from_log,
+    extract_pictures,
+    parse_attempt,
+    pictures_json,
+    pictures_line,
     pictures_of,
-    stamp_of,
-    when,
+    stamp_of_exhibit,
 )
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
@@ -42,25 +42,28 @@ from controller.technician.throw_picture import ThrowSeen, story_lines
 
 EXAMPLES = (
     "tablectl explain                              # the journal's last throw, spin or deal",
-    "tablectl explain 12                           # the one of this number",
+    "tablectl explain 12                           # the attempt with this number",
     "tablectl explain craps/1/18                   # the attempt of this outcome",
     "tablectl explain LOG#12                       # the 12th of a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
     "tablectl explain 12 --extract roll-12         # the pictures that a camera kept of it",
 )
 _INDENT = " " * 13
-_BELOW = len(_INDENT) + 7
-"""Where a broken line continues: below its second word."""
+_WRAP_INDENT = len(_INDENT) + 7
+"""The indent of a wrapped line: below its second word."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
-"""The beginning of the judge's sentence, which repeats the heading."""
+"""Beginnings of the judge's sentence that only repeat the heading."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_which(parser)
+    add_attempt(parser)
     parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw it into this .svg or .png file (1200 x 700)"
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="draw the attempt into this .svg or .png file (1200 x 700)",
     )
     add_pictures(parser)
     parser.add_argument("--no-plot", action="store_true", help="draw nothing on the terminal")
@@ -68,13 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain it; 1 if there is no such attempt, 2 for a bad log or picture, 3 without a controller."""
+    """Explain it; return 1 if there is no such attempt, 2 for bad input, 3 without a controller."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
         return BAD_INPUT
     try:
-        exhibit = find(parse_which(arguments.which), arguments)
+        exhibit = find(parse_attempt(arguments.which), arguments)
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
@@ -87,36 +90,36 @@ def run(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     folder = Folder(arguments.evidence)
     found = [] if exhibit.judged is None else list(pictures_of(exhibit.judged.readings, folder))
-    if arguments.extract is not None and not extract(found, arguments.extract):
+    if arguments.extract is not None and not extract_pictures(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
         print(msgspec.json.encode(_as_json(exhibit, found)).decode())
     else:
-        _show(exhibit, seen, [line_of(one, folder) for one in found], plotted=not arguments.no_plot)
+        _show(exhibit, seen, [pictures_line(one, folder) for one in found], plotted=not arguments.no_plot)
     return OK
 
 
-def find(which: Which, arguments: argparse.Namespace) -> Exhibit | None:
-    """Find the attempt; None, with a message, if the journal does not have it.
+def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
+    """Return the attempt; None, with a message, if the journal does not have it.
 
     Raises LogError, SettingsError or SetupError if the log or the rules can't be used, OutOfReachError
-    where no controller answers that has the journal.
+    if no controller answers.
     """
     rules: str | None = arguments.rules
     if which.log is not None:
-        return from_log(which, rules)
+        return exhibit_from_log(which, rules)
     if rules is not None:
-        found = "it with what a journal holds"
+        found = "it with an attempt of a journal"
         raise LogError(
-            "--rules", found, "it with a recorded log", "a journal knows which rules were in force"
+            "--rules", found, "it with a recorded log", "a journal records which rules were in force"
         )
-    # What reads a journal comes with an extra; a log is explained without it.
-    from controller.cli.journal_source import from_journal, open_journal  # noqa: PLC0415 - an extra's
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
+    # Only reading a journal needs the extra `journal`; a log can be explained without it.
+    from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
     try:
         with open_journal(arguments) as reader:
-            return from_journal(reader, which)
+            return exhibit_from_journal(reader, which)
     except (JournalFault, RefusedError) as fault:
         say(fault)
         return None
@@ -133,7 +136,7 @@ def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plott
         *(printable(f"{_INDENT}camera {line}") for line in pictures),
     )
     for line in below:
-        screen.lines(screen.wrapped(line, _BELOW))
+        screen.lines(screen.wrapped(line, _WRAP_INDENT))
     if seen is not None and plotted:
         screen.line()
         for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):
@@ -141,7 +144,7 @@ def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plott
 
 
 def sentence_of(exhibit: Exhibit) -> str:
-    """Return the verdict in a sentence: the judge's, or what a person made of it."""
+    """Return the verdict as a sentence: the judge's, or the ruling that replaced it."""
     judged = exhibit.judged
     if judged is not None and judged.outcome == exhibit.last:
         ruling, _, said = judged.verdict.sentence.partition(": ")
@@ -154,8 +157,8 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
-    """Yield what was published of it, what it rests on, and what the rules require."""
-    stamp = stamp_of(exhibit)
+    """Yield what was published of the attempt, its evidence, and what the rules require."""
+    stamp = stamp_of_exhibit(exhibit)
     for outcome in exhibit.outcomes:
         yield from lines_of(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
@@ -175,7 +178,7 @@ def _requirements(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
             yield code, asks
 
 
-def _as_json(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
+def _as_json(exhibit: Exhibit, found: Sequence[DiePictures]) -> dict[str, object]:
     judged = exhibit.judged
     return {
         "attempt": exhibit.number,
@@ -186,12 +189,12 @@ def _as_json(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
         "asked": dict(_requirements(exhibit)),
         "decided_at_us": None if judged is None else judged.basis.decided_at_us,
         "readings": () if judged is None else judged.readings,
-        "pictures": [as_json(one) for one in found],
+        "pictures": [pictures_json(one) for one in found],
     }
 
 
 def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
-    drawing = draw(exhibit, seen, sentence_of(exhibit), when(exhibit), list(lines(exhibit)))
+    drawing = draw(exhibit, seen, sentence_of(exhibit), decided_at(exhibit), list(lines(exhibit)))
     painted = _painted(drawing, picture)
     try:
         with atomic_file(picture) as stream:
@@ -206,13 +209,13 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
 def _painted(drawing: Drawing, picture: Path) -> bytes:
     if picture.suffix.lower() == ".svg":
         return as_svg(drawing).encode()
-    # Pillow comes with an extra; without it the message of a missing import says which.
+    # Needs Pillow; without it the ImportError leads to a message that names the extra.
     painted: bytes = import_module("controller.technician.png").as_png(drawing)
     return painted
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Return what a rule set requires where this cause is given; None if no figure is involved."""
+    """Return the requirement behind a cause; None if it has no figure."""
     asked: Mapping[str, str] = {}
     if ruleset.throw is not None:
         asked = _of_throw(ruleset.throw)
@@ -227,7 +230,7 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
     errors = rules.sensors
     sensors = (
         f"a track point errs by {errors.track_noise_mm:g} mm, an impact's place by"
-        f" {errors.impact_position_mm:g} mm, and it is heard {errors.impact_delay_ms[0]:g} to"
+        f" {errors.impact_position_mm:g} mm, and it is detected {errors.impact_delay_ms[0]:g} to"
         f" {errors.impact_delay_ms[1]:g} ms after the hit"
     )
     settled = f"both dice seen at rest within {rules.settle_timeout_s:g} s of the release"
@@ -246,8 +249,8 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
 
 
 def _of_spin(rules: SpinRules) -> Mapping[str, str]:
-    reads = f"{rules.pocket_reads} agreeing pocket reads on as many turns of the rotor"
-    revolutions = f"{rules.min_revolutions:g} full revolutions in the track, for certain"
+    reads = f"{rules.pocket_reads} agreeing pocket reads in as many turns of the rotor"
+    revolutions = f"at least {rules.min_revolutions:g} full revolutions on the track, beyond doubt"
     return {
         "same_direction": "the ball runs against the rotor",
         "too_few_revolutions": revolutions,

@@ -1,4 +1,4 @@
-"""`tablectl input` and `approve`: enter what a person says at the running table, or takes as right."""
+"""`tablectl input` and `approve`: enter rulings, other inputs and approvals at the running table."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _INPUT_EXAMPLES = (
     "tablectl input no_roll reason=disputed",
 )
 WAIT_S = 5.0
-"""The table decides on an input once nothing earlier can arrive, and reports it once that is durable."""
+"""How long to wait for the answer: an input is decided once no earlier reading can arrive, and journaled."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
@@ -39,15 +39,16 @@ _FIRST: dict[str, str] = {
     "buy": "seat",
     "confirm_late": "what",
 }
-"""The arguments that an input's words fill; every argument can also be given as `name=value`."""
+"""The argument that an input's plain words set; every argument can also be written as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}
+"""The argument that the second of two plain words sets."""
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}
 
 
 class ArgumentError(Exception):
-    """An argument that makes no sense; the message says what was expected."""
+    """An invalid argument of an input; the message says what was expected."""
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,24 +56,27 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="the input, such as no_roll, set_dice or unlock; a refusal lists what is allowed",
+        help="the input, such as no_roll, set_dice or unlock; a refusal lists those that are allowed now",
     )
     parser.add_argument(
-        "words", nargs="*", metavar="ARG", help="its arguments, such as 3 4 for set_dice, or NAME=VALUE"
+        "words",
+        nargs="*",
+        metavar="ARG",
+        help="the input's arguments: plain, such as 3 4 for set_dice, or as NAME=VALUE",
     )
     parser.add_argument(
         "--by",
         choices=ROLES,
         default="boxperson",
         metavar="ROLE",
-        help=f"the role: {', '.join(ROLES)} (default: boxperson)",
+        help=f"the role of the person: {', '.join(ROLES)} (default: boxperson)",
     )
-    parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
+    parser.add_argument("--who", metavar="NAME", help="the person's name (default: the Unix user)")
     add_socket(parser)
 
 
 def run_input(arguments: argparse.Namespace) -> int:
-    """Enter it and wait for the table's word; 1 where it was refused, 3 where no word came."""
+    """Enter the input and wait for the answer; return 1 if it was refused, 3 if no answer came."""
     try:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
         request |= arguments_of(arguments.name, arguments.words)
@@ -96,7 +100,7 @@ def run_input(arguments: argparse.Namespace) -> int:
 
 
 def arguments_of(name: str, words: Sequence[str]) -> Json:
-    """Return an input's arguments from its words; raises ArgumentError."""
+    """Return an input's arguments, parsed from its words; raises ArgumentError."""
     given: Json = {}
     plain: list[str] = []
     for word in words:
@@ -146,16 +150,14 @@ _APPROVE_EXAMPLES = (
 
 def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `approve`."""
-    parser.add_argument(
-        "what", choices=("identity", "clock", "device", "journal"), help="what is taken as right"
-    )
-    parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
-    parser.add_argument("--reason", default="", metavar="WORDS", help="why, for the journal")
+    parser.add_argument("what", choices=("identity", "clock", "device", "journal"), help="what to approve")
+    parser.add_argument("--who", metavar="NAME", help="the person's name (default: the Unix user)")
+    parser.add_argument("--reason", default="", metavar="WORDS", help="the reason, for the journal")
     add_socket(parser)
 
 
 def run_approve(arguments: argparse.Namespace) -> int:
-    """Send the approval to the controller; return 1 if it was refused."""
+    """Send the approval; return 1 if it was refused."""
     request: dict[str, object] = {
         "do": "approve",
         "what": arguments.what,
@@ -175,8 +177,8 @@ def run_approve(arguments: argparse.Namespace) -> int:
     return OK if answer["ok"] else FAILED
 
 
-def _cleared(told: Json) -> str:
-    cleared = told.get("cleared")
+def _cleared(answer: Json) -> str:
+    cleared = answer.get("cleared")
     return f", {', '.join(cleared)} cleared" if isinstance(cleared, list) else ""
 
 

@@ -1,4 +1,4 @@
-"""`tablectl journal` and `recall`: verify, show and export a journal, and recall one outcome of it."""
+"""`tablectl journal` and `recall`: verify, show and export a journal, and recall one of its outcomes."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.attempts import add_pictures, as_json, extract, line_of, pictures_of
+from controller.cli.attempts import add_pictures, extract_pictures, pictures_json, pictures_line, pictures_of
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
 from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, MAX_ROW, OK, Command, printable, say, whole_number
@@ -40,8 +40,8 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
     verify = what.add_parser(
         "verify",
-        help="check every page, row, digest and signature, and that the end is there; say what no"
-        " key vouches for; exit 1 on a fault",
+        help="check every page, row, digest and signature, and that no row is missing at the end; list what"
+        " no key proves; exit 1: a fault was found",
     )
     verify.set_defaults(of_journal=_verify)
     head = verify.add_mutually_exclusive_group()
@@ -49,29 +49,45 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         "--head",
         type=Path,
         metavar="FILE",
-        help="the head file, which shows whether the end is there (default: next to the journal)",
+        help="the head file, which records the last row (default: next to the journal)",
     )
     head.add_argument(
-        "--no-head", action="store_true", help="there is no head file: verify only the rows that are there"
+        "--no-head", action="store_true", help="there is no head file: verify the rows without their end"
     )
     verify.add_argument(
         "--key",
         type=_public_key,
         metavar="HEX",
-        help="the table's public key (`tablectl keys show` prints it): is it this table's journal?",
+        help="the table's public key, as `tablectl keys show table` prints it: verify that it signs"
+        " this journal",
     )
-    show = what.add_parser("show", help="print rows in a line each")
+    show = what.add_parser("show", help="print rows, one a line")
     show.set_defaults(of_journal=_show)
-    export = what.add_parser("export", help="write rows as JSON lines, with their evidence")
+    export = what.add_parser("export", help="write rows with their evidence as JSON lines")
     export.set_defaults(of_journal=_export)
     for subparser in (show, export):
         subparser.add_argument(
-            "--from", type=whole_number(1, MAX_ROW), default=1, metavar="ROW", dest="from_n", help="from here"
+            "--from",
+            type=whole_number(1, MAX_ROW),
+            default=1,
+            metavar="ROW",
+            dest="from_n",
+            help="the first row (default: 1)",
         )
         subparser.add_argument(
-            "--to", type=whole_number(1, MAX_ROW), metavar="ROW", dest="to_n", help="to here, included"
+            "--to",
+            type=whole_number(1, MAX_ROW),
+            metavar="ROW",
+            dest="to_n",
+            help="the last row (default: the end)",
         )
-        subparser.add_argument("--type", action="append", default=[], metavar="NAME", help="only these rows")
+        subparser.add_argument(
+            "--type",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="only rows of this type; may be repeated",
+        )
     for subparser in (verify, export):
         subparser.add_argument(
             "--journal",
@@ -94,7 +110,7 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Run it; return 1 if the journal is at fault, 2 if this user has none, 3 without a controller."""
+    """Run the command; return 1 if the journal is at fault, 2 if there is none, 3 without a controller."""
     try:
         code: int = arguments.of_journal(arguments)
     except OutOfReachError as error:
@@ -109,12 +125,12 @@ def run_journal(arguments: argparse.Namespace) -> int:
 
 
 def _whose(key: PublicKey, keyring: Keyring) -> str:
-    """Return what a journal that is not this key's is to it."""
+    """Return what it means that a journal does not end with this key."""
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
         return "another table's journal"
-    # Whoever has a key that was replaced can write such a journal too, so it vouches for none.
-    return f"the key that was replaced in row {replaced_at}; ask whoever replaced it for the newest one"
+    # A replaced key may have been stolen, and its thief could write such a journal: it proves nothing.
+    return f"this key was replaced in row {replaced_at}; ask the person who replaced it for the newest one"
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -132,7 +148,9 @@ def _verify(arguments: argparse.Namespace) -> int:
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
-                say("name the head file with --head; if there is none, --no-head verifies what is there")
+                say(
+                    "name the head file with --head; if there is none, --no-head verifies the rows without it"
+                )
             elif fault.code in FORGIVABLE:
                 say("the rows that are there are in order")
             return FAILED
@@ -146,7 +164,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     unvouched = list(found.unvouched)
     if key is None:
         unvouched.append(
-            f"whose key {last_key.raw.hex()} is, which the journal itself names: give the table's with --key"
+            f"whose key {last_key.raw.hex()} is: only the journal itself names it; name the table's"
+            " with --key"
         )
     fields = {
         **found._asdict(),
@@ -168,12 +187,12 @@ def _verify(arguments: argparse.Namespace) -> int:
         if acks.signed:
             print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
         for words in unvouched:
-            print(f"not vouched for: {words}")
+            print(f"not proved: {words}")
     return OK
 
 
 def _begun(place: JournalLocation) -> bool:
-    """Return whether the journal is there; if its head file names one that is gone, that is a finding."""
+    """Return whether the journal exists; print a fault if its head file records one that is gone."""
     try:
         check_begun(place, read_head(place.head))
     except JournalFault as fault:
@@ -220,7 +239,7 @@ def _which(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
 
 
 def _unknown(types: list[str]) -> bool:
-    """Return whether a type was asked for that no row can have, and print a message if so."""
+    """Return whether a requested type does not exist, with a message if so."""
     known = {*OUTCOME_TYPES, *EVENTS}
     unknown = next((name for name in types if name not in known), None)
     if unknown is not None:
@@ -229,7 +248,7 @@ def _unknown(types: list[str]) -> bool:
 
 
 def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
-    """Print a message on standard error if nothing was found; standard output is only for rows."""
+    """Print a message to standard error if no row was found; return OK."""
     if not count:
         upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"
         of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""
@@ -252,7 +271,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall it; 2 without a journal, 1 if it is missing, badly signed or now judged otherwise."""
+    """Recall an outcome; return 1 if it is missing, badly signed or judged otherwise, 2 without a journal."""
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)
@@ -260,15 +279,15 @@ def run_recall(arguments: argparse.Namespace) -> int:
         return unreadable(error)
     folder = Folder(arguments.evidence)
     found = [] if recalled.evidence is None else list(pictures_of(recalled.evidence.readings, folder))
-    if arguments.extract is not None and not extract(found, arguments.extract):
+    if arguments.extract is not None and not extract_pictures(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
-        pictures = [as_json(one) for one in found]
+        pictures = [pictures_json(one) for one in found]
         print(msgspec.json.encode({**_as_json(recalled), "pictures": pictures}).decode())
     else:
         _show_recalled(recalled)
         for one in found:
-            print(printable(f"camera: {line_of(one, folder)}"))
+            print(printable(f"camera: {pictures_line(one, folder)}"))
     again = recalled.judged_again
     return OK if recalled.signed and (again is None or not again.differences) else FAILED
 
@@ -308,7 +327,7 @@ def _show_recalled(recalled: Recalled) -> None:
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
     if again is None:
-        print("nothing to judge again: it rests on no reading of a throw, spin or deal")
+        print("nothing to judge again: it has no evidence of a throw, spin or deal")
     elif again.differences:
         print("judged again, DIFFERENT:", *again.differences, sep="\n  ")
     else:

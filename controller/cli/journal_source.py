@@ -1,4 +1,4 @@
-"""A journal and its recordings, in their folder or from a running controller, and attempts in them."""
+"""Read a journal and its recordings, from their folder or from a running controller; find attempts."""
 
 import argparse
 import atexit
@@ -13,7 +13,7 @@ import msgspec
 
 from controller.app.options import JOURNAL, JOURNAL_FILE, RECORDINGS
 from controller.app.recording import ENDING
-from controller.cli.attempts import Which
+from controller.cli.attempts import AttemptRef
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
@@ -36,11 +36,11 @@ _identity_of = converter_of(Identity)
 
 
 UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
-"""The errors of a journal that can't be read, in its folder or from a running controller."""
+"""The errors of a journal that can't be read, from its folder or from a running controller."""
 
 
 def unreadable(error: Exception) -> int:
-    """Say why a journal can't be read; return the exit code: 3, 1, or 2 if there is none."""
+    """Print why a journal can't be read; return 2 if there is none, 3 without a controller, else 1."""
     if isinstance(error, OutOfReachError):
         return out_of_reach(error)
     say(error)
@@ -49,10 +49,10 @@ def unreadable(error: Exception) -> int:
 
 
 class RemoteJournal:
-    """A running controller's journal, asked for over its control socket."""
+    """A running controller's journal, read over its control socket."""
 
     def __init__(self, socket: str) -> None:
-        """Ask whose it is; raises OutOfReachError if nothing answers, RefusedError if it is refused."""
+        """Ask for the journal's origin; raises OutOfReachError or RefusedError."""
         self.path = Path(socket)
         first, *_ = self._answers({"do": "rows", "from_n": 1, "to_n": 0})
         self._held_back = first.get("held_back") is True
@@ -67,76 +67,76 @@ class RemoteJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Print why a row may be missing; no connection is open between two requests."""
+        """Print why a row may be missing; there is no connection to close between requests."""
         if isinstance(error, JournalFault) and self._held_back:
             say("rows since bets opened can be read once bets are closed and hands are decided")
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield rows in order, `to_n` included, of all types or of these; with evidence if asked."""
+        """Yield rows in order, `to_n` included, of these types or of all; `evidence` adds the readings."""
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
-        for told in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
-            if "row" in told:
-                yield _part(told, "row", _row_of)
+        for answer in self._answers(wanted if to_n is None else {**wanted, "to_n": to_n}):
+            if "row" in answer:
+                yield _part(answer, "row", _row_of)
 
     def find(self, outcome_id: str) -> Row:
-        """Return an outcome's row by its id, with its evidence."""
-        (told,) = self._answers({"do": "row", "id": outcome_id}, ends=False)
-        return _part(told, "row", _row_of)
+        """Return the row of the outcome with this id, with its evidence."""
+        (answer,) = self._answers({"do": "row", "id": outcome_id}, many=False)
+        return _part(answer, "row", _row_of)
 
     def identity_at(self, n: int) -> Identity | None:
-        """Return the session that wrote this row; None before the first."""
-        (told,) = self._answers({"do": "identity", "at": n}, ends=False)
-        return None if told["identity"] is None else _part(told, "identity", _identity_of)
+        """Return the identity of the session that wrote this row; None before the first session."""
+        (answer,) = self._answers({"do": "identity", "at": n}, many=False)
+        return None if answer["identity"] is None else _part(answer, "identity", _identity_of)
 
     def key_at(self, n: int) -> PublicKey:
         """Return the key that signs this row."""
-        (told,) = self._answers({"do": "identity", "at": n}, ends=False)
-        return PublicKey(_part(told, "key", _bytes_of))
+        (answer,) = self._answers({"do": "identity", "at": n}, many=False)
+        return PublicKey(_part(answer, "key", _bytes_of))
 
     def last_n(self) -> int:
         """Return the number of the last row that may be read."""
         return self._last_n
 
     def recording(self, name: str) -> Path:
-        """Write a recording that is sent into a file that lasts as long as this process."""
+        """Save a recording in a file that is deleted when this process ends; return its path."""
         folder = Path(tempfile.mkdtemp(prefix="tablectl-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.jsonl"
         with path.open("w", encoding="utf-8") as log:
-            for told in self._answers({"do": "recording", "name": name}):
-                log.write(str(told.get("lines", "")))
+            for answer in self._answers({"do": "recording", "name": name}):
+                log.write(str(answer.get("lines", "")))
         return path
 
-    def _answers(self, request: Json, *, ends: bool = True) -> Iterator[Json]:
-        for told in conversation(str(self.path), request):
-            if told.get("ok") is False:
-                if told.get("code") == "no_journal":
-                    raise OutOfReachError(f"{self.path}: {told['says']}")
-                raise RefusedError(f"{self.path}: {told['says']}")
-            yield told
-            if not ends or told.get("end"):
+    def _answers(self, request: Json, *, many: bool = True) -> Iterator[Json]:
+        for answer in conversation(str(self.path), request):
+            if answer.get("ok") is False:
+                if answer.get("code") == "no_journal":
+                    raise OutOfReachError(f"{self.path}: {answer['says']}")
+                raise RefusedError(f"{self.path}: {answer['says']}")
+            yield answer
+            if not many or answer.get("end"):
                 return
 
 
-def _part(told: Json, name: str, made_of: Converter[T]) -> T:
-    return made_of(told[name], builtin_types=())
+def _part(answer: Json, name: str, convert: Converter[T]) -> T:
+    return convert(answer[name], builtin_types=())
 
 
 AnyJournal = Reader | RemoteJournal
-"""The source that outcomes are read from."""
+"""A journal in its folder, or a running controller's."""
 
 
 def open_journal(arguments: argparse.Namespace) -> AnyJournal:
-    """Open the journal that the arguments name; the installed one where they name none.
+    """Open the journal that the arguments name, by default the installed one.
 
-    A journal that this user may not read is asked for at the controller's socket.
+    If this user may not read the installed one, the controller is asked for it.
 
     Raises:
         JournalFault: there is no journal.
         OutOfReachError: no controller answers.
-        RefusedError: the one that answers does not tell this user.
+        RefusedError: the controller refuses this user.
     """
     journal: Path | None = arguments.journal
     socket: str | None = arguments.socket
@@ -160,11 +160,11 @@ def journal_file(path: Path) -> Path:
 _decode_after = msgspec.json.Decoder(After).decode
 
 
-def from_journal(reader: Rows, which: Which) -> Exhibit:
-    """Find one attempt in a journal, with its evidence.
+def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
+    """Return one attempt of a journal, with its evidence.
 
     Raises:
-        JournalFault: there is no such attempt, or what it told was pruned.
+        JournalFault: there is no such attempt, or its contents were pruned.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
@@ -177,39 +177,44 @@ def from_journal(reader: Rows, which: Which) -> Exhibit:
             "a session's start before it",
         )
     outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
-    proved = [(outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
+    judged_rows = [
+        (outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None
+    ]
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
-    judged = None if not proved else judged_of(proved[-1][0], unpack(proved[-1][1]))
+    judged = None if not judged_rows else judged_of(judged_rows[-1][0], unpack(judged_rows[-1][1]))
     return Exhibit(identity.setup, found.number, outcomes, closed, judged, found.rows[-1].wall.us)
 
 
-def recording_of(reader: AnyJournal, which: Which) -> Which:
-    """Find the recording that holds the readings of an attempt in a journal.
+def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
+    """Return an attempt of a journal in the recording that holds its readings.
 
     Raises:
         JournalFault: there is no such attempt, or it names no recording.
-        LogError: the recording is not there any more.
-        RefusedError: the controller that was asked does not tell it.
+        LogError: the recording no longer exists.
+        RefusedError: the controller refuses to send it.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
     recording = _recording_behind(reader, found.rows[0])
     if recording is None:
-        said = f"row {found.rows[0].n}, which names no recording"
-        raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
+        row = f"row {found.rows[0].n}, which names no recording"
+        raise JournalFault("journal_no_such_outcome", reader.path, row, "an attempt that was recorded")
     if isinstance(reader, RemoteJournal):
-        return Which(str(reader.recording(recording.name)), found.number)
+        return AttemptRef(str(reader.recording(recording.name)), found.number)
     path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
     if not path.exists():
-        advice = "name the log itself with LOG#n, wherever it was copied to"
+        advice = "name a copy of the log with LOG#n"
         raise LogError(
-            str(path), "no such recording: it was deleted to make room, or moved", "it there", advice
+            str(path),
+            "no such file: it was deleted to free space, or moved",
+            "the attempt's recording",
+            advice,
         )
-    return Which(str(path), found.number)
+    return AttemptRef(str(path), found.number)
 
 
 def _recording_behind(reader: Rows, row: Row) -> Recording | None:
-    # What is told at once is one batch of rows, and only its last one says where the readings are.
+    # Rows are written in batches, and only the last row of a batch says where the readings are.
     for later in reader.rows(row.n):
         if later.after is not None:
             return _decode_after(later.after).recording

@@ -1,4 +1,4 @@
-"""`tablectl keys`: every key of the product is shown, made, rotated, revoked and replaced here."""
+"""`tablectl keys`: show, make, rotate, replace and revoke the product's keys."""
 
 import argparse
 import os
@@ -25,15 +25,15 @@ EXAMPLES = (
 )
 KINDS = ("table", "engine", "node", "console", "release")
 _IN_PLACE = {
-    "table": "a table's key is revoked by another in its place: tablectl keys rotate table FILE",
-    "engine": "an engine's key is revoked by another in its place: tablectl keys replace engine FILE",
+    "table": "a table's key can't be revoked, only rotated: tablectl keys rotate table FILE",
+    "engine": "an engine's key can't be revoked, only replaced: tablectl keys replace engine FILE",
 }
 _HELP = {
-    "show": "print public keys, and how each took over from the one before",
+    "show": "print public keys, and when each replaced the one before",
     "make": "make a key in a new file that only its owner can read",
-    "rotate": "put a new key in this one's place, signed by it",
-    "replace": "put a new key in the place of one that is lost, on a named person's word",
-    "revoke": "end a key without another; its history says so",
+    "rotate": "replace a key by a new one that is signed by it",
+    "replace": "replace a lost key by a new one, on the authority of a named person",
+    "revoke": "revoke a key without replacing it; its history records this",
 }
 
 
@@ -43,27 +43,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, summary in _HELP.items():
         one = does.add_parser(name, help=summary, description=summary)
         one.add_argument("kind", choices=KINDS, help="whose key it is")
-        one.add_argument("file", type=Path, nargs="?" if name == "show" else None, metavar="FILE")
+        one.add_argument(
+            "file", type=Path, nargs="?" if name == "show" else None, metavar="FILE", help="the key's file"
+        )
         if name in ("show", "rotate", "replace"):
             one.add_argument(
                 "--journal",
                 type=Path,
                 default=Path(JOURNAL),
                 metavar="DIR",
-                help=f"of a table's key: its journal's folder (default: {JOURNAL})",
+                help=f"the journal's folder, for a table's key (default: {JOURNAL})",
             )
         if name in ("rotate", "replace"):
-            one.add_argument("--head", type=Path, metavar="FILE", help="its head file (default: next to it)")
+            one.add_argument(
+                "--head", type=Path, metavar="FILE", help="the journal's head file (default: next to it)"
+            )
             one.add_argument(
                 "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
             )
         if name in ("rotate", "replace", "revoke"):
-            one.add_argument("--who", default=caller(), metavar="NAME", help="the person")
-            one.add_argument("--reason", required=True, metavar="WORDS", help="why, for the history")
+            one.add_argument(
+                "--who", default=caller(), metavar="NAME", help="the person's name (default: the Unix user)"
+            )
+            one.add_argument("--reason", required=True, metavar="WORDS", help="the reason, for the history")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 where a key or journal is at fault, 2 where it can't be done so."""
+    """Run the command; return 1 if a key or the journal is at fault, 2 for bad usage."""
     try:
         if arguments.kind == "table":
             return _of_table(arguments)
@@ -72,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return FAILED
     except FileExistsError:
-        say(f"{arguments.file}: found a file there, expected none; give another name, or rotate that key")
+        say(f"{arguments.file}: found an existing file, expected none; give another name, or rotate that key")
     except OSError as error:
         say(f"{error.filename or arguments.file}: {error.strerror}")
     return BAD_INPUT
@@ -98,7 +104,10 @@ def _of_table(arguments: argparse.Namespace) -> int:
     )
     print(public)
     say(f"{replaced.table}: this key signs from row {replaced.row + 1} on; keep a copy in a safe")
-    say(f"tell its engine: tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew")
+    say(
+        "enrol it with the settlement engine:"
+        f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"
+    )
     return OK
 
 
@@ -112,7 +121,7 @@ def _show_tables(arguments: argparse.Namespace) -> int:
     for key, first in zip(keyring.keys, firsts, strict=True):
         print(f"{key.raw.hex()} from row {first}")
     for words in keyring.unvouched:
-        print(f"not vouched for: {words}")
+        print(f"not proved: {words}")
     return OK
 
 
@@ -122,12 +131,14 @@ def _of_engine(arguments: argparse.Namespace) -> int:
 
     path: Path | None = arguments.file
     if arguments.does == "revoke" or path is None:
-        say(_IN_PLACE["engine"] if path is not None else "an engine's key: name its file")
+        say(_IN_PLACE["engine"] if path is not None else "FILE: found none, expected the engine key's file")
         return BAD_INPUT
     if arguments.does == "replace" and path.exists():
-        raise KeyFault(f"{path}: found a key, expected it to be lost; move it away, or rotate it")
+        raise KeyFault(f"{path}: found a key, expected none, since it is lost; move it away, or rotate it")
     if arguments.does in ("show", "rotate") and not path.exists():
-        raise KeyFault(f"{path}: found no key, expected the engine's; tablectl keys make engine {path}")
+        raise KeyFault(
+            f"{path}: found no key, expected the engine's; make it: tablectl keys make engine {path}"
+        )
     if arguments.does == "make" and path.exists():
         raise FileExistsError
     try:
@@ -137,7 +148,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return FAILED
     print(held.public)
     if arguments.does == "replace":
-        say("tables that hold the lost key accept this one once their file has it as `engine_key`")
+        say("tables accept this key once their files name it as `engine_key`")
     return OK
 
 
@@ -145,7 +156,7 @@ def _of_file(arguments: argparse.Namespace) -> int:
     kind: Kind = arguments.kind
     path: Path | None = arguments.file
     if path is None:
-        say(f"a {kind} key: name its file")
+        say(f"FILE: found none, expected the {kind} key's file")
         return BAD_INPUT
     match arguments.does:
         case "make":
@@ -165,8 +176,8 @@ def _of_file(arguments: argparse.Namespace) -> int:
 def _show_history(kind: Kind, path: Path) -> int:
     for step in keys.history(kind, path):
         then = f"replaced by {step.new}" if step.new else "revoked"
-        joined = ", the old key being lost" if step.lost else ""
-        print(f"{step.old or 'nothing known'} {then}{joined}: {step.who}, {step.reason}")
+        lost = ", since the old key was lost" if step.lost else ""
+        print(f"{step.old or 'an unknown key'} {then}{lost}: {step.who}, {step.reason}")
     if os.path.exists(path):
         print(keys.shown(kind, path))
     return OK

@@ -26,9 +26,13 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     does = parser.add_subparsers(metavar="sign|verify", required=True, dest="does")
-    signs = does.add_parser("sign", help=f"write the signed list of its files, {LIST_FILE}")
+    signs = does.add_parser("sign", help=f"write the signed list of a release's files, {LIST_FILE}")
     signs.add_argument(
-        "--key", type=Path, required=True, metavar="FILE", help="the release key (tablectl keys make release)"
+        "--key",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the release key, as `tablectl keys make release` makes it",
     )
     verifies = does.add_parser("verify", help="find every file that was changed, added or removed")
     verifies.add_argument(
@@ -43,12 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--of",
             type=Path,
             metavar="DIR",
-            help="a checkout, or a release's folder (default: the program that runs this)",
+            help="a checkout, or a release's folder (default: the running program's)",
         )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 where files differ or no believed key signed them, 2 for bad input."""
+    """Run the command; return 1 if files differ or no trusted key signed them, 2 for bad input."""
     try:
         place = place_of(arguments.of)
         if arguments.does == "sign":
@@ -62,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return BAD_INPUT
     except OSError as error:
-        say(f"{error.filename or arguments.key}: {error.strerror}, expected a file; name one with --key")
+        say(
+            f"{error.filename or arguments.key}: {error.strerror}, expected a key's file; name one with --key"
+        )
         return BAD_INPUT
     try:
         release = verify(place, trusted)
@@ -72,5 +78,5 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(f"{error.filename or place.home}: {error.strerror}")
         return BAD_INPUT
-    print(f"release {release.release}: {len(release.files)} files as key {release.key[:16]} signed them")
+    print(f"release {release.release}: {len(release.files)} files are as key {release.key[:16]} signed them")
     return OK

@@ -1,7 +1,7 @@
-"""`tablectl replay`: every outcome of recorded sensor logs, or of raw serial captures.
+"""`tablectl replay`: print the outcomes of recorded sensor logs or of raw serial captures.
 
-A table's recordings are pieces that replay alone: many logs are played in as many processes as there are
-cores, and the results come in the logs' order.
+Each of a table's recordings can be replayed alone, so several logs are replayed in parallel, in one process
+per core, and their results are printed in the order of the logs.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_number
-from controller.cli.words import Stamp, clock, lines_of, wall_stamp
+from controller.cli.words import Stamp, clock, counted, lines_of, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
 from controller.model.effects import Effect, Late
@@ -43,13 +43,13 @@ from drivers.ss2.device import Ss2Settings, Ss2Wheel
 from drivers.ss2.protocol import with_its_blank
 
 AHEAD = 4
-"""Logs queued for each worker: none idles, and few results wait for an earlier log's."""
+"""Logs queued for each worker: enough that none idles, few enough that results don't pile up."""
 _SHOWN_EVERY_S = 0.5
 Result = TypeVar("Result")
 
 
 class _Worker(NamedTuple):
-    """What a worker process has from its parent: it is forked, so nothing of it needs to pickle."""
+    """What a worker process inherits from its parent by fork, without pickling."""
 
     lines: "Synchronized[int]"
     play: Callable[[str], object]
@@ -60,7 +60,7 @@ _worker: _Worker | None = None
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the logs are played; `fraction` is that of the bytes of the logs that are done."""
+    """The progress of a replay; `fraction` is by the size of the logs that are done, from 0 to 1."""
 
     logs: int
     done: int
@@ -70,34 +70,33 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """How long the rest takes at the pace so far; None before the first log is done."""
+        """The time left at the pace so far, in seconds; None before the first log is done."""
         return self.elapsed_s / self.fraction * (1 - self.fraction) if self.fraction else None
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def count_lines(lines: int) -> None:
-    """In a worker: count lines that were read."""
+    """In a worker: add to the number of lines read."""
     if _worker is not None:
         with _worker.lines.get_lock():
             _worker.lines.value += lines
 
 
-def play_side_by_side(
+def replay_in_parallel(
     logs: Sequence[str],
     play: Callable[[str], Result],
     *,
     workers: int,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Result]:
-    """Play each log in one of several processes and yield the results in the logs' order.
+    """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    The results must pickle. `progress` is called twice a second. What `play` raises is raised
-    here when its log's turn comes; a worker that is killed raises BrokenProcessPool. No process is left
-    behind.
+    Results must be picklable. `progress` is called twice a second. What `play` raises is raised here in
+    the log's turn; BrokenProcessPool is raised if a worker is killed. All workers are stopped at the end.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)
@@ -131,7 +130,7 @@ def play_side_by_side(
 
 
 def _begin(worker: _Worker) -> None:
-    global _worker  # noqa: PLW0603 a pool hands its workers what they share only so
+    global _worker  # noqa: PLW0603 - a pool's workers can share state only so
     _worker = worker
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -146,24 +145,26 @@ def _size_of(log: str) -> int:
     try:
         return Path(log).stat().st_size
     except OSError:
-        return 0  # its own replay says what is wrong with it
+        return 0  # its replay reports what is wrong with it
 
 
 DEVICES = ("ss2",)
 """The devices whose captures can be replayed."""
 WHEELS = (37, 38, 39, 40)
-"""The pocket counts that an SS2 wheel can have."""
+"""The numbers of pockets that an SS2 wheel can have."""
 DEFAULT_RULES = "roulette"
 _PROGRESS_EVERY = 10_000
 
 
 def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setup:
-    """Return the setup of a table that has only the wheel, and so must trust its own report.
+    """Return the setup of a table with only the wheel, whose count of revolutions must be trusted.
 
-    Raises SetupError if the rule set is not of roulette.
+    Raises SetupError if the rule set is not for roulette.
     """
     if ruleset.spin is None:
-        raise SetupError(f"rule set {ruleset.name} plays {ruleset.game}: name one of roulette with --rules")
+        raise SetupError(
+            f"--rules: found {ruleset.name}, a rule set for {ruleset.game}, expected one for roulette"
+        )
     return Setup(
         table="wheel",
         ruleset=replace(ruleset, spin=replace(ruleset.spin, revolutions="trusted_wheel")),
@@ -173,7 +174,7 @@ def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setu
 
 
 class CapturePlay:
-    """One capture on its way through driver and session; `wheel` counts what the driver read."""
+    """A capture played through the driver and a session; `wheel` holds the driver's counts."""
 
     def __init__(self, capture: Capture, setup: Setup) -> None:
         """Raises SetupError if the setup lacks what its game needs."""
@@ -182,7 +183,7 @@ class CapturePlay:
         self._session = Session(setup)
 
     def effects(self, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-        """Play it and yield every effect in order; `progress` is called with the number of lines read."""
+        """Play the capture; yield every effect in order. `progress` gets the number of lines read."""
         for line in self._capture:
             yield from self._tick_until(line.t)
             yield from self._feed(self.wheel.receive(line.t, with_its_blank(line.text) + b"\r\n"))
@@ -202,7 +203,7 @@ class CapturePlay:
 
 
 def _wheel(pockets: int) -> Wheel:
-    """Describe the wheel; where triple and quadruple zero lie is not known, and does not matter here."""
+    """Return the wheel; the places of 000 and 0000 are unknown, and do not matter here."""
     name = "european" if pockets == min(WHEELS) else "american"
     more_zeros = ("000", "0000")[: max(0, pockets - 38)]
     return Wheel.trusted(name, (*STANDARD_POCKETS[name], *more_zeros))
@@ -216,11 +217,11 @@ EXAMPLES = (
     "tablectl replay tests/logs/sim-craps-12-034-a.jsonl.gz tests/logs/sim-craps-12-034-b.jsonl.gz --json",
 )
 
-_NAMED = 10
-"""The most unknown kinds and fields that are named, the most frequent ones first."""
+_MAX_NAMED = 10
+"""The maximum number of unknown kinds and fields that are named, the most frequent first."""
 _CLEAR_LINE = "\r\x1b[K"
 _BAR = 20
-"""Characters of the progress bar."""
+"""The width of the progress bar in characters."""
 MAX_WORKERS = 256
 
 
@@ -230,57 +231,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs",
         metavar="LOG",
         nargs="+",
-        help="a recorded log, plain or gzip; - for standard input; several are replayed side by side",
+        help="a recorded log, plain or gzip; - for standard input; several are replayed in parallel",
     )
     parser.add_argument("--rules", metavar="NAME", help="judge by this rule set instead of the log's own")
     parser.add_argument(
-        "--calls", choices=("automatic", "confirm"), help="who makes the calls, instead of what the log says"
+        "--calls",
+        choices=("automatic", "confirm"),
+        help="call automatically or on a person's confirmation, instead of as the log says",
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print one JSON object an outcome")
-    form.add_argument("--explain", action="store_true", help="print the reasons and readings behind each")
-    parser.add_argument("--check", metavar="EXPECTED", help="compare with these outcomes (JSON Lines)")
+    form.add_argument("--json", action="store_true", help="print one JSON object per outcome")
+    form.add_argument(
+        "--explain", action="store_true", help="print the reasons and readings behind each outcome"
+    )
+    parser.add_argument(
+        "--check", metavar="EXPECTED", help="compare with the outcomes in this file (JSON Lines)"
+    )
     parser.add_argument(
         "--device",
         choices=DEVICES,
         help="LOG is a raw capture of this device: lines of `milliseconds TAB line`",
     )
     parser.add_argument(
-        "--wheel", type=int, choices=WHEELS, help="with --device ss2: the wheel's pockets (default: 38)"
+        "--wheel",
+        type=int,
+        choices=WHEELS,
+        help="with --device ss2: the wheel's number of pockets (default: 38)",
     )
     parser.add_argument("--lenient", action="store_true", help="skip and count lines that are not readings")
     parser.add_argument(
         "--workers",
         type=whole_number(1, MAX_WORKERS),
         metavar="N",
-        help="with several logs: how many are replayed at a time (default: one per core)",
+        help="with several logs: how many are replayed at a time (default: the number of cores)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay the logs, print their outcomes and compare them where asked.
+    """Replay the logs, print their outcomes and, with `--check`, compare them.
 
-    A bad log prints none of its outcomes, and ends the replay: what follows would miss a piece.
+    A bad log prints none of its outcomes and ends the replay: later outcomes would follow a gap.
     """
     outcomes: list[Json] = []
     try:
         expected = read_expected(arguments.check) if arguments.check else None
-        for told in _played(arguments):
+        for results in _played(arguments):
             # Bytes, so that the same log gives the same output under any locale.
-            sys.stdout.buffer.write("".join(line + "\n" for line in told.lines).encode())
+            sys.stdout.buffer.write("".join(line + "\n" for line in results.lines).encode())
             sys.stdout.buffer.flush()
-            for remark in told.remarks:
+            for remark in results.remarks:
                 say(remark)
-            if not told.count:
-                say(f"{told.log}: it gave no outcome")
-            outcomes += told.outcomes
+            if not results.count:
+                say(f"{results.log}: found no outcome in it")
+            outcomes += results.outcomes
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
     except BrokenProcessPool:
         say(
-            "found a process of the replay killed, expected it to end by itself: the memory may be too small;"
-            " replay fewer at a time with --workers 1"
+            "found that a replay process was killed, expected it to finish: memory may have run out;"
+            " replay fewer logs at a time, with --workers 1"
         )
         return FAILED
     return OK if expected is None else _check(outcomes, expected, arguments.check)
@@ -288,7 +298,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _Results:
-    """What a log's replay gave: lines to print, outcomes to compare, and how many there were."""
+    """The results of a log's replay: lines to print, outcomes to compare, and remarks."""
 
     log: str
     count: int = 0
@@ -309,12 +319,12 @@ def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
         yield replayed
         return
     shown = _show_progress if sys.stderr.isatty() else None
-    played = play_side_by_side(logs, partial(_try, arguments), workers=workers, progress=shown)
-    for told_or_why_not in played:
+    played = replay_in_parallel(logs, partial(_results_or_error, arguments), workers=workers, progress=shown)
+    for results_or_error in played:
         _clear_progress()
-        if isinstance(told_or_why_not, str):
-            raise SetupError(told_or_why_not)
-        yield told_or_why_not
+        if isinstance(results_or_error, str):
+            raise SetupError(results_or_error)
+        yield results_or_error
 
 
 def _clear_progress() -> None:
@@ -322,8 +332,8 @@ def _clear_progress() -> None:
         print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
 
 
-def _try(arguments: argparse.Namespace, log: str) -> _Results | str:
-    """In a worker: replay a log, or return what is wrong with it."""
+def _results_or_error(arguments: argparse.Namespace, log: str) -> _Results | str:
+    """In a worker: return the results of a log, or what is wrong with it."""
     counted = 0
 
     def count(lines: int) -> None:
@@ -344,13 +354,13 @@ def _replayed(log: str, arguments: argparse.Namespace, progress: Callable[[int],
 
 def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Results:
     if arguments.wheel is not None:
-        expected = "it with --device ss2"
+        expected = "it only with --device ss2"
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
     with open_log(name, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
-        told = _results_of(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
-        told.remarks = list(remarks_on(log, told.late))
-    return told
+        results = _results_of(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
+        results.remarks = list(remarks_on(log, results.late))
+    return results
 
 
 def _replay_capture(
@@ -361,15 +371,15 @@ def _replay_capture(
     )
     with open_capture(name, lenient=arguments.lenient) as capture:
         play = CapturePlay(capture, setup)
-        told = _results_of(name, play.effects(progress), arguments)
-        told.remarks = list(_remarks_on_capture(capture, play))
-    return told
+        results = _results_of(name, play.effects(progress), arguments)
+        results.remarks = list(_remarks_on_capture(capture, play))
+    return results
 
 
 def began_by_wall_us(header: Header) -> int | None:
-    """Return what the wall clock showed at a table's own time 0, in microseconds since 1970.
+    """Return the wall time at a log's own time 0, in microseconds since 1970.
 
-    None if the log is no table's recording, or its header does not say: its own time is all there is.
+    None if the log is not a table's recording, or its header does not have the wall time.
     """
     if header.session is None or not header.epoch:
         return None
@@ -380,7 +390,7 @@ def began_by_wall_us(header: Header) -> int | None:
 
 
 def stamp_of_log(header: Header) -> Stamp:
-    """Return what writes a log's times: by the wall clock where it is a table's recording."""
+    """Return the Stamp of a log's times: wall time for a table's recording, else the log's own time."""
     began_us = began_by_wall_us(header)
     return clock if began_us is None else wall_stamp(began_us, 0)
 
@@ -388,24 +398,24 @@ def stamp_of_log(header: Header) -> Stamp:
 def _results_of(
     log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock
 ) -> _Results:
-    told = _Results(log)
+    results = _Results(log)
     for effect in effects:
-        told.late += isinstance(effect, Late)
+        results.late += isinstance(effect, Late)
         if not arguments.json:
-            told.lines += lines_of(effect, explain=arguments.explain, stamp=stamp)
+            results.lines += lines_of(effect, explain=arguments.explain, stamp=stamp)
         if isinstance(effect, Outcome):
-            told.count += 1
+            results.count += 1
             if arguments.json:
-                told.lines.append(msgspec.json.encode(effect).decode())
+                results.lines.append(msgspec.json.encode(effect).decode())
             if arguments.check:
-                told.outcomes.append(as_json(effect))
-    return told
+                results.outcomes.append(as_json(effect))
+    return results
 
 
 def ruleset_of(log: Log, override: str | None) -> RuleSet:
-    """Choose the rules: those asked for, those in force when it was recorded, or those that the log names.
+    """Return a log's rule set: `override`, else the one recorded in it, else the one that it names.
 
-    A log may name only a shipped or configured rule set, never a file.
+    A log may name a shipped or configured rule set only, never a file. Raises LogError or SettingsError.
     """
     if override:
         return load_ruleset(override)
@@ -440,32 +450,34 @@ def _show_progress(progress: Progress) -> None:
 
 
 def remarks_on(log: Log, late: int) -> Iterator[str]:
+    """Yield what a user should know about a log that was replayed."""
     if log.truncated:
         yield (
-            f"{log.name}: truncated, the log is cut off after line {log.lines}: the power was lost, or it is"
-            " still being written; replayed up to the cut"
+            f"{log.name}: truncated after line {log.lines}: the power was lost, or the log is still being"
+            " written; replayed up to there"
         )
     if log.unknown:
-        named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_NAMED))
-        more = f" and {len(log.unknown) - _NAMED} more" if len(log.unknown) > _NAMED else ""
-        yield f"{log.name}: ignored {sum(log.unknown.values())} unknown: {named}{more}"
+        named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_MAX_NAMED))
+        more = f" and {len(log.unknown) - _MAX_NAMED} more" if len(log.unknown) > _MAX_NAMED else ""
+        yield f"{log.name}: ignored {sum(log.unknown.values())} unknown kinds or fields: {named}{more}"
     if log.skipped:
-        yield f"{log.name}: skipped {log.skipped} bad lines, the first: {log.first_skipped}"
+        yield f"{log.name}: skipped {counted(log.skipped, 'bad line')}, the first: {log.first_skipped}"
     if late:
         first = f"; the first: {log.first_late}" if log.first_late else ""
-        yield f"{log.name}: {late} readings came too late to count{first}; --explain shows them"
+        yield f"{log.name}: {counted(late, 'reading')} arrived too late to count{first}; --explain shows them"
 
 
 def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
     name, decoder = capture.name, play.wheel.decoder
     counts = f"{capture.lines:,} lines, {play.wheel.frames:,} status frames, {decoder.discarded:,} malformed"
-    yield f"{name}: {counts}; revolutions are taken on the wheel's word"
+    yield f"{name}: {counts}; revolutions are as the wheel reports them"
     if capture.restarts:
-        yield f"{name}: the recorder's clock went back {capture.restarts} times, each time after a long pause"
+        times = counted(capture.restarts, "time")
+        yield f"{name}: the recorder's clock went back {times}, each time after a long pause"
     if capture.truncated:
-        yield f"{name}: truncated, the capture is cut off after line {capture.lines}; replayed up to the cut"
+        yield f"{name}: truncated after line {capture.lines}; replayed up to there"
     if capture.skipped:
-        yield f"{name}: skipped {capture.skipped} bad lines, the first: {capture.first_skipped}"
+        yield f"{name}: skipped {counted(capture.skipped, 'bad line')}, the first: {capture.first_skipped}"
 
 
 def _check(outcomes: list[Json], expected: list[Json], name: str) -> int:

@@ -1,4 +1,4 @@
-"""`tablectl rules` and `settle`: what a rule set says, its pay table checked, and wagers settled by it."""
+"""`tablectl rules` and `settle`: show rule sets, check their pay tables, and settle wagers by them."""
 
 import argparse
 import io
@@ -42,35 +42,42 @@ EXAMPLES = (
 
 _NAMES = frozenset({"name", "title", "game"})
 _UNITS = {"ms": "ms", "s": "s", "mm": "mm", "deg": "degrees", "cents": "cents", "percent": "per cent"}
-"""The ending of a setting's name, and its unit in words."""
+"""Units in words, by the last part of a setting's name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     what = parser.add_subparsers(metavar="show|explain|check|accept", required=True)
-    show = what.add_parser("show", help="print the rule set's settings with unit and rule, and its pay table")
+    show = what.add_parser(
+        "show", help="print a rule set's settings, with units and rules, and its pay table"
+    )
     show.set_defaults(of_rules=_show)
-    explain = what.add_parser("explain", help="say what a rule means and where in its document it stands")
+    explain = what.add_parser("explain", help="print what a rule means, and where its document states it")
     explain.set_defaults(of_rules=_explain)
     explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
     verify = what.add_parser(
         "check",
-        help="compare the pay table's exact edges with the document's; exit 1 on unaccepted findings",
+        help="compare the pay table's exact house edges with the document's; exit 1: unaccepted findings",
     )
     verify.set_defaults(of_rules=_check)
-    accept = what.add_parser("accept", help="accept findings of `check`, by name and with a reason")
+    accept = what.add_parser("accept", help="accept findings of `check`, with a person's name and a reason")
     accept.set_defaults(of_rules=_accept)
     for subparser in (show, verify, accept):
-        subparser.add_argument("name", metavar="NAME", help="the rule set")
-    accept.add_argument("findings", nargs="+", metavar="FINDING", help="as `check` names it, or a pattern")
-    accept.add_argument("--who", required=True, metavar="PERSON", help="who accepts it")
-    accept.add_argument("--reason", required=True, metavar="WHY", help="why it is accepted")
+        subparser.add_argument("name", metavar="NAME", help="the rule set's name")
+    accept.add_argument(
+        "findings",
+        nargs="+",
+        metavar="FINDING",
+        help="a finding as `check` names it, or a pattern such as 'steep:*'",
+    )
+    accept.add_argument("--who", required=True, metavar="PERSON", help="the person who accepts the findings")
+    accept.add_argument("--reason", required=True, metavar="WHY", help="the reason for accepting them")
     for subparser in (show, explain, verify, accept):
         subparser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show, explain, check or accept."""
+    """Run the command; return 1 for findings that are not accepted, 2 for bad input."""
     try:
         code: int = arguments.of_rules(arguments)
     except SettingsError as error:
@@ -96,7 +103,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _rules_beside(name: str) -> Mapping[str, str]:
-    """Return the rule or reason that a rule set's file gives beside each key."""
+    """Return the rule or reason in the comment behind each key of a rule set's file."""
     path = config_file("rulesets", name)
     lines = path.read_text(encoding="utf-8").splitlines()
     places = parse_document(path).places
@@ -112,7 +119,7 @@ def _with_unit_and_rule(key: str, text: str, beside: Mapping[str, str]) -> str:
     value = f"{text} {unit}".rstrip() if text != "-" else text
     if ".causes." in key:
         return value
-    own = "the product's own: no rule asks for it"
+    own = "the product's own: no rule requires it"
     return f"{value}  [{beside.get(key, own)}]"
 
 
@@ -127,12 +134,12 @@ def _explain(arguments: argparse.Namespace) -> int:
         print(msgspec.json.encode({**rule._asdict(), "settings": settings}).decode())
         return OK
     print(f"{rule.id}: {rule.sense}")
-    print(*aligned([("stands in", rule.place), *settings]), sep="\n")
+    print(*aligned([("stated in", rule.place), *settings]), sep="\n")
     return OK
 
 
 def _settings_of(id_: str) -> Iterator[Row]:
-    """Find the settings and rows of the shipped rule sets that cite a rule."""
+    """Yield the settings and pay table rows that cite a rule, each with its file's name."""
     cites = re.compile(re.escape(id_) + r"(?![0-9a-z])")
     for folder in ("rulesets", "paytables"):
         for name in config_names(folder):
@@ -170,7 +177,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def findings_of(report: Report) -> Mapping[str, str]:
-    """Return each finding under its name for `accept`, and each printed figure that is wrong."""
+    """Return the text of each finding and misprint, by the name that `accept` takes."""
     wrong = [
         (f"misprint:{_word(row.wager)}", f"exactly {row.per_cent} %, but printed {row.printed}")
         for row in report.edges
@@ -239,7 +246,7 @@ def _printed(printed: str | None, *, agrees: bool | None) -> str:
 
 
 def _report_of(report: Report) -> dict[str, object]:
-    """Return a report as JSON values; exact figures are fractions written as text."""
+    """Return a report as values for `--json`; exact figures are fractions as text."""
     return {
         "ruleset": report.ruleset,
         "title": report.title,
@@ -270,7 +277,7 @@ def _report_of(report: Report) -> dict[str, object]:
 
 
 def _paytable(ruleset: RuleSet) -> dict[str, object]:
-    """Read the pay table as it is written, {} for a rule set without one."""
+    """Return a rule set's pay table as its file has it; {} without one. Raises SettingsError."""
     if ruleset.name not in config_names("paytables"):
         return {}
     document = parse_document(config_file("paytables", ruleset.name))
@@ -294,7 +301,7 @@ def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_settle(arguments: argparse.Namespace) -> int:
-    """Settle the file or standard input to standard output."""
+    """Settle a file or standard input; write the results to standard output."""
     try:
         source = open_input(arguments.file, "wagers and results as JSON Lines")
     except LogError as error:
@@ -309,7 +316,7 @@ def _run_settle(arguments: argparse.Namespace) -> int:
 
 
 def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
-    """Settle a stream by a rule set's name; `name` is the source's, for messages. Give the exit status."""
+    """Settle a stream by a named rule set; `name` is the source's, for messages. Return the exit code."""
     try:
         game, answered = game_for(ruleset), False
         for answer in settle(source, game):

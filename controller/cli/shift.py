@@ -1,4 +1,4 @@
-"""`tablectl shift` and `shadow`: what a shift published, and a shadow's calls against the dealers'."""
+"""`tablectl shift` and `shadow`: sum up a shift, and compare a shadow's calls with the dealers' entries."""
 
 import argparse
 import sys
@@ -24,7 +24,7 @@ from controller.cli.shell import (
     unwritable,
     whole_number,
 )
-from controller.cli.words import describe, wall_clock, wall_date
+from controller.cli.words import counted, describe, wall_clock, wall_date
 from controller.journal.shifts import (
     NOBODY,
     Agreement,
@@ -43,11 +43,11 @@ EXAMPLES = (
     "tablectl shift --journal VIRTUAL/journal --json",
 )
 
-_BELOW = 12
+_INDENT = 12
 """The indent of a wrapped line: below the text after the time."""
 _MAX_SHIFTS = 100_000
-_SHOWN = 10
-"""The text lists this many results; the page and the JSON list them all."""
+_MAX_LISTED = 10
+"""The number of results in the text; the page and the JSON have all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,15 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, _MAX_SHIFTS),
         default=0,
         metavar="N",
-        help="the shift N before the last one (default: 0, the last one, open or closed)",
+        help="the Nth shift before the last one (default: 0, the last one, open or closed)",
     )
-    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page (HTML) that prints, too")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="also write the shift as an HTML page for printing"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_journal_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; 2 without a journal or without such a shift, 1 if the journal is at fault."""
+    """Print the shift; return 1 if the journal is at fault, 2 if it or the shift does not exist."""
     try:
         with open_journal(arguments) as journal:
             starts = starts_of(journal)
@@ -75,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     except UNREADABLE as error:
         return unreadable(error)
     if shift is None:
-        found = _counted(len(starts), "shift")
-        say(f"shift: found {found}, expected at least {arguments.back + 1}; name a later one")
+        found = counted(len(starts), "shift")
+        say(f"shift: found {found}, expected at least {arguments.back + 1}; use a smaller --back")
         return BAD_INPUT
     if arguments.page is not None:
         try:
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         screen = Screen(sys.stdout)
         for line in lines_of(shift):
             style: Style = "bold" if line[:1].strip() else "plain"
-            screen.lines(screen.wrapped(printable(line), _BELOW, style))
+            screen.lines(screen.wrapped(printable(line), _INDENT, style))
     return OK
 
 
@@ -102,40 +104,40 @@ def _json(shift: Shift) -> dict[str, object]:
 
 
 def lines_of(shift: Shift) -> Iterator[str]:
-    """Return the shift in lines of text."""
+    """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:
-        yield "  times are labels: the clock was not synchronized all the time"
+        yield "  times may be wrong: the clock was not synchronized all the time"
     for title, lines in _sections(shift):
         yield ""
         yield title
         yield from (f"  {line}" for line in lines)
     yield ""
-    yield f"last results ({min(_SHOWN, len(shift.told))} of {len(shift.told)})"
-    for wall_us, outcome in shift.told[-_SHOWN:]:
+    yield f"last results ({min(_MAX_LISTED, len(shift.told))} of {len(shift.told)})"
+    for wall_us, outcome in shift.told[-_MAX_LISTED:]:
         yield f"  {wall_clock(wall_us)}  {outcome.type:<14} {describe(outcome.data)}"
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
-    """Return the shift part by part, a title and its lines each; a device that was away is no fault."""
+    """Yield the shift's sections, each a title and its lines; absent devices are not listed as faults."""
     voids = sum(shift.voids.values())
-    yield f"{_counted(shift.results, 'result')}, {_counted(voids, 'void')}", _by_count(shift.voids)
+    yield f"{counted(shift.results, 'result')}, {counted(voids, 'void')}", _by_count(shift.voids)
     open_now = sum(review.ended_us is None for review in shift.reviews)
-    title = f"{_counted(len(shift.reviews), 'review')}{f', {open_now} open' if open_now else ''}"
+    title = f"{counted(len(shift.reviews), 'review')}{f', {open_now} open' if open_now else ''}"
     yield title, [_review(review) for review in shift.reviews]
     yield (
-        _counted(len(shift.rulings), "ruling"),
+        counted(len(shift.rulings), "ruling"),
         [f"{who}: {_counts_line(made)}" for who, made in shift.rulings_by().items()],
     )
     others = [span for span in shift.faults if span.cause != "device_down"]
-    yield _counted(len(others), "fault"), [_span(span) for span in others]
+    yield counted(len(others), "fault"), [_span(span) for span in others]
     yield (
-        _counted(len(shift.devices), "absence of a device", "absences of devices"),
+        counted(len(shift.devices), "absence of a device", "absences of devices"),
         [_span(span) for span in shift.devices],
     )
-    yield _counted(len(shift.locks), "lock"), [_span(span) for span in shift.locks]
+    yield counted(len(shift.locks), "lock"), [_span(span) for span in shift.locks]
     refused = sum(shift.refused.values())
-    yield f"{_counted(refused, 'entry', 'entries')} refused", _by_count(shift.refused)
+    yield f"{counted(refused, 'entry', 'entries')} refused", _by_count(shift.refused)
 
 
 def _when(shift: Shift) -> str:
@@ -185,10 +187,6 @@ def _lasted(us: int) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds % 60:02} s"
 
 
-def _counted(count: int, one: str, more: str | None = None) -> str:
-    return f"{count or 'no'} {one if count == 1 else more or one + 's'}"
-
-
 _STYLE = """
 body { font: 11pt/1.4 sans-serif; color: #111; background: #fff; margin: 2em auto; max-width: 48em; }
 h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.1em; margin: 1.4em 0 .3em; }
@@ -201,7 +199,7 @@ td:first-child { white-space: nowrap; font-variant-numeric: tabular-nums; }
 
 
 def page_of(shift: Shift) -> str:
-    """Return the shift as a page of its own (HTML, nothing loaded) that prints."""
+    """Return the shift as a self-contained HTML page for printing."""
     parts = [
         "<!doctype html>",
         f'<html lang="en"><meta charset="utf-8"><title>Shift at {escape(shift.table)}</title>',
@@ -210,7 +208,7 @@ def page_of(shift: Shift) -> str:
         f"<p>{escape(_when(shift))}</p>",
     ]
     if not shift.synced:
-        parts.append("<p>Times are labels: the clock was not synchronized all the time.</p>")
+        parts.append("<p>Times may be wrong: the clock was not synchronized all the time.</p>")
     for title, lines in _sections(shift):
         parts.append(f"<h2>{escape(title.capitalize())}</h2>")
         parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)
@@ -234,23 +232,26 @@ _SHADOW_EXAMPLES = (
 _WORDS: dict[Agreement, tuple[str, Style]] = {
     "agrees": ("agree", "green"),
     "differs": ("differ", "red"),
-    "review": ("were a review here, where the dealer's input counts", "yellow"),
-    "entered_first": ("were entered before the controller had called", "plain"),
-    "not_entered": ("were not entered by anybody", "dim"),
+    "review": ("went to review here, where the dealer's entry counts", "yellow"),
+    "entered_first": ("were entered before the controller called", "plain"),
+    "not_entered": ("were entered by nobody", "dim"),
 }
 
 
 def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--pictures", type=Path, metavar="DIR", help="draw each difference and each review there (SVG)"
+        "--pictures",
+        type=Path,
+        metavar="DIR",
+        help="draw each difference and each review into this folder (SVG)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, an attempt a line")
+    parser.add_argument("--json", action="store_true", help="print JSON, one attempt per line")
     add_journal_options(parser)
 
 
 def _run_shadow(arguments: argparse.Namespace) -> int:
-    """Print the comparison; 1 where an attempt differs, 2 without a journal."""
+    """Print the comparison; return 1 if an attempt differs, 2 without a journal."""
     try:
         with open_journal(arguments) as journal:
             attempts = compared(journal)
@@ -273,7 +274,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
 
 
 def _comparison_lines(screen: Screen, table: str, attempts: Sequence[Compared]) -> Iterator[str]:
-    """Yield the comparison: how many agree, and each attempt that does not."""
+    """Yield the comparison: how many attempts agree, and each that does not."""
     counts = Counter(attempt.agreement for attempt in attempts)
     yield screen.styled(f"{table}: {len(attempts)} attempts", "bold")
     for agreement, (words, style) in _WORDS.items():
@@ -298,7 +299,7 @@ def _row(attempt: Compared) -> Entry:
 
 
 def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
-    from controller.technician.pictures import picture_of  # noqa: PLC0415 - few ask for pictures
+    from controller.technician.pictures import picture_of  # noqa: PLC0415 - only for --pictures
 
     if arguments.journal is None:
         raise RefusedError("--pictures: found no --journal, expected the journal's folder on this machine")

@@ -1,4 +1,4 @@
-"""`tablectl sign_in` and `people`: sign people in at screens, and say who may."""
+"""`tablectl sign_in` and `people`: sign people in at screens, and manage who may sign in."""
 
 import argparse
 import asyncio
@@ -45,23 +45,29 @@ def add_sign_in_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(state),
         metavar="DIR",
-        help=f"folder of the register and the key (default: $STATE_DIRECTORY, else {FOLDER})",
+        help=f"folder of the register and the signing key (default: $STATE_DIRECTORY, else {FOLDER})",
     )
     parser.add_argument(
-        "--socket", type=Path, default=Path(SOCKET), metavar="PATH", help=f"its socket (default: {SOCKET})"
+        "--socket",
+        type=Path,
+        default=Path(SOCKET),
+        metavar="PATH",
+        help=f"the socket to listen on (default: {SOCKET})",
     )
-    parser.add_argument("--socket-group", metavar="GROUP", help="the unix group that reaches it")
+    parser.add_argument(
+        "--socket-group", metavar="GROUP", help="the Unix group that may connect to the socket"
+    )
     parser.add_argument(
         "--idle",
         type=float,
         default=IDLE_MIN,
         metavar="MIN",
-        help=f"minutes without an entry until a person is signed out (default: {IDLE_MIN})",
+        help=f"sign a person out after this many minutes without an entry (default: {IDLE_MIN})",
     )
 
 
 def run_sign_in(arguments: argparse.Namespace) -> int:
-    """Sign people in until SIGTERM; 2 where the folder or the socket can't be had."""
+    """Sign people in until SIGTERM; return 2 if the folder or the socket can't be used."""
     folder: Path = arguments.people
     try:
         folder.mkdir(mode=0o711, parents=True, exist_ok=True)
@@ -118,16 +124,18 @@ _PEOPLE_EXAMPLES = (
 def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `people`."""
     parser.add_argument("do", choices=("add", "remove", "list", "unlock"), help="what to do")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the person")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the person's name")
     parser.add_argument(
         "--role",
         action="append",
         default=[],
         choices=ROLES,
         metavar="ROLE",
-        help=f"a role of the person; several may be given: {', '.join(ROLES)}",
+        help=f"a role of the person, may be repeated: {', '.join(ROLES)}",
     )
-    parser.add_argument("--card", action="store_true", help="the person also signs in with a card")
+    parser.add_argument(
+        "--card", action="store_true", help="with add: let the person sign in with a card too"
+    )
     parser.add_argument(
         "--replace",
         action="store_true",
@@ -144,12 +152,12 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
         "--sign-in",
         default=SOCKET,
         metavar="PATH",
-        help=f"the sign-in process's socket, for unlock (default: {SOCKET})",
+        help=f"with unlock: the socket of the sign-in process (default: {SOCKET})",
     )
 
 
 def run_people(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if there is no such person, 2 where the register or a PIN is wrong."""
+    """Run the command; return 1 if there is no such person, 2 if the register or a PIN is wrong."""
     if (arguments.name is None) != (arguments.do == "list"):
         expected = "no name" if arguments.do == "list" else "a name"
         say(f"people {arguments.do}: found {arguments.name or 'no name'}, expected {expected}")
@@ -175,7 +183,7 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
     except FileNotFoundError:
-        wanted = "expected the one that `tablectl sign_in` makes; start that first"
+        wanted = "expected the one that `tablectl sign_in` creates; start that first"
         say(f"{file.parent}: found no such folder, {wanted}")
         return BAD_INPUT
     except OSError as error:
@@ -185,12 +193,13 @@ def run_people(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
-    """Add a person; one who is there is replaced only if that was asked for. Raises RegisterError."""
+    """Add a person, or replace one with `--replace`; raises RegisterError."""
     name, roles = arguments.name, tuple(dict.fromkeys(arguments.role))
     there = next((one for one in register.people if one.name == name), None)
     if there is not None and not arguments.replace:
         raise RegisterError(
-            f"found {name} there already, as {', '.join(there.roles)}; --replace gives other roles, a new PIN"
+            f"found {name} in the register already, as {', '.join(there.roles)};"
+            " --replace sets new roles and a new PIN"
         )
     if not roles:
         raise RegisterError(f"role: found none, expected --role with one or more of {', '.join(ROLES)}")
@@ -198,16 +207,18 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     card = _typed("card") if arguments.card else None
     write_register(file, register.having(name, roles, pin, card))
     by = "PIN or card" if card else "PIN"
-    print(f"{name} may sign in by {by} as {', '.join(roles)}{', replacing what was there' if there else ''}")
+    print(
+        f"{name} may sign in by {by} as {', '.join(roles)}{', replacing the previous entry' if there else ''}"
+    )
 
 
 def _typed(what: str) -> str:
-    """Ask for a secret: twice where a person types it, one line of a pipe else. Raises RegisterError."""
+    """Return a secret: typed twice at a terminal, else one line of standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")
     if getpass.getpass(f"{what} again: ") != typed:
-        raise RegisterError(f"{what}: found two different ones, expected the same twice")
+        raise RegisterError(f"{what}: found two different entries, expected the same twice")
     return typed
 
 
@@ -220,7 +231,7 @@ def _unlock(socket: str, name: str) -> int:
     if not answer.get("ok"):
         say(f"people unlock: {answer.get('says')} [{answer.get('code')}]")
         return FAILED
-    print(f"{name} can try again")
+    print(f"{name} can try to sign in again")
     return OK
 
 

@@ -1,4 +1,4 @@
-"""`tablectl udev`: rules that give each serial port plugged in now a name that stays."""
+"""`tablectl udev`: print udev rules that give each connected serial port a persistent name."""
 
 import argparse
 import re
@@ -11,14 +11,14 @@ import msgspec
 from controller.cli.shell import FAILED, OK, printable, say
 
 EXAMPLES = (
-    "tablectl udev                            # look, and replace each name by the device's own",
-    "tablectl udev > 61-table-names.rules     # then into /etc/udev/rules.d, and udevadm control --reload",
+    "tablectl udev                            # show the rules, and choose a device's name for each port",
+    "tablectl udev > 61-table-names.rules     # copy it to /etc/udev/rules.d, then: udevadm control --reload",
 )
 _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class Plugged(NamedTuple):
-    """A serial port on USB, as the kernel shows it; `serial` is empty if its chip has no number."""
+    """A USB serial port, from sysfs; `serial` is empty if its chip has no serial number."""
 
     tty: str
     vendor: str
@@ -32,13 +32,13 @@ class Plugged(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--sys", type=Path, default=Path("/sys"), metavar="DIR", help="the kernel's tree (default: /sys)"
+        "--sys", type=Path, default=Path("/sys"), metavar="DIR", help="where sysfs is mounted (default: /sys)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a rule for each port; 1 if none is plugged in."""
+    """Print a rule for each port; return 1 if none is connected."""
     found = sorted(plugged_in(arguments.sys))
     serials = [(one.vendor, one.product, one.serial, one.interface) for one in found]
     for one, its in zip(found, serials, strict=True):
@@ -47,17 +47,21 @@ def run(arguments: argparse.Namespace) -> int:
             fields = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
             print(msgspec.json.encode(fields).decode())
         else:
-            by = "its serial number" if alone else f"the USB socket {one.socket}: it has no number of its own"
-            print(f"# {one.tty}, {printable(one.says) or 'nameless'}; known by {by}")
+            by = (
+                "its serial number"
+                if alone
+                else f"the USB socket {one.socket}: its serial number is not unique"
+            )
+            print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))
     if not found:
-        say(f"{arguments.sys}: found no serial port on USB, expected one that is plugged in; see dmesg")
+        say(f"{arguments.sys}: found no USB serial port, expected one that is connected; see dmesg")
         return FAILED
     return OK
 
 
 def plugged_in(sys: Path) -> Iterator[Plugged]:
-    """Find the serial ports on USB in the kernel's tree."""
+    """Yield the USB serial ports in sysfs."""
     for link in (sys / "class/tty").glob("tty*"):
         if not link.name.startswith(("ttyACM", "ttyUSB")):
             continue
@@ -78,7 +82,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
 
 
 def name_of(one: Plugged, *, alone: bool) -> str:
-    """Return the port's name below /dev: the device's own words, and its number or its socket."""
+    """Return the port's name below /dev: maker and product, and serial number or USB socket."""
     which = f"{one.serial}-{one.interface}" if alone else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
     kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)
@@ -86,7 +90,7 @@ def name_of(one: Plugged, *, alone: bool) -> str:
 
 
 def rule_for(one: Plugged, *, alone: bool) -> str:
-    """Write the rule: by serial number if it has one for itself, else by where it is plugged in."""
+    """Return the rule: by serial number if that is unique, else by USB socket."""
     if alone:
         attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}
         known = [f'ATTRS{{{name}}}=="{_pattern(value)}"' for name, value in attributes.items()]
@@ -97,7 +101,7 @@ def rule_for(one: Plugged, *, alone: bool) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Quote what a rule would take for a wildcard or the end of the word."""
+    """Replace characters that a rule would read as a pattern or the end of the value."""
     return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
 
 

@@ -99,6 +99,11 @@ def seats_in_words(seats: Sequence[Seat | str]) -> str:
     return f"seats {', '.join(others)} and {last}" if others else f"seat {last}"
 
 
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: "no faults", "1 fault", "12 faults"."""
+    return f"{count:,} {noun}" if count == 1 else f"{f'{count:,}' if count else 'no'} {plural or noun + 's'}"
+
+
 def dollars(cents: int) -> str:
     """Return an amount in dollars and cents, such as $1,250.00."""
     return f"${cents // 100:,}.{cents % 100:02}"

@@ -55,7 +55,7 @@ def test_json_carries_outcomes_verdict_thresholds_and_readings(capsys: Told) -> 
     assert told["attempt"] == 2
     assert [outcome["type"] for outcome in told["outcomes"]] == ["spin.no_spin"]
     assert told["verdict"]["reasons"][0]["rule"] == "R-IRR-2"
-    assert told["asked"] == {"too_few_revolutions": "4 full revolutions in the track, for certain"}
+    assert told["asked"] == {"too_few_revolutions": "at least 4 full revolutions on the track, beyond doubt"}
     assert told["bets_closed"]["type"] == "bets.closed"
     assert {"ball_beam", "ball_drop"} <= {reading["kind"] for reading in told["readings"]}
 

@@ -101,7 +101,7 @@ def test_the_conventional_rules_may_be_named(capture: str, capfd: pytest.Capture
 def test_rules_of_another_game_are_refused(capture: str, capfd: pytest.CaptureFixture[str]) -> None:
     code, told, err = replayed(capfd, capture, "--rules", "craps-v1")
     assert (code, told) == (2, [])
-    assert "rule set craps-v1 plays craps: name one of roulette with --rules" in err
+    assert "--rules: found craps-v1, a rule set for craps, expected one for roulette" in err
 
 
 def test_a_bad_line_ends_the_run_before_anything_is_reported(

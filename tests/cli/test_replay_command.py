@@ -72,7 +72,7 @@ class TestPrinting:
         assert main(["replay", str(empty), "--json"]) == 0
         told = capsys.readouterr()
         assert told.out == ""
-        assert f"{empty}: it gave no outcome" in told.err
+        assert f"{empty}: found no outcome in it" in told.err
         nothing = write(tmp_path / "nothing.jsonl")
         assert main(["replay", str(empty), "--check", str(nothing)]) == 0
         assert f"{nothing}: found no outcome in it, so nothing was compared" in capsys.readouterr().err
@@ -114,7 +114,7 @@ class TestReporting:
         log.write_bytes(log.read_bytes()[:-20])
         assert main(["replay", str(log)]) == 0
         told = capsys.readouterr()
-        assert (told.out.count("\n"), "truncated, the log is cut off after line 2" in told.err) == (1, True)
+        assert (told.out.count("\n"), "truncated after line 2" in told.err) == (1, True)
 
     def test_unknown_kinds_and_fields_are_counted(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -123,7 +123,7 @@ class TestReporting:
         path = write(tmp_path / "a.jsonl", HEADER, zap, zap, {**LOCK, "mood": 1})
         assert main(["replay", str(path)]) == 0
         told = capsys.readouterr()
-        assert "ignored 3 unknown: kind `zap` x2, field `mood` of `input` x1" in told.err
+        assert "ignored 3 unknown kinds or fields: kind `zap` x2, field `mood` of `input` x1" in told.err
         assert "table.locked" in told.out
 
     def test_lenient_skips_and_counts_bad_lines(
@@ -143,7 +143,7 @@ class TestReporting:
         assert main(["replay", str(path), "--explain"]) == 0
         told = capsys.readouterr()
         first = "the first: line 3, die_lost of cam, its time off by"
-        assert f"1 readings came too late to count; {first}" in told.err
+        assert f"1 reading arrived too late to count; {first}" in told.err
         assert "ms too late, not used: 0.000005 s cam die_lost die=1" in told.out
 
     def test_progress_is_shown_to_a_person_and_wiped_away(
@@ -306,7 +306,7 @@ class TestSeveralLogs:
         assert main(["replay", str(log), str(log)]) == 1
         told = capfd.readouterr()
         assert told.out == ""
-        assert "found a process of the replay killed" in told.err
+        assert "found that a replay process was killed" in told.err
         assert "--workers 1" in told.err
 
     def test_a_replay_that_is_stopped_leaves_no_process(self) -> None:

@@ -51,7 +51,7 @@ def test_what_is_no_usb_port_is_left_out_and_nothing_at_all_is_reported(
 ) -> None:
     (tmp_path / "class/tty/ttyS0").mkdir(parents=True)
     assert main(["udev", "--sys", str(tmp_path)]) == 1
-    assert "found no serial port on USB" in capsys.readouterr().err
+    assert "found no USB serial port" in capsys.readouterr().err
 
 
 def test_a_number_can_not_break_out_of_its_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

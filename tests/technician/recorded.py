@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controller.cli.attempts import Which, from_log
+from controller.cli.attempts import AttemptRef, exhibit_from_log
 from controller.technician.drawing import Exhibit
 from controller.technician.spin_picture import SpinSeen, see_spin
 from controller.technician.throw_picture import ThrowSeen, see_throw
@@ -12,7 +12,7 @@ LOGS = Path(__file__).parents[1] / "logs"
 
 def attempt(log: str, number: int) -> Exhibit:
     """Take one attempt of a recorded log."""
-    return from_log(Which(str(LOGS / f"{log}.jsonl.gz"), number), None)
+    return exhibit_from_log(AttemptRef(str(LOGS / f"{log}.jsonl.gz"), number), None)
 
 
 def throw(log: str, number: int) -> ThrowSeen:
