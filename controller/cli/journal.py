@@ -40,8 +40,8 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
     verify = what.add_parser(
         "verify",
-        help="check every page, row, digest and signature, and that no row is missing at the end; list what"
-        " no key proves; exit 1: a fault was found",
+        help="check every page, row, digest and signature, and that no last row is missing; list what no"
+        " signature authenticates; exit 1: a fault was found",
     )
     verify.set_defaults(of_journal=_verify)
     head = verify.add_mutually_exclusive_group()
@@ -129,7 +129,7 @@ def _whose(key: PublicKey, keyring: Keyring) -> str:
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
         return "another table's journal"
-    # A replaced key may have been stolen, and its thief could write such a journal: it proves nothing.
+    # A replaced key authenticates nothing: anybody who has it can write such a journal.
     return f"this key was replaced in row {replaced_at}; ask the person who replaced it for the newest one"
 
 
@@ -187,7 +187,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         if acks.signed:
             print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
         for words in unvouched:
-            print(f"not proved: {words}")
+            print(f"not authenticated: {words}")
     return OK
 
 

@@ -121,7 +121,7 @@ def _show_tables(arguments: argparse.Namespace) -> int:
     for key, first in zip(keyring.keys, firsts, strict=True):
         print(f"{key.raw.hex()} from row {first}")
     for words in keyring.unvouched:
-        print(f"not proved: {words}")
+        print(f"not authenticated: {words}")
     return OK
 
 

@@ -46,7 +46,7 @@ def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.
     assert (code, [line.split()[0] for line in out.splitlines()]) == (0, [old, new])
     head = ("--head", str(rig.place.head))
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", new]) == 0
-    assert "not proved" not in capsys.readouterr().out
+    assert "not authenticated" not in capsys.readouterr().out
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", old]) == 1
     assert "this key was replaced in row" in capsys.readouterr().err
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", "0" * 64]) == 1
@@ -83,7 +83,7 @@ def test_a_lost_table_key_is_replaced(rig: Rig, capsys: pytest.CaptureFixture[st
     rig.open().close()
     _, out, _ = told(capsys, "show", "table", "--journal", str(rig.place.journal))
     assert f"{new} from row" in out
-    assert "not proved" in out
+    assert "not authenticated" in out
 
 
 SEALS = """#!/bin/sh

@@ -102,6 +102,6 @@ def test_verify_says_what_no_key_vouches_for(old_table: Path, capsys: pytest.Cap
     assert code == 0
     assert "sound" not in told
     assert "in order, not all signed" in told
-    assert "not proved: rows 45 to 46, which no signature follows" in told
+    assert "not authenticated: rows 45 to 46, which no signature follows" in told
     assert "journal.head is unsigned" in told
     assert "only the journal itself names it" in told
