@@ -1,1 +1,1 @@
-"""The Raspberry Pi's own lines: beams and index on kernel edges, a panel of buttons, switches and lamps."""
+"""Devices on the Raspberry Pi's own GPIO lines: timed inputs, and a panel of buttons, switches and lamps."""

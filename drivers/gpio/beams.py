@@ -1,7 +1,7 @@
 """Beams, rotor index, pocket reader and impact comparators on kernel edge events.
 
-A reading comes only from a pulse whose edges were all seen. A beam in a wheel reports the middle of the
-pulse, when the ball was centred in it, whatever its speed; the other inputs report its start.
+Only a pulse whose edges were all seen gives a reading. A wheel's beam, index or pocket reader is stamped with
+the middle of the pulse, when the ball or mark was centred at any speed; other inputs with the pulse's start.
 """
 
 from collections import deque
@@ -16,18 +16,18 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of
 
 MARGIN_US = 200
-"""Two lines' edges closer than this may have been stamped in the wrong order."""
-LONGEST_US = 200_000
-"""A longer pulse is a hand, or a rotor that is parked or starting: no ball or mark passed, and its middle
-would be older than what the table still accepts."""
+"""Edges of two lines closer together than this may have been stamped in the wrong order."""
+MAX_PULSE_US = 200_000
+"""A longer pulse is a hand, or a rotor that is parked or starting, and not a passing ball or mark; its middle
+would be older than the table accepts."""
 _KEPT = 32
 
 
 class BeamsDevice(GpioDevice):
-    """Timed inputs of the table, each one line of a chip."""
+    """Timed inputs of the table, each on one line of a chip."""
 
     def __init__(self, name: str, settings: BeamsSettings) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -39,7 +39,7 @@ class BeamsDevice(GpioDevice):
             },
         )
         self.doubled = dict.fromkeys(inputs, 0)
-        """Pulses that began within the hold-off of the one before, by input."""
+        """Pulses that began within the hold-off time of the one before, by input."""
         self._timed: Mapping[str, TimedInput] = inputs
         self._phase_first = settings.phase_first
         self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
@@ -48,27 +48,27 @@ class BeamsDevice(GpioDevice):
         self._began_us: dict[str, int | None] = dict.fromkeys(inputs)
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
-    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
-        """Handle a beam's change."""
+    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
+        """Handle a change of the input of this name."""
         timed = self._timed[name]
         if name == self._phase:
             if not self.lines[name].babbling:
-                self._phases.append(became)
+                self._phases.append(change)
             return []
-        if became.active:
-            return self._began(now_us, name, timed, became)
+        if change.active:
+            return self._began(now_us, name, timed, change)
         began_us, self._began_us[name] = self._began_us[name], None
-        if began_us is None or not became.sure:
+        if began_us is None or not change.sure:
             return []
-        if not timed.debounce_us <= became.t_us - began_us <= LONGEST_US:
+        if not timed.debounce_us <= change.t_us - began_us <= MAX_PULSE_US:
             return []
         if timed.kind == "rotor_index":
-            self._passes.append((name, began_us, became.t_us))
+            self._passes.append((name, began_us, change.t_us))
             return []
-        return [self._reading(now_us, timed, (began_us + became.t_us) // 2)]
+        return [self._reading(now_us, timed, (began_us + change.t_us) // 2)]
 
     def broken(self, name: str) -> None:
-        """Abandon the pulse in progress."""
+        """Discard the pulse in progress."""
         self._began_us[name] = None
         if name == self._phase:
             self._phases.clear()
@@ -76,30 +76,32 @@ class BeamsDevice(GpioDevice):
             self._passes.clear()
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
-        """Handle the events of a port."""
+        """Handle the port's events."""
         return [*super().receive(now_us, data), *self._judge_passes(now_us)]
 
     def status(self) -> dict[str, object]:
-        """Return what each line is, and what was held off."""
+        """Return each line's state and the number of pulses ignored during hold-off."""
         return {**super().status(), "doubled": dict(self.doubled)}
 
-    def _began(self, now_us: int, name: str, timed: TimedInput, became: LevelChange) -> list[AnyReading]:
+    def _began(self, now_us: int, name: str, timed: TimedInput, change: LevelChange) -> list[AnyReading]:
         self._began_us[name] = None
-        if not became.sure or self.lines[name].babbling:
+        if not change.sure or self.lines[name].babbling:
             return []
         last_us = self._last_us[name]
         hold_off_us = timed.limits.hold_off_us if timed.hold_off_us is None else timed.hold_off_us
-        if last_us is not None and became.t_us - last_us < hold_off_us:
+        if last_us is not None and change.t_us - last_us < hold_off_us:
             self.doubled[name] += 1
             return []
-        self._last_us[name] = became.t_us
+        self._last_us[name] = change.t_us
         if timed.limits.middle:
-            self._began_us[name] = became.t_us
+            self._began_us[name] = change.t_us
             return []
-        return [self._reading(now_us, timed, became.t_us)]
+        return [self._reading(now_us, timed, change.t_us)]
 
     def _judge_passes(self, now_us: int) -> list[AnyReading]:
-        """Report which way the mark passed, once both sensors have reported all that matters for it."""
+        """Report the direction of each pass of the mark once the phase sensor's state around it is
+        certain.
+        """
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
@@ -117,14 +119,16 @@ class BeamsDevice(GpioDevice):
         return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Return whether the phase sensor's state at that time is still being determined."""
+        """Return whether the phase sensor's state at that time is not certain yet."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]
         return line.certain_until_us <= t_us and not line.babbling
 
     def _direction(self, began_us: int, ended_us: int) -> Turning | None:
-        """Return the rotor's direction, by which sensor saw the mark's front, and its end, first."""
+        """Return the rotor's direction from the phase sensor's state at the start and the end of the
+        pulse.
+        """
         first = self._phase_first
         if first is None:
             return None
@@ -137,7 +141,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Return the phase sensor's state at that time; None if it is unknown, or too close to a change."""
+        """Return the phase sensor's state at that time; None if unknown or too close to a change."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)
@@ -170,4 +174,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     causes=GPIO_TROUBLES,
 )
-"""What the registry knows of this type."""
+"""The device type for the registry."""

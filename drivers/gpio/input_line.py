@@ -1,27 +1,28 @@
-"""One input line: from its edges and levels to what it provably did.
+"""Debouncing of one input line, from its edges and the levels read.
 
-Pure, in the line's own time: a level counts once a later edge, or a look at the line, shows that it lasted
-for `debounce_us`. A timer alone never shows that, since an edge that ends the level may still be on its way.
+It works in the line's own time and reads no clock. A level counts once a later edge, or a read of the line,
+shows that it lasted for `debounce_us`. A timer alone can't show that, since the edge that ended the level may
+still be on its way.
 """
 
 from collections import deque
 from dataclasses import dataclass
 
 LOOK_AGAIN_US = 10_000
-"""A level that no edge explains is accepted when a second read, this much later, gives the same."""
+"""A level that no edge explains is accepted if a second read, this much later, confirms it."""
 HIDDEN_US = 5_000
-"""Two edges in one direction hide one in the other. Within a shorter time than this it may be mere
-bouncing."""
+"""Two edges in the same direction mean that one in the other was missed; closer together than this they may
+be mere bouncing."""
 ASK_AGAIN_US = 50_000
 CALM_US = 1_000_000
-"""Edges are counted over this time, and a line that babbled must be calm for as long to be trusted again."""
+"""Edges are counted over this period; a line that babbled is used again once it has been calm for as long."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """The line has become active or inactive since `t_us`; `sure` is false if no edge marks the moment."""
+    """The line became active or inactive at `t_us`; `sure` is false if no edge marks that time."""
 
     active: bool
     t_us: int
@@ -30,7 +31,7 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class EdgesLost:
-    """Edges are missing, some time after `since_us`."""
+    """Edges were lost at some time after `since_us`."""
 
     edges: int
     since_us: int
@@ -38,7 +39,7 @@ class EdgesLost:
 
 @dataclass(frozen=True, slots=True)
 class EdgeMissed:
-    """The line's level contradicts its edges: an edge never came."""
+    """The line's level contradicts its edges: an edge was missed."""
 
     active: bool
     t_us: int
@@ -46,14 +47,14 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The line may have changed for a moment: too short for a fault, too long to be ignored."""
+    """The line may have changed for a moment, too short for a fault and too long to be ignored."""
 
     t_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Babbling:
-    """The line changes faster than anything that it is meant for."""
+    """The line changes faster than its sensor or contact can."""
 
     edges_per_s: int
     t_us: int
@@ -77,7 +78,7 @@ class InputLine:
         self.stable: bool | None = None
         """Whether the line is active; None while unknown."""
         self.since_us = 0
-        """Since when it has this level."""
+        """The time at which the stable level began."""
         self.babbling = False
         self.edges = 0
         self.bounces = 0
@@ -107,7 +108,7 @@ class InputLine:
         return [EdgesLost(0, since_us)]
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
-        """Handle an edge to this level."""
+        """Handle an edge, to active or inactive."""
         happened: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
@@ -129,7 +130,7 @@ class InputLine:
         return happened + self._settle(t_us)
 
     def level(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle the level found by a read of the line."""
+        """Handle the level that a read of the line returned."""
         self._asked_us = None
         if t_us < self._heard_us:
             return []
@@ -153,11 +154,11 @@ class InputLine:
         return happened + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Handle that time has passed; this can only report calm."""
+        """Handle the passing of time; the only possible change is Calm."""
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
-            self._forget()  # what the line did while it was ignored was not seen
+            self._forget()  # changes were not seen while the line was ignored
             return [Calm(now_us)]
         return []
 
@@ -166,8 +167,8 @@ class InputLine:
         self._asked_us = now_us
 
     @property
-    def look_us(self) -> int | None:
-        """Return when reading the line's level would help."""
+    def read_due_us(self) -> int | None:
+        """Return when the line's level should be read; None if it need not be."""
         if self._raw is None:
             due = 0
         elif self._doubt_us is not None:
@@ -180,16 +181,16 @@ class InputLine:
 
     @property
     def certain_until_us(self) -> int:
-        """Return until when the line's state is certain."""
+        """Return the time up to which the line's state is certain."""
         return _ALWAYS_US if self._raw == self.stable else self._raw_us
 
     @property
     def calm_us(self) -> int | None:
-        """Return when a line that babbles may be calm."""
+        """Return when a babbling line may count as calm; None if it is not babbling."""
         return self._loud_us + CALM_US if self.babbling else None
 
     def _same_way(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in one direction: between the two the line changed unseen."""
+        """Handle a second edge in the same direction: the line changed unseen between the two."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_sure = t_us, True

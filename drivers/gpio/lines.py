@@ -1,4 +1,4 @@
-"""What both GPIO devices do with their lines: handle edges and levels, look again, find faults."""
+"""The base of both GPIO devices: handles edges and levels, rereads lines, and finds faults."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     "no_chip": Cause(
         "the table's file names the chip of another Raspberry Pi, or the chip went away",
         "compare the label with the one that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or"
-        " pinctrl-rp1 (Pi 5); a chip that went away is opened by itself when it returns",
+        " pinctrl-rp1 (Pi 5); a chip that went away is opened automatically when it returns",
         _OPEN,
     ),
     "no_line": Cause(
@@ -89,20 +89,20 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the mark passes both sensors as it should",
     ),
 }
-"""Every trouble of a GPIO device by its code."""
+"""The troubles of a GPIO device by code."""
 
 
 ROUND_US = 1_000_000
-"""Every line is read this often, so that no missed edge leaves a state stuck or inverted."""
+"""Every line is read this often, so that a missed edge can't leave its state wrong for long."""
 SILENT_US = 2_000_000
-PASSES_US = 1_000_000
+MOMENTARY_US = 1_000_000
 """A momentary trouble stays active for this long."""
 REST_US = 200_000
 """A babbling line is ignored for this long at a time."""
 
 
 class InputSetup(Protocol):
-    """What is common to the inputs of a panel and those on kernel edge events."""
+    """The settings common to a panel's inputs and to timed inputs."""
 
     @property
     def line(self) -> int: ...
@@ -113,7 +113,7 @@ class InputSetup(Protocol):
 
 
 class GpioDevice(ABC):
-    """One device of the table on some lines of a chip: see `drivers.device.Device`."""
+    """A device on some lines of a chip; see `drivers.device.Device`."""
 
     def __init__(
         self,
@@ -123,7 +123,9 @@ class GpioDevice(ABC):
         devices: Mapping[str, str],
         stuck_us: Mapping[str, int],
     ) -> None:
-        """Watch these inputs; say for each the table's device it belongs to and how long it may be active."""
+        """Watch these inputs; for each, name the table's device that it belongs to and how long it may be
+        active.
+        """
         self.name = name
         self.lines = {key: InputLine(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
         self._health = {dev: Health() for dev in (name, *devices.values())}
@@ -140,18 +142,18 @@ class GpioDevice(ABC):
         self._reopening = PortReopening()
 
     @abstractmethod
-    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
+    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of the input of this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
-        """Handle that changes of this input are missing, or can't be trusted, before what comes next."""
+        """Handle a gap: changes of this input before the next one are missing or unreliable."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until the lines are open."""
+        """Start: the device is down until its lines are open."""
         return self._gone(now_us, "starting", f"{self.name} has not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Start over: nothing is known until every line has been read."""
+        """Start afresh: the device is down until every line has been read."""
         self._is_open = True
         self._heard_us = now_us
         self._round_us = now_us + ROUND_US
@@ -178,7 +180,7 @@ class GpioDevice(ABC):
         return readings
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
-        """Handle the events of a port."""
+        """Handle the port's events."""
         readings: list[AnyReading] = []
         for event in data:
             name = self._names[event.line]
@@ -203,12 +205,12 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             changes += self._took(now_us, name, line.tick(now_us))
             changes += self._check_stuck(now_us, name)
-        all_round = now_us >= self._round_us
-        if all_round:
+        all_due = now_us >= self._round_us
+        if all_due:
             self._round_us = now_us + ROUND_US
         for name, line in self.lines.items():
-            look_us = _check_level(line)
-            if all_round or (look_us is not None and look_us <= now_us):
+            due_us = _read_due_us(line)
+            if all_due or (due_us is not None and due_us <= now_us):
                 line.asked(now_us)
                 self._output.append(ReadLevel(self._inputs[name].line))
         if self.lines and now_us - self._heard_us >= SILENT_US:
@@ -218,12 +220,12 @@ class GpioDevice(ABC):
         return changes
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next, in table microseconds."""
         due = [health.next_deadline() for health in self._health.values()]
         if self._is_open:
             due.append(self._round_us)
             for name, line in self.lines.items():
-                due += [_check_level(line), line.calm_us, self._stuck_at(name)]
+                due += [_read_due_us(line), line.calm_us, self._stuck_at(name)]
         return min((at for at in due if at is not None), default=None)
 
     def order(self, order: ReadLevel | Set | Rest) -> None:
@@ -238,11 +240,11 @@ class GpioDevice(ABC):
         return output
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the lines should be reopened."""
+        """Return whether the lines should be reopened; each request is returned once."""
         return self._reopening.take()
 
     def status(self) -> dict[str, object]:
-        """Return each line's state, and how much it bounced."""
+        """Return each line's state and its counts of edges and bounces."""
         return {
             "open": self._is_open,
             "troubles": [trouble for health in self._health.values() for trouble in health.troubles],
@@ -260,9 +262,9 @@ class GpioDevice(ABC):
         }
 
     def fault(
-        self, now_us: int, name: str, code: str, seen: str, *, since_us: int, passes: bool = False
+        self, now_us: int, name: str, code: str, seen: str, *, since_us: int, momentary: bool = False
     ) -> list[AnyReading]:
-        """Handle a trouble of one input."""
+        """Report a trouble of one input; `momentary` troubles end by themselves."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
         changes = self._health[self._devices[name]].trouble(
             now_us,
@@ -271,8 +273,8 @@ class GpioDevice(ABC):
             down=False,
             source=name,
             since_us=since_us,
-            clears_us=now_us + PASSES_US if passes else None,
-            again_us=AGAIN_US if passes else None,
+            clears_us=now_us + MOMENTARY_US if momentary else None,
+            again_us=AGAIN_US if momentary else None,
         )
         return self._readings(now_us, self._devices[name], changes)
 
@@ -287,7 +289,7 @@ class GpioDevice(ABC):
         return any(LINK in health for health in self._health.values())
 
     def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Report all devices down, which includes any other trouble of theirs."""
+        """Report all devices down, which replaces any other trouble."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
@@ -295,7 +297,7 @@ class GpioDevice(ABC):
         return readings
 
     def _there(self, now_us: int, seen: str) -> list[AnyReading]:
-        """Report all devices up, and repeat the faults that began while they were down."""
+        """Report all devices up, and the faults that began while they were down."""
         return [
             reading
             for dev, health in self._health.items()
@@ -320,18 +322,18 @@ class GpioDevice(ABC):
             match event:
                 case LevelChange():
                     readings += self.over(now_us, name, "stuck")
-                    readings += self.became(now_us, name, event)
+                    readings += self.changed(now_us, name, event)
                 case EdgesLost():
                     self.broken(name)
                     seen = f"lost {how_much or f'{event.edges} edges'}"
                     readings += self.fault(
-                        now_us, name, "lost_edges", seen, since_us=event.since_us + 1, passes=True
+                        now_us, name, "lost_edges", seen, since_us=event.since_us + 1, momentary=True
                     )
                 case EdgeMissed():
                     self.broken(name)
                     is_now = "active" if event.active else "inactive"
-                    seen = f"is {is_now}, and no edge explains it"
-                    readings += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, passes=True)
+                    seen = f"is {is_now} without an edge"
+                    readings += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, momentary=True)
                 case Hidden():
                     self.broken(name)
                 case Babbling():
@@ -343,7 +345,7 @@ class GpioDevice(ABC):
         return readings
 
     def _settle(self, now_us: int) -> None:
-        """Order that babbling lines are ignored for a while, so that they do not drown the others."""
+        """Order babbling lines to be ignored for a while, so that they do not crowd out the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._rested_us[name]:
                 self._rested_us[name] = now_us + REST_US
@@ -365,6 +367,6 @@ class GpioDevice(ABC):
         return self.fault(now_us, name, "stuck", seen, since_us=now_us)
 
 
-def _check_level(line: InputLine) -> int | None:
-    """Return when to read a line; one that babbles is only read on the rounds."""
-    return None if line.babbling else line.look_us
+def _read_due_us(line: InputLine) -> int | None:
+    """Return when to read a line; a babbling one is read only with all the others."""
+    return None if line.babbling else line.read_due_us

@@ -1,4 +1,4 @@
-"""A panel on the Pi's own lines: buttons and switches in, lamps and buzzer out."""
+"""A panel on the Pi's own GPIO lines: buttons and switches in, lamps and buzzer out."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,10 +12,10 @@ from drivers.readings import reading_of
 
 
 class PanelDevice(GpioDevice):
-    """Buttons, switches, lamps and buzzer of the table."""
+    """Buttons, switches, lamps and a buzzer of the table."""
 
     def __init__(self, name: str, settings: PanelSettings) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -27,33 +27,36 @@ class PanelDevice(GpioDevice):
         self._outputs: Mapping[str, PanelOutput] = settings.outputs
         self._lit = dict.fromkeys(settings.outputs, False)
         self._dark_us: dict[str, int] = {}
-        self._told_open: dict[str, bool] = {}
+        self._reported_open: dict[str, bool] = {}
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Start over, with the lamps as they should be."""
-        self._told_open.clear()
-        told = super().opened(now_us)
+        """Start afresh and set every lamp again."""
+        self._reported_open.clear()
+        readings = super().opened(now_us)
         for name in self._outputs:
             self._send(name)
-        return told
+        return readings
 
-    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
-        """Handle a contact's change. A press counts only if its own edge was seen; a switch always counts."""
+    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
+        """Handle a contact's change.
+
+        A button counts only if its edge was seen; a switch counts in any case.
+        """
         read = self._reads[name]
         if read.kind == "switch":
-            is_open = became.active == (read.open_when == "active")
-            if self._told_open.get(name) == is_open:
+            is_open = change.active == (read.open_when == "active")
+            if self._reported_open.get(name) == is_open:
                 return []
-            self._told_open[name] = is_open
-            t_us = became.t_us
+            self._reported_open[name] = is_open
+            t_us = change.t_us
             return [Switch(t=t_us, dev=self.name, name=read.name, open=is_open, arrived=now_us)]
-        if not became.active or not became.sure or self.lines[name].babbling:
+        if not change.active or not change.sure or self.lines[name].babbling:
             return []
         fields = {"name": read.name, "by": read.by, **read.fields}
-        return [reading_of("input", fields, self.name, became.t_us, now_us)]
+        return [reading_of("input", fields, self.name, change.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Make every output that follows this lamp show it."""
+        """Show a lamp's value on every output that follows it."""
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue
@@ -71,12 +74,12 @@ class PanelDevice(GpioDevice):
         return super().tick(now_us)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next, in table microseconds."""
         due = [super().next_deadline(), *self._dark_us.values()]
         return min((at for at in due if at is not None), default=None)
 
     def status(self) -> dict[str, object]:
-        """Return what each line is and which lamps are lit."""
+        """Return each line's state and which outputs are lit."""
         return {**super().status(), "lit": dict(self._lit)}
 
     def _send(self, name: str) -> None:
@@ -115,4 +118,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     causes=GPIO_TROUBLES,
 )
-"""What the registry knows of this type."""
+"""The device type for the registry."""

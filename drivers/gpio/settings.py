@@ -1,7 +1,7 @@
-"""The GPIO settings of a table's file, and all mistakes in them.
+"""The GPIO settings of a table's file, and the checks that find every mistake in them.
 
-Lines are the chip's own numbers, which are the GPIO numbers of the 40-pin header. Nothing that affects how a
-line is read has a default: chip, pull, sense and debounce are stated for each.
+A line's number is the chip's own, which is the GPIO number of the 40-pin header. Nothing that affects how a
+line is read has a default: chip, pull, polarity and debounce time must be given for each.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from drivers.readings import ReadingError, reading_of
 
 Pull = Literal["up", "down", "none"]
 ChipLabel = Literal["pinctrl-rp1", "pinctrl-bcm2711"]
-"""The chip of the header on a Raspberry Pi 5 and on a Raspberry Pi 4."""
+"""The label of the header's chip on a Raspberry Pi 5 and on a Raspberry Pi 4."""
 TimedKind = Literal[
     "ball_beam",
     "ball_drop",
@@ -23,50 +23,49 @@ TimedKind = Literal[
     "foreign_object",
     "wall_impact",
 ]
-"""What a timed input reads; `rotor_phase` is the second index sensor, which gives the direction."""
+"""What a timed input detects; `rotor_phase` is the second index sensor, which gives the direction."""
 
 HEADER_LINES = range(28)
 _FIXED_PULL_UP = (2, 3)
 
-
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half of a quick press of 50 ms: a longer debounce loses presses (and two of them, 60 ms apart)."""
+"""Half of a quick press of 50 ms; a longer debounce time loses presses."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
-"""Doors and keys stay as they are set; heavy contacts bounce for a long time."""
+"""Doors and keys keep their position, and heavy contacts bounce for a long time."""
 MIN_STUCK_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Limits of an input's settings, so that it can't miss what it is meant to detect."""
+    """Limits of an input's settings that ensure it does not miss what it should detect."""
 
     hold_off_us: int
     max_hold_off_us: int
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether the reading's time is the pulse's middle: when what cut the beam was centred in it."""
+    """Whether the reading is stamped with the middle of the pulse, when the ball or mark was centred."""
 
 
 _S = 1_000_000
 TIMED: Mapping[str, TimedLimits] = {
-    # At 4 rev/s, faster than any launch (2.5), the ball is back after 250 ms and cuts a beam for 1.2 ms at
-    # least (a chord of 12 mm at 9.8 m/s). At the drop it takes 20 ms to pass, and may pulse twice in it.
+    # At 4 rev/s, faster than any launch (2.5), the ball returns after 250 ms and cuts a beam for at least
+    # 1.2 ms (a chord of 12 mm at 9.8 m/s). At the drop it takes 20 ms to pass and may cut the beam twice.
     "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
     "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
     "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
-    # A rotor may be parked with its mark, or the ball, under the sensor: that is no fault.
+    # A rotor may be parked with its mark, or the ball, under the sensor, which is not a fault.
     "rotor_index": TimedLimits(50_000, 300_000, 2_000, 0, middle=True),
     "rotor_phase": TimedLimits(0, 0, 2_000, 0, middle=True),
     # Pockets pass every 50 ms at 0.5 rev/s.
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
-    # A chip of 39 mm that falls through a beam at 3 m/s cuts it for 13 ms, its edge for less.
+    # A 39 mm chip falling through a beam at 3 m/s cuts it for 13 ms, or less near its edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit 10 ms apart; what rings longer than the hold-off is left to the judge.
+    # Two dice may hit 10 ms apart; ringing beyond the hold-off time is left to the judge.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
-"""By kind of input."""
+"""The limits by kind of input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +77,17 @@ class TimedInput:
     pull: Pull
     active_low: bool
     debounce_us: int
-    """A pulse shorter than this is no pulse, and a gap shorter than this is no gap."""
+    """A shorter pulse is ignored, and a shorter gap does not end a pulse."""
     fields: Mapping[str, str | int | float] = field(default_factory=dict)
-    """The fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
+    """Fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
     dev: str = ""
     """The table's device that it belongs to; empty: the device itself."""
     hold_off_us: int | None = None
-    """From one pulse's start to the next; an earlier edge belongs to the same pulse. None: by its kind."""
+    """Minimum time between the starts of two pulses; an earlier one is ignored. None: the kind's default."""
     stuck_us: int | None = None
-    """Active for longer than this is a fault; 0: never. None: by its kind."""
+    """An input active for longer than this is a fault; 0: never. None: the kind's default."""
     max_edges_per_s: int = 200
-    """More than this is babble; a ball makes 10 at most."""
+    """More edges than this are babble; a ball causes 10 at most."""
 
     @property
     def limits(self) -> TimedLimits:
@@ -98,12 +97,14 @@ class TimedInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeamsSettings:
-    """A `gpio-beams` device: beams, rotor index, pocket reader, impact comparators on kernel edge events."""
+    """A `gpio-beams` device: beams, rotor index, pocket reader and impact comparators on kernel edge
+    events.
+    """
 
     chip: ChipLabel
     inputs: Mapping[str, TimedInput]
     phase_first: Literal["cw", "ccw"] | None = None
-    """How the rotor turns when its mark passes the `rotor_phase` sensor before the `rotor_index` one."""
+    """The rotor's direction when its mark passes the `rotor_phase` sensor before the `rotor_index` sensor."""
 
     def __post_init__(self) -> None:
         """Refuse settings that can't work. Raises ValueError with every mistake."""
@@ -122,13 +123,13 @@ class PanelInput:
     name: str
     """The input's name (no_roll, set_number...) or the switch's (door, tamper, key)."""
     by: str = ""
-    """Of an input: the role whose button it is."""
+    """For an input: the role whose button it is."""
     fields: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """Of an input: its own arguments."""
+    """For an input: its arguments."""
     open_when: Literal["active", "inactive"] | None = None
-    """Of a switch: which level is open. Wire it so that a cut wire reads as open."""
+    """For a switch: which level means open. Wire it so that a cut wire reads as open."""
     stuck_us: int = 30_000_000
-    """A button held for longer is a fault; 0: never. Switches may stay as they are."""
+    """A button held for longer than this is a fault; 0: never. Switches are not checked."""
     max_edges_per_s: int = 200
 
 
@@ -141,10 +142,9 @@ class PanelOutput:
     lamp: str
     """The lamp it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """The values of that lamp for which it is lit; `on_*` stands for all that begin with `on_`. Empty:
-    `on`."""
+    """The lamp's values for which it is lit; `on_*` stands for all that begin with `on_`. Empty: `on`."""
     dark_when: tuple[str, ...] = ()
-    """The values for which it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
+    """The values for which it is dark, whatever `lit_when` says; without `lit_when` all others light it."""
     for_ms: int = 0
     """How long it stays lit; 0: until it is switched off."""
 
@@ -153,8 +153,8 @@ class PanelOutput:
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library that requests the lines: gpiod. A table of release 0.2 says lgpio, which
-    polled for edges; it is taken for gpiod.
+    `factory` names the library that requests the lines, gpiod. A table's file from release 0.2 may say lgpio;
+    gpiod is used for it too.
     """
 
     chip: ChipLabel
@@ -192,7 +192,7 @@ def _line_mistakes(
         if used.line not in HEADER_LINES:
             yield f"{place}.line: found {used.line}, expected a GPIO number of the header, 0 to 27"
         if used.line in taken:
-            yield f"{place}.line: found {used.line}, which {taken[used.line]} has already"
+            yield f"{place}.line: found {used.line}, which {taken[used.line]} uses; expected another line"
         taken.setdefault(used.line, place)
     for key, read in inputs.items():
         yield from _input_mistakes(f"inputs.{key}", read)
@@ -287,7 +287,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         yield f"{place}.name: found nothing, expected the name of its {kind}"
     if kind == "switch":
         if read.open_when not in ("active", "inactive"):
-            yield f"{place}.open_when: found {read.open_when!r}, expected active or inactive, which is open"
+            yield f"{place}.open_when: found {read.open_when!r}, expected active or inactive, when open"
         if read.by or read.fields:
             yield f"{place}: found by or fields, expected neither for a switch"
     elif kind == "input":

@@ -1,6 +1,7 @@
-"""The GPIO chip, found by its label since its number changes with the kernel, and a port on its edge events.
+"""GPIO chips by label, and a port that delivers the edge events of a chip's lines.
 
-The port waits on the lines without polling, and keeps the kernel's stamps.
+A chip is found by its label because its number depends on the kernel. The port blocks on its lines instead of
+polling them, and keeps the kernel's time stamps.
 """
 
 import errno
@@ -27,11 +28,14 @@ class Chip:
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Return the consumer of a line; empty if it is free or its consumer is unknown."""
+"""Return the name of the program or driver that uses a line; empty if none does, or if it is unknown."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:
-    """Return the one chip of this label. Raises PortError with what is there instead."""
+    """Return the chip with this label.
+
+    Raises PortError, listing the chips found, unless there is exactly one.
+    """
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]
     if len(matching) == 1:
@@ -40,15 +44,15 @@ def find_chip(label: str, chips: Chips) -> Chip:
     raise PortError("no_chip", f"expected one chip with the label {label}, found {there}")
 
 
-def busy(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
-    """Return the error of a line that is taken, and by whom if that is known."""
+def line_busy_error(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
+    """Return the error for a line in use, with its holder's name if that is known."""
     by = holder(chip, line)
     held = f"is in use by {by}" if by else "is in use by an unnamed program"
     return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} {held}")
 
 
-def code_of(error: OSError) -> str:
-    """Return the trouble's code for an error of the operating system."""
+def trouble_code(error: OSError) -> str:
+    """Return the trouble code for an operating-system error."""
     match error.errno:
         case errno.EBUSY:
             return "line_busy"
@@ -66,7 +70,7 @@ T = TypeVar("T")
 
 
 class KernelEdge(NamedTuple):
-    """An edge as the kernel reports it: to active or from it, its stamp, its number on its line."""
+    """An edge as the kernel reports it: the new state, the time stamp, and its number on its line."""
 
     active: bool
     t_ns: int
@@ -77,11 +81,11 @@ class LineRequest(Protocol):
     """One requested line."""
 
     def fileno(self) -> int:
-        """Return what is readable when there are edges."""
+        """Return the file descriptor that is readable while edges are waiting."""
         ...
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return the edges; called only if there are some. Raises OSError."""
+        """Return the waiting edges; call it only when there are some. Raises OSError."""
         ...
 
     def is_active(self) -> bool:
@@ -89,17 +93,17 @@ class LineRequest(Protocol):
         ...
 
     def release(self) -> None:
-        """Release it."""
+        """Release the line."""
         ...
 
 
 RequestLine = Callable[[Chip, InputSetup], LineRequest]
 TableTime = Callable[[int], int]
-"""Return table microseconds for nanoseconds of the kernel's monotonic clock."""
+"""Convert nanoseconds of the kernel's monotonic clock to table microseconds."""
 
 
 class EdgePort:
-    """Some input lines of one chip."""
+    """The port of some input lines of one chip."""
 
     def __init__(
         self,
@@ -129,7 +133,7 @@ class EdgePort:
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
-        """Request every line; raises PortError, having released all."""
+        """Request every line. Raises PortError after releasing those already requested."""
         chip = find_chip(self._label, self._chips)
         self._poll = select.poll()
         self._poll.register(self._waker, select.POLLIN)
@@ -141,7 +145,10 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Wait for edges and return them; answers to orders come first. Raises PortError."""
+        """Wait for edges and return them, preceded by the levels that `write` was asked for.
+
+        Raises PortError.
+        """
         if not self._answers:
             ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
             if self._waker in ready:
@@ -149,19 +156,19 @@ class EdgePort:
                     os.eventfd_read(self._waker)
             self._wake_rested()
             self._answers += self._edges([self._by_fd[fd] for fd in ready if fd in self._by_fd])
-        said = tuple(self._answers)
+        events = tuple(self._answers)
         self._answers.clear()
-        return said
+        return events
 
     def write(self, orders: LineOrders) -> None:
-        """Carry out orders: read lines, ignore lines. Raises PortError."""
-        looked_at = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._resting_ns]
-        if looked_at:
-            # The edges first: a level must never overtake the edge that led to it.
+        """Carry out orders to read lines or to ignore them for a while. Raises PortError."""
+        to_read = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._resting_ns]
+        if to_read:
+            # Edges first: a level must never be reported before the edge that caused it.
             ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]
             self._answers += self._edges(ready)
-            for line in looked_at:
-                active = self._safely(self._lines[line].is_active)
+            for line in to_read:
+                active = self._as_port_error(self._lines[line].is_active)
                 self._answers.append(Level(line, active, self._table_us(self._clock_ns())))
         for order in orders:
             if isinstance(order, Rest) and order.line not in self._resting_ns:
@@ -170,7 +177,7 @@ class EdgePort:
 
     def wake(self) -> None:
         """Make a waiting `read` return."""
-        with suppress(OSError, ValueError):  # after `dispose` there is nothing left to wake
+        with suppress(OSError, ValueError):  # after `dispose` the event descriptor is closed
             os.eventfd_write(self._waker, 1)
 
     def close(self) -> None:
@@ -185,7 +192,7 @@ class EdgePort:
                 line.release()
 
     def dispose(self) -> None:
-        """Close it for good."""
+        """Close the port permanently."""
         self.close()
         self._waker = -1
         self._close_waker()
@@ -198,28 +205,28 @@ class EdgePort:
             self._poll.register(line.fileno(), select.POLLIN)
 
     def _request_named(self, chip: Chip, name: str, line: int, request: Callable[[], T]) -> T:
-        """Request a line; raise PortError with its name, and with its holder where another has it."""
+        """Request a line. Raises PortError with the line's name, and its holder if it is in use."""
         try:
             return request()
         except ValueError as error:
             raise PortError("no_line", f"{name}: GPIO{line} of {chip.path}: {error}") from error
         except OSError as error:
-            code = code_of(error)
+            code = trouble_code(error)
             if code == "line_busy":
-                raise busy(chip, line, name, self._holder) from error
+                raise line_busy_error(chip, line, name, self._holder) from error
             raise PortError(code, f"{name}: GPIO{line} of {chip.path}: {error.strerror}") from error
 
     def _edges(self, lines: list[int]) -> list[Edge]:
-        """Return what has come on these lines, in the order in which it happened."""
+        """Return the waiting edges of these lines in order of time."""
         edges = [
             Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
             for line in lines
-            for edge in self._safely(self._lines[line].read_edges)
+            for edge in self._as_port_error(self._lines[line].read_edges)
         ]
         edges.sort(key=lambda edge: edge.t_us)
         return edges
 
-    def _safely(self, call: Callable[[], T]) -> T:
+    def _as_port_error(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The kernel's GPIO lines through gpiod: the one module that imports it."""
+"""Access to the kernel's GPIO lines; the only module that imports gpiod."""
 
 import os
 from glob import glob
@@ -7,19 +7,19 @@ import gpiod
 from gpiod.line import Bias, Clock, Direction, Edge, Value
 
 from drivers.device import InputSetup
-from drivers.link.gpio_edges import Chip, KernelEdge, code_of
+from drivers.link.gpio_edges import Chip, KernelEdge, trouble_code
 from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""The most edges kept by the kernel for a request. Its default is 16 per line; beyond that the oldest are
-dropped."""
+"""How many edges the kernel buffers per request. Its default is 16 per line, beyond which it drops the
+oldest."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def chips_of_machine() -> list[Chip]:
-    """Return the machine's chips; names that lead to the same one count once. Raises PortError."""
+    """Return the machine's chips, each once even if several names lead to it. Raises PortError."""
     found: list[Chip] = []
     refused: OSError | None = None
     for path in sorted({os.path.realpath(path) for path in glob("/dev/gpiochip*")}):
@@ -29,12 +29,12 @@ def chips_of_machine() -> list[Chip]:
         except OSError as error:
             refused = error
     if refused is not None and not found:
-        raise PortError(code_of(refused), f"/dev/gpiochip*: {refused.strerror}") from refused
+        raise PortError(trouble_code(refused), f"/dev/gpiochip*: {refused.strerror}") from refused
     return found
 
 
 def holder_of(chip: Chip, line: int) -> str:
-    """Return a line's consumer as the kernel names it; empty if it is free or can't be read."""
+    """Return the kernel's name for a line's consumer; empty if the line is free or can't be read."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)
@@ -44,8 +44,8 @@ def holder_of(chip: Chip, line: int) -> str:
 
 
 class GpiodLine:
-    """A separate request for one line, so that a babbling line can't push another's edges out of the
-    buffer."""
+    """One input line's request. Each line has its own, so that a babbling line can't push another line's
+    edges out of the buffer."""
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
         """Wrap a request of one line."""
@@ -53,11 +53,11 @@ class GpiodLine:
         self._line = line
 
     def fileno(self) -> int:
-        """Return the descriptor to wait on."""
+        """Return the file descriptor to wait on."""
         return self._request.fd
 
     def read_edges(self) -> list[KernelEdge]:
-        """Return the edges that the kernel holds; there must be at least one."""
+        """Return the edges that the kernel has buffered; blocks if there are none."""
         rising = gpiod.EdgeEvent.Type.RISING_EDGE
         events = self._request.read_edge_events(EVENT_BUFFER)
         return [KernelEdge(e.event_type is rising, e.timestamp_ns, e.line_seqno) for e in events]
@@ -93,7 +93,7 @@ class GpiodOutput:
 
 
 def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
-    """Ask the kernel for an output, high or low from its first moment on.
+    """Request an output from the kernel, high or low from the start.
 
     Raises OSError, and ValueError for a line that the chip does not have.
     """
@@ -103,10 +103,10 @@ def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
 
 
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:
-    """Ask the kernel for both edges of a line, stamped by the monotonic clock.
+    """Request both edges of an input from the kernel, stamped by the monotonic clock.
 
-    Without the kernel's own debounce: it would move the stamps. Raises OSError, and ValueError for a line
-    that the chip does not have.
+    The kernel's own debouncing stays off because it would shift the time stamps. Raises OSError, and
+    ValueError for a line that the chip does not have.
     """
     settings = gpiod.LineSettings(
         direction=Direction.INPUT,

@@ -1,9 +1,9 @@
-"""A port on a panel's lines: contacts as edges of the kernel, lamps and buzzer as gpiozero's outputs.
+"""The port of a panel: contacts by kernel edge events, lamps and buzzer as gpiozero outputs.
 
-gpiozero's own pin factories poll, or belong to one board, and its choice among them falls back from one to
-the next with a warning. None of them is used: the outputs are lines of the chip that the table's file names,
-requested from the kernel as the inputs are. They are released with the port, so that a chip that disappeared
-is opened anew when it is back.
+gpiozero's own pin factories poll or support only one board, and gpiozero falls back from one to the next with
+no more than a warning. So none of them is used: the outputs are requested from the kernel, like the inputs,
+as lines of the chip that the table's file names. They are released with the port, so that a chip that has
+disappeared is opened again when it returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,25 +29,25 @@ class OutputLine(Protocol):
         ...
 
     def release(self) -> None:
-        """Release it."""
+        """Release the line."""
         ...
 
 
 RequestOutput = Callable[[Chip, int, bool], OutputLine]
-"""Request a line of a chip as an output that is high or low from the start. Raises OSError and ValueError."""
+"""Request a line of a chip as an output, high or low from the start. Raises OSError or ValueError."""
 
 
 class _Number(NamedTuple):
-    """What gpiozero requires of a pin apart from its levels."""
+    """The pin information that gpiozero requires."""
 
     name: str
 
 
 class ChipPin(gpiozero.Pin):  # type: ignore[misc]  # gpiozero has no types
-    """One output line as gpiozero's devices drive it; they never read or drive it before this call."""
+    """One output line as a gpiozero pin. gpiozero always calls `output_with_state` first."""
 
     def __init__(self, chip: Chip, line: int, request: RequestOutput) -> None:
-        """Store the line's number; the device requests it with its first level."""
+        """Store the line's number; `output_with_state` requests the line."""
         self._chip = chip
         self._number = line
         self._request = request
@@ -79,22 +79,22 @@ class ChipPin(gpiozero.Pin):  # type: ignore[misc]  # gpiozero has no types
 
 
 class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
-    """gpiozero's access to one chip's lines. It reserves nothing: the kernel gives no line away twice."""
+    """gpiozero's access to one chip's lines. It keeps no reservations: the kernel refuses a line in use."""
 
     def __init__(self, chip: Chip, request: RequestOutput) -> None:
-        """Make pins of this chip."""
+        """Create pins of this chip."""
         super().__init__()
         self._chip = chip
         self._request = request
 
     def reserve_pins(self, requester: object, *names: object) -> None:
-        """Leave it to the kernel."""
+        """Do nothing; the kernel reserves lines."""
 
     def release_pins(self, reserver: object, *names: object) -> None:
-        """Leave it to the kernel."""
+        """Do nothing; the kernel reserves lines."""
 
     def pin(self, name: int) -> ChipPin:
-        """Return a pin of this number."""
+        """Return the pin with this number."""
         return ChipPin(self._chip, name, self._request)
 
 
@@ -123,15 +123,18 @@ class PanelPort(EdgePort):
         self._lamps: dict[int, Any] = {}
 
     def write(self, orders: LineOrders) -> None:
-        """Carry out orders: switch lamps, read contacts, ignore them. Raises PortError."""
+        """Carry out orders to switch lamps, and to read contacts or ignore them for a while.
+
+        Raises PortError.
+        """
         for order in orders:
             if isinstance(order, Set):
                 lamp = self._lamps[order.line]
-                self._safely(lamp.on if order.active else lamp.off)
+                self._as_port_error(lamp.on if order.active else lamp.off)
         super().write(orders)
 
     def close(self) -> None:
-        """Put the lamps out and release all lines."""
+        """Switch the lamps off and release all lines."""
         lamps = list(self._lamps.values())
         self._lamps.clear()
         for lamp in lamps:

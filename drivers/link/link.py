@@ -1,7 +1,7 @@
-"""A link: the thread of one port, which opens it, stamps and posts what comes, and reopens it.
+"""A link: the thread of one port, which opens the port, stamps and posts what arrives, and reopens it.
 
-All links post into one bounded inlet, from which one thread takes. A full inlet never blocks a link: what
-does not fit is discarded, counted, and reported in its place as an Overflow.
+All links post to one bounded inlet, which a single thread empties. A full inlet never blocks a link: data
+that does not fit is discarded, counted, and reported in its place as an Overflow.
 """
 
 import os
@@ -17,19 +17,19 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drivers.device import LineEvents, LineOrders
 
-SIZE = 1024
+MAX_ARRIVALS = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A link is open, on this port."""
+    """A link's port is open, under this name."""
 
     port: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A link is not open: the trouble's code, and what was seen."""
+    """A link's port is not open: the trouble code, and what was seen."""
 
     code: str
     seen: str
@@ -37,7 +37,7 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """The number of bytes, or GPIO line events, of this source that were discarded here."""
+    """Bytes or GPIO line events of a source that were discarded here because the inlet was full."""
 
     lost: int
 
@@ -47,7 +47,7 @@ Event = Data | LinkUp | LinkDown | Overflow
 
 
 class Arrival(NamedTuple):
-    """An arrival from a source, and its stamp (table microseconds)."""
+    """Something that arrived from a source, stamped in table microseconds."""
 
     source: str
     t_us: int
@@ -55,17 +55,17 @@ class Arrival(NamedTuple):
 
 
 class Post(Protocol):
-    """The queue that a link posts to."""
+    """The function with which a link posts arrivals."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
-        """Accept an arrival without blocking."""
+        """Take an arrival without blocking."""
         ...
 
 
 class Inlet:
-    """A queue of arrivals that never blocks its posters."""
+    """A bounded queue of arrivals whose `post` never blocks."""
 
-    def __init__(self, size: int = SIZE) -> None:
+    def __init__(self, size: int = MAX_ARRIVALS) -> None:
         """Hold at most this many arrivals."""
         self._size = size
         self._queue: SimpleQueue[Arrival] = SimpleQueue()
@@ -75,7 +75,7 @@ class Inlet:
         """Bytes and events discarded since the start."""
 
     def post(self, source: str, t_us: int, event: Event, /) -> None:
-        """Put an arrival into the queue; data that does not fit is counted instead."""
+        """Queue an arrival; data that does not fit is discarded and counted."""
         queue = self._queue
         if isinstance(event, bytes | tuple):
             full = queue.qsize() >= self._size
@@ -90,7 +90,9 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Return the next arrival; None if none comes within the time (0: do not wait)."""
+        """Return the next arrival; None if there is none within the timeout (0: do not wait; None: no
+        limit).
+        """
         try:
             if timeout_s is not None and timeout_s <= 0:
                 return self._queue.get_nowait()
@@ -110,10 +112,10 @@ class Inlet:
 
 
 class Backoff:
-    """Delays that double from the first to the longest."""
+    """Delays that double from `first_s` up to `max_s`."""
 
     def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0) -> None:
-        """Spread each delay over its upper half by `chance` (from 0 up to 1)."""
+        """Spread each delay over its upper half; `chance` returns a random number from 0 up to 1."""
         self._chance = chance
         self._first_s = first_s
         self._max_s = max_s
@@ -130,32 +132,32 @@ class Backoff:
         self._next_s = self._first_s
 
 
-_DRAINED = 4096
+_DRAIN_BYTES = 4096
 
 
 class Waker:
-    """A pipe that ends a wait; it lives as long as its port, so that waking needs no lock."""
+    """A pipe that ends a wait. It lives as long as its port, so waking needs no lock."""
 
     def __init__(self, wait_s: float) -> None:
-        """Wait at most `wait_s` each time."""
+        """Limit each wait to `wait_s`."""
         self._wait_s = wait_s
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def wake(self) -> None:
         """End the wait in progress, or the next one."""
-        with suppress(OSError):  # a full pipe wakes as well
+        with suppress(OSError):  # a full pipe ends the wait just as well
             os.write(self._writing, b"x")
 
     def wait_for(self, fd: int) -> bool:
-        """Wait for a descriptor to be readable; False if woken or nothing came."""
+        """Wait for a file descriptor to be readable; return False if woken, or if the time ran out."""
         ready, _, _ = select.select([fd, self._reading], [], [], self._wait_s)
         if self._reading in ready:
             with suppress(OSError):
-                os.read(self._reading, _DRAINED)
+                os.read(self._reading, _DRAIN_BYTES)
         return fd in ready
 
     def close(self) -> None:
-        """Close the pipe; a late wake writes nowhere, not to what opens next."""
+        """Close the pipe. A later `wake` fails instead of writing to a descriptor that has been reused."""
         if self._writing >= 0:
             writing, self._writing = self._writing, -1
             os.close(self._reading)
@@ -163,12 +165,12 @@ class Waker:
 
 
 MAX_WAITING = 16_384
-"""The most bytes, or orders to GPIO lines, that wait to be written."""
+"""Limit of the bytes, or of the orders to GPIO lines, that wait to be written."""
 JOIN_S = 2.0
 
 
 class PortError(Exception):
-    """A port that can't be opened, read or written: its trouble's code, and what was seen."""
+    """A port can't be opened, read or written: the trouble code, and what was seen."""
 
     def __init__(self, code: str, seen: str) -> None:
         super().__init__(f"{code}: {seen}")
@@ -181,21 +183,21 @@ Out_contra = TypeVar("Out_contra", contravariant=True)
 
 
 class Port(Protocol[In_co, Out_contra]):
-    """What a link needs of a port. All but `wake` is called by the link's thread alone.
+    """The interface of a port. Only the link's thread calls it, except for `wake`.
 
-    Through it go bytes, or events of GPIO lines and orders to them.
+    A port carries either bytes, or events of GPIO lines in and orders to them out.
     """
 
     def open(self) -> str:
-        """Open it; return the name under which it was found. Raises PortError."""
+        """Open the port; return the name under which it was found. Raises PortError."""
         ...
 
     def read(self) -> In_co:
-        """Wait for input and return it; nothing if woken, or after a while. Raises PortError."""
+        """Wait for input and return it; empty if woken or after a timeout. Raises PortError."""
         ...
 
     def write(self, data: Out_contra, /) -> None:
-        """Write all of it within a bounded time. Raises PortError."""
+        """Write all of the data within a bounded time. Raises PortError."""
         ...
 
     def wake(self) -> None:
@@ -203,16 +205,16 @@ class Port(Protocol[In_co, Out_contra]):
         ...
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the port; it can be opened again."""
         ...
 
     def dispose(self) -> None:
-        """Close it for good."""
+        """Close the port permanently."""
         ...
 
 
 AnyPort = Port[Any, Any]
-"""A port of any kind; only its device interprets what passes through it."""
+"""A port of any kind; only its device knows which data it carries."""
 
 
 class Link:
@@ -221,7 +223,7 @@ class Link:
     def __init__(
         self, source: str, port: AnyPort, post: Post, *, now_us: Callable[[], int], backoff: Backoff
     ) -> None:
-        """Post as `source`, stamped by `now_us` (the table's clock)."""
+        """Post what arrives as `source`, stamped by `now_us` (the table's clock)."""
         self.source = source
         self.opened = 0
         """How often the port was opened."""
@@ -240,7 +242,7 @@ class Link:
         self._thread.start()
 
     def send(self, data: bytes | LineOrders) -> bool:
-        """Pass output to the thread; False if too much waits already or the port is not open."""
+        """Pass output to the thread; return False if the port is not open or too much output is waiting."""
         waiting = sum(map(len, self._output))
         if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False
@@ -254,7 +256,7 @@ class Link:
         self._port.wake()
 
     def stop(self) -> bool:
-        """End the thread, then close the port; False if the thread does not end in time."""
+        """End the thread, then close the port; return False if the thread does not end in time."""
         self._stopping.set()
         self._port.wake()
         self._thread.join(JOIN_S)
@@ -269,7 +271,7 @@ class Link:
                 self._serve(self._port.open())
             except PortError as error:
                 self._report(LinkDown(error.code, error.seen))
-            except Exception as error:  # noqa: BLE001 - if this thread ended unnoticed, its device would hang for ever
+            except Exception as error:  # noqa: BLE001 - if the thread ended, its device would hang forever
                 self._report(LinkDown("port_fault", f"{type(error).__name__}: {error}"))
             finally:
                 self._port.close()

@@ -1,4 +1,4 @@
-"""From a device's address to its port, and mistakes in an address, found before anything is opened."""
+"""Create the port for a device's address, and find mistakes in an address before anything is opened."""
 
 import os
 import re
@@ -13,18 +13,16 @@ from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
 
 SOCKET, PIPE = "unix:", "pipe:"
-_BY_PLUGGING = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
+_PLUG_ORDER = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
 _WITHOUT_SERIAL = re.compile(
     r"/dev/serial/by-id/usb-(?:1a86_USB(?:2\.0)?-?_?Serial|Prolific_Technology_Inc\._USB-Serial_Controller\w*)"
     r"-if\w+(?:-port\w+)?"
 )
-
-
-A_NAME_THAT_STAYS = "a stable name"
+STABLE_NAME = "a stable name"
 
 
 class PortNameError(ValueError):
-    """A port name that may refer to another device tomorrow: found, expected, what to do."""
+    """A port name that may come to mean another device: what was found, expected, and what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -34,29 +32,29 @@ class PortNameError(ValueError):
 
 
 def check_port_name(name: str, root: Path = Path("/")) -> None:
-    """Refuse a port's name that depends on the order of plugging, or that two devices may share.
+    """Refuse a port name that depends on the order of plugging in, or that two devices may share.
 
-    Looks at the machine's own links under `root` for what to write instead.
+    Looks through the machine's own links under `root` for a name to suggest.
 
     Raises:
-        PortNameError: what was found, what was expected, and what to write instead.
+        PortNameError: with what was found, what was expected, and the suggested name.
     """
     if name.startswith((SOCKET, PIPE)):
         if not name.partition(":")[2].startswith("/"):
-            raise PortNameError(repr(name), "a whole path", f"such as {SOCKET}/run/table/cam.sock")
+            raise PortNameError(repr(name), "an absolute path", f"such as {SOCKET}/run/table/cam.sock")
         return
     if not name.startswith("/"):
-        raise PortNameError(repr(name), "a whole path", "such as /dev/serial/by-id/usb-...")
-    if _BY_PLUGGING.fullmatch(name):
-        hint = f"it names whatever was plugged in first; {_instead(name, root)}"
-        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
+        raise PortNameError(repr(name), "an absolute path", "such as /dev/serial/by-id/usb-...")
+    if _PLUG_ORDER.fullmatch(name):
+        hint = f"it names whatever was plugged in first; {_suggestion(name, root)}"
+        raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
-        instead = _instead(name, root, by_id=False)
+        instead = _suggestion(name, root, by_id=False)
         hint = f"its chip has no serial number: a second one has the same name; {instead}"
-        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
+        raise PortNameError(name, STABLE_NAME, hint)
 
 
-def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
+def _suggestion(name: str, root: Path, *, by_id: bool = True) -> str:
     target = os.path.realpath(root / name[1:])
     for folder in ("by-id", "by-path") if by_id else ("by-path",):
         for link in sorted((root / "dev/serial" / folder).glob("*")):
@@ -71,7 +69,7 @@ def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
 
 
 def _lacks_serial(name: str, root: Path) -> bool:
-    """Return whether udev knows the device behind a by-id name and no serial number of it."""
+    """Return whether udev knows the device behind a by-id name, but no serial number for it."""
     if not name.startswith("/dev/serial/by-id/"):
         return False
     try:
@@ -83,12 +81,12 @@ def _lacks_serial(name: str, root: Path) -> bool:
 
 
 def check_hardware(address: EdgeLines | PanelLines) -> None:
-    """Check at the start that the libraries for such lines are installed.
+    """Check at startup that the libraries for GPIO lines are installed.
 
-    A missing chip or line does not prevent a start: the device is down and retried, like one at a serial
+    A missing chip or line does not prevent startup: the device is down and is retried, like one on a serial
     port.
 
-    Raises PortError (`no_library`) with what is missing.
+    Raises PortError (`no_library`), naming what is missing.
     """
     try:
         import_module("drivers.link.gpio_kernel")
@@ -103,16 +101,16 @@ def _monotonic_us(stamp_ns: int) -> int:
 
 
 def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
-    """Return the port at this address; it is not opened yet.
+    """Return the port for this address, not yet opened.
 
-    `table_us` maps nanoseconds of the kernel's monotonic clock, with which it stamps edges, to table
-    microseconds; as it stands the table's clock is that one. The GPIO libraries are imported here, so that a
-    table without GPIO needs none of them. Raises PortError (`no_library`) if they are not installed.
+    `table_us` converts nanoseconds of the kernel's monotonic clock, with which the kernel stamps edges, to
+    table microseconds; by default the table's clock is that clock. The GPIO libraries are imported here, so
+    that a table without GPIO does not need them. Raises PortError (`no_library`) if they are not installed.
     """
     if isinstance(address, StreamAddress):
         return _stream_port(address)
     try:
-        from drivers.link import gpio_kernel as kernel  # noqa: PLC0415 - an extra's
+        from drivers.link import gpio_kernel as kernel  # noqa: PLC0415 - needs the hardware extra
 
         if isinstance(address, EdgeLines):
             return EdgePort(
@@ -124,7 +122,7 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
                 table_us=table_us,
                 clock_ns=time.monotonic_ns,
             )
-        from drivers.link.gpio_panel import PanelPort  # noqa: PLC0415 - an extra's
+        from drivers.link.gpio_panel import PanelPort  # noqa: PLC0415 - needs the hardware extra
     except ImportError as error:
         raise PortError("no_library", f"GPIO: {error}") from error
     return PanelPort(

@@ -1,6 +1,6 @@
-"""A serial port, through pyserial: opened exclusively, never flushed, never written without a time limit.
+"""A serial port through pyserial: opened exclusively, never flushed, and written only with a timeout.
 
-It is read in blocks from its descriptor: pyserial reads one byte, asks for the rest and reads again.
+It is read in blocks from its file descriptor, since pyserial needs three system calls per read.
 """
 
 import errno
@@ -18,7 +18,7 @@ READ_S = 1.0
 WRITE_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""The exceptions that pyserial passes on beside its own, which is an OSError."""
+"""The exceptions that pyserial raises: its own, which is an OSError, and those it does not catch."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
@@ -40,8 +40,8 @@ class SerialPort:
     def open(self) -> str:
         """Open the port for this process alone.
 
-        TIOCEXCL keeps out everybody but root, flock those who ask. Without HUPCL a later open does not drop
-        DTR, which resets many boards. Raises PortError.
+        TIOCEXCL keeps out every other user but root; flock keeps out programs that use it too. HUPCL is
+        cleared so that closing the port does not drop DTR, which resets many boards. Raises PortError.
         """
         port = serial.Serial()
         port.port = self.name
@@ -58,15 +58,15 @@ class SerialPort:
             found = os.path.realpath(self.name)
         except _FAILURES as error:
             _close(port)
-            raise PortError(_code(error), f"{self.name}: {_words(error)}") from error
+            raise PortError(_code(error), f"{self.name}: {_text(error)}") from error
         self._serial = port
         return found
 
     def read(self) -> bytes:
-        """Wait for bytes and return all of them, up to a block, at least once a second.
+        """Wait up to a second for bytes and return those that have arrived, up to one block.
 
-        Raises PortError if the port is gone, or if another program has changed its settings since; what was
-        read at another speed is discarded.
+        Raises PortError if the port is gone, or if another program has changed its settings; bytes read at
+        another speed are discarded.
         """
         port = self._serial
         assert port is not None
@@ -74,7 +74,7 @@ class SerialPort:
             data = os.read(port.fd, BLOCK) if self._waker.wait_for(port.fd) else None
             changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} went away while reading: {_words(error)}") from error
+            raise PortError("unplugged", f"{self.name} went away while reading: {_text(error)}") from error
         if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
         if changed:
@@ -84,7 +84,7 @@ class SerialPort:
     def write(self, data: bytes) -> None:
         """Write all bytes.
 
-        Raises PortError; then it is unknown how many went out, and only a new start is safe.
+        Raises PortError, after which it is unknown how many bytes were sent; the port must be reopened.
         """
         port = self._serial
         assert port is not None
@@ -93,22 +93,20 @@ class SerialPort:
         except serial.SerialTimeoutException as error:
             raise PortError("stuck_writer", f"{self.name} took no bytes for {self._write_s:g} s") from error
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} went away while writing: {_words(error)}") from error
+            raise PortError("unplugged", f"{self.name} went away while writing: {_text(error)}") from error
 
     def wake(self) -> None:
         """Make a waiting `read` return, from any thread."""
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the port, and forget what it has not sent: a closing may otherwise wait for that for half
-        a minute.
-        """
+        """Close the port and discard unsent output, for which closing might otherwise wait half a minute."""
         port, self._serial = self._serial, None
         if port is not None:
             _close(port)
 
     def dispose(self) -> None:
-        """Close it for good."""
+        """Close the port permanently."""
         self.close()
         self._waker.close()
 
@@ -139,6 +137,6 @@ def _code(error: Exception) -> str:
     return "no_permission" if number in _FORBIDDEN else "port_fault"
 
 
-def _words(error: Exception) -> str:
+def _text(error: Exception) -> str:
     number = _number(error)
     return os.strerror(number) if number is not None else str(error)

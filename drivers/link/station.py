@@ -1,7 +1,7 @@
-"""All devices of a table behind their links: posts come in, readings go out, answers go back.
+"""All devices of a table and their links: arrivals come in, readings go on to the engine, output goes back.
 
-There is one thread for all devices of a table, and one for each link. Whoever receives the readings must take
-them without waiting.
+One thread runs all devices of a table, and each link has its own. The receiver of the readings must not
+block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,10 +17,10 @@ from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, 
 
 
 class Outlet(Protocol):
-    """The outlet of a device's answers: its link."""
+    """Where a device's output goes: its link."""
 
-    def send(self, data: Any, /) -> bool:  # Any: bytes or orders, as the device has them
-        """Send bytes; False if they can't be."""
+    def send(self, data: Any, /) -> bool:  # Any: bytes or orders, depending on the device
+        """Send output; return False if it can't be sent."""
         ...
 
     def reopen(self) -> None:
@@ -33,37 +33,40 @@ T = TypeVar("T")
 
 
 class Hub:
-    """The devices and their outlets. One thread calls it; it never waits."""
+    """The devices and their outlets. Called by one thread only; it never blocks."""
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
-        """Run each device on its link; the device's name is its source's name."""
+        """Store the devices; a device's name is the source of its arrivals."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
         self.strays = 0
-        """Arrivals of sources that are not devices."""
+        """Arrivals from sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: every device is down until it has been heard."""
+        """Start every device; each is down until it has been heard from."""
         return [reading for name in self._devices for reading in self._with(name, _start, now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:
-        """Handle one arrival; return the readings it makes."""
+        """Handle one arrival; return the readings that result."""
         if arrival.source not in self._devices:
             self.strays += 1
             return []
         return self._with(arrival.source, _readings_of, arrival)
 
     def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
-        """Do something with a device, such as sending it a command; raises KeyError if there is none."""
+        """Run `work` on a device, such as sending it a command.
+
+        Raises KeyError if there is no such device.
+        """
         work(self._devices[name][0], now_us)
         return self._with(name, _nothing, now_us)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next, in table microseconds."""
         return min(self._due.values(), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Handle what is due by now. First `take` all that has arrived, or a device may look silent."""
+        """Handle what is due by now. Call `take` for all arrivals first, or a device may seem silent."""
         due = [name for name, at in self._due.items() if at <= now_us]
         return [reading for name in due for reading in self._with(name, _tick, now_us)]
 
@@ -71,7 +74,7 @@ class Hub:
         return (device for device, _ in self._devices.values())
 
     def _with(self, name: str, work: Callable[[AnyDevice, T], list[AnyReading]], what: T) -> list[AnyReading]:
-        """Run a device, send its answers, and record when it is due next: only this changes it."""
+        """Run `work` on a device, send its output, and record when it is due next."""
         device, outlet = self._devices[name]
         try:
             return work(device, what)
@@ -114,11 +117,11 @@ def _readings_of(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
 
 MAX_WAIT_S = 0.5
 MAX_AT_ONCE = 256
-"""The arrivals handled before due work is checked."""
+"""How many arrivals are handled before due work is checked."""
 _NOBODY = ""
-"""The source of arrivals that only wake the thread or concern all devices."""
+"""The source of arrivals that only wake the thread, and the name for work that concerns all devices."""
 
-Hear = Callable[[AnyReading], object]
+OnReading = Callable[[AnyReading], object]
 
 
 class Station:
@@ -131,9 +134,9 @@ class Station:
         now_us: Callable[[], int],
         chance: Callable[[], float],
     ) -> None:
-        """Serve each device at its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
+        """Run each device on its port; `chance` (0 up to 1) spreads the times at which ports are retried."""
         self.turns = 0
-        """Increases while the thread is alive."""
+        """Turns of the thread's loop; the number increases while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
         pairs = [(device, self._link(device.name, port, chance)) for device, port in devices]
@@ -143,15 +146,15 @@ class Station:
         self._asked: SimpleQueue[tuple[str, Work]] = SimpleQueue()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="devices", daemon=True)
-        self._hear: Hear = lambda _reading: None
+        self._on_reading: OnReading = lambda _reading: None
 
-    def start(self, hear: Hear) -> None:
-        """Pass on every reading from now on, in the station's thread."""
-        self._hear = hear
+    def start(self, on_reading: OnReading) -> None:
+        """Start; every reading is passed to `on_reading` in the station's thread."""
+        self._on_reading = on_reading
         self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> bool:
-        """Close all ports and end all threads; False if one does not end in time."""
+        """Close all ports and end all threads; return False if one does not end in time."""
         self._stopping.set()
         self._wake()
         if self._thread.is_alive():
@@ -160,7 +163,7 @@ class Station:
         return all(ended) and not self._thread.is_alive()
 
     def ask(self, name: str, work: Work) -> None:
-        """Run something in the station's thread with a device, such as sending it a command.
+        """Run `work` on a device in the station's thread, such as sending it a command.
 
         Raises KeyError if there is no such device.
         """
@@ -170,7 +173,7 @@ class Station:
         self._wake()
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return what a technician wants to know of every device."""
+        """Return each device's status, as shown to a technician."""
         return {name: device.status() for name, device in self._devices.items()}
 
     def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
@@ -210,10 +213,13 @@ class Station:
             self._guard(name, partial(self._hub.ask, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
-        """Do it; a defect in one device takes that device down, and never the thread of all."""
+        """Run `work` and pass on its readings.
+
+        A defect in one device takes that device down, not the thread.
+        """
         try:
             self._pass_on(work())
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other devices must go on
+        except Exception as error:  # noqa: BLE001 - the other devices must keep running
             now_us = self._now_us()
             reason = reason_for("defect", f"{type(error).__name__}: {error}")
             for dev in [name] if name != _NOBODY else list(self._devices):
@@ -222,4 +228,4 @@ class Station:
 
     def _pass_on(self, readings: Iterable[AnyReading]) -> None:
         for reading in readings:
-            self._hear(reading)
+            self._on_reading(reading)

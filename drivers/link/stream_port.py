@@ -1,4 +1,4 @@
-"""Unix sockets and named pipes as ports: for a program on the same machine that sends readings."""
+"""Unix sockets and named pipes as ports, for programs on the same machine that send readings."""
 
 import os
 import socket
@@ -14,17 +14,17 @@ WRITE_S = 0.5
 
 
 class SocketPort:
-    """A Unix socket on which the table listens; one program at a time is heard, and may be written to."""
+    """A Unix socket on which the table listens; it serves one program at a time, in both directions."""
 
     def __init__(self, path: str) -> None:
-        """Store the name of the socket; its folder must exist."""
+        """Store the socket's path; its folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_S)
         self._listener: socket.socket | None = None
         self._peer: socket.socket | None = None
 
     def open(self) -> str:
-        """Wait a while for a program to connect. Raises PortError if none does."""
+        """Wait up to a second for a program to connect. Raises PortError if none does."""
         listener = self._listener or self._listen()
         if not self._waker.wait_for(listener.fileno()):
             raise PortError("no_port", f"no program has connected to {self.path}")
@@ -33,7 +33,7 @@ class SocketPort:
         return self.path
 
     def read(self) -> bytes:
-        """Wait for bytes and return them. Raises PortError if the program is gone."""
+        """Wait for bytes and return them. Raises PortError if the program has disconnected."""
         peer = self._peer
         assert peer is not None
         try:
@@ -43,7 +43,7 @@ class SocketPort:
         except OSError as error:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
         if not data:
-            raise PortError("unplugged", f"the program on {self.path} ended its connection")
+            raise PortError("unplugged", f"the program on {self.path} closed its connection")
         return data
 
     def write(self, data: bytes) -> None:
@@ -58,11 +58,11 @@ class SocketPort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def wake(self) -> None:
-        """End a wait."""
+        """Make a waiting `read` return, from any thread."""
         self._waker.wake()
 
     def close(self) -> None:
-        """End the connection; the socket still listens."""
+        """Close the connection; the socket keeps listening."""
         if self._peer is not None:
             self._peer.close()
             self._peer = None
@@ -94,7 +94,7 @@ class SocketPort:
         return listener
 
     def _remove_old(self) -> None:
-        """Remove a stale socket: one without a listener."""
+        """Remove a socket that nothing listens on. Raises PortError if another program does."""
         path = Path(self.path)
         if not path.is_socket():
             return
@@ -108,10 +108,10 @@ class SocketPort:
 
 
 class PipePort:
-    """A named pipe from which the table reads; made if it is missing."""
+    """A named pipe from which the table reads; it is created if missing."""
 
     def __init__(self, path: str) -> None:
-        """Store the name of the pipe; its folder must exist."""
+        """Store the pipe's path; its folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_S)
         self._fd: int | None = None
@@ -121,7 +121,8 @@ class PipePort:
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # For writing too, so that the pipe has no end when a script ends: its silence is then noticed.
+            # Open for writing too, so that there is no end of file when a script ends; its silence is
+            # noticed.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
@@ -140,19 +141,19 @@ class PipePort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def write(self, data: bytes) -> None:
-        """Write nothing: a pipe has one direction, and no reader at its other end."""
+        """Discard the data: a pipe has one direction, and nothing reads at its other end."""
 
     def wake(self) -> None:
-        """End a wait."""
+        """Make a waiting `read` return, from any thread."""
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the pipe; it stays in its folder."""
+        """Close the pipe; the file remains."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
     def dispose(self) -> None:
-        """Close it for good."""
+        """Close the pipe permanently."""
         self.close()
         self._waker.close()

@@ -1,1 +1,1 @@
-"""The sensor node: our own link to cameras, wall sensors, beams, shoe and console boards (NODE-LINK.md)."""
+"""The sensor node link: the project's own protocol for sensor, shoe and console boards (NODE-LINK.md)."""

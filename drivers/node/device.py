@@ -1,4 +1,4 @@
-"""A sensor node as a device: its sentences become readings of one or more of the table's devices."""
+"""A sensor node as a device: its sentences become readings of one or more devices of the table."""
 
 import re
 from collections import deque
@@ -13,22 +13,22 @@ from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, 
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
 
-ANSWERS_KEPT = 64
-NOBODYS_BYTES = 32
-"""Length of a random key that no board has."""
+MAX_RESULTS = 64
+UNUSABLE_KEY_BYTES = 32
+"""Length of the random key that stands in for one that can't be used; no board has it."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One sensor of a node: the table's device whose readings it sends, and what is the same in all of
+    """One sensor of a node: the table's device whose readings it sends, and the fields common to all of
     them."""
 
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Such as `wall: left`: where the sensor is mounted is known to the table, not to the firmware."""
+    """Such as `wall: left`: the table knows where the sensor is mounted, the firmware does not."""
     least_peak: float = 0.0
-    """A wall impact with a weaker peak is the room's noise, and is no reading."""
+    """A wall impact with a weaker peak is background noise and gives no reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +40,22 @@ class NodeSettings:
     port: str
     baud: int = 921_600
     key: str = ""
-    """The node's own key, 16 bytes or more in hexadecimal digits; empty: its sentences are not sealed."""
+    """The node's own key, 16 to 64 bytes in hexadecimal digits; empty: its sentences are not sealed."""
     key_file: str = ""
-    """A file with the node's key, seen from this file, instead of `key`; only the service may read it."""
+    """A file with the node's key, relative to this file, instead of `key`; only the service may read it."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
-    """By channel number; without any, all is sent as the device itself."""
+    """By channel number; without channels every reading is the device's own."""
     reads: tuple[str, ...] = ()
-    """The kinds that it must send; a node that does not know one of them is faulty."""
+    """The kinds of reading that it must send; a node that lacks one of them is faulty."""
     firmware: tuple[str, ...] = ()
-    """The firmware ids that its hello may report; empty: any."""
+    """The firmware ids that its hello may report; empty: any id."""
     max_per_s: int = 1000
-    """The most sentences read in a second; more are a fault."""
+    """How many sentences are read per second; more are a fault."""
     least_peak: float = 0.0
-    """A wall impact with a weaker peak is the room's noise, and is no reading; of a node without channels."""
+    """The same limit for a node without channels."""
 
     def __post_init__(self) -> None:
-        """Refuse what can't work, and say what was expected."""
+        """Refuse settings that can't work. Raises ValueError with what was expected."""
         if not NODE_NAME.fullmatch(self.node):
             raise ValueError(f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -")
         if self.key and not KEY.fullmatch(self.key):
@@ -65,13 +65,13 @@ class NodeSettings:
 
 
 class NodeDevice:
-    """The table's end of one node, and the table's devices that it speaks for."""
+    """The table's end of one node, and the table's devices whose readings it sends."""
 
     def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
         """Create the device of this name."""
         self.name = name
-        self.answers: deque[CommandResult] = deque(maxlen=ANSWERS_KEPT)
-        """The results of the last commands."""
+        self.results: deque[CommandResult] = deque(maxlen=MAX_RESULTS)
+        """The results of the latest commands."""
         self._settings = settings
         self._chance = chance
         self._end = TableEnd(
@@ -86,7 +86,7 @@ class NodeDevice:
         self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until the node is heard."""
+        """Start: the device is down until the node has been heard."""
         return self._readings(self._end.start(now_us), now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
@@ -94,11 +94,11 @@ class NodeDevice:
         return self._readings(self._end.opened(now_us), now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the port is gone."""
+        """Handle the loss of the port."""
         return self._readings(self._end.closed(now_us, code, seen), now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes on their way here."""
+        """Handle the loss of bytes before they arrived here."""
         return self._readings(self._end.overflowed(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -110,37 +110,32 @@ class NodeDevice:
         return self._readings(self._end.tick(now_us), now_us)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next, in table microseconds."""
         return self._end.next_deadline()
 
     def take_output(self) -> bytes:
-        """Return the bytes for the node."""
+        """Return the bytes to send to the node."""
         return self._end.take_output()
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the port should be reopened."""
+        """Return whether the port should be reopened; each request is returned once."""
         return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command (lamp, buzzer, selftest); return its number, which its answer in `answers` carries.
+        """Send a command (lamp, buzzer, selftest); return its number, which its result in `results` carries.
 
-        Raises ValueError if it can't be encoded, OverflowError if too many are waiting already.
+        Raises ValueError if it can't be encoded, OverflowError if too many commands are waiting.
         """
         return self._end.command(now_us, verb, fields)
 
     def rekey(self, key: str, flaw: str = "") -> None:
-        """Use another key (hexadecimal digits) at once; without one no key is accepted, and `flaw` says
-        why.
+        """Use another key (hexadecimal digits) at once. If `key` is empty, no node is accepted, and `flaw`
+        says why.
         """
-        self._end.rekey(bytes.fromhex(key) or self._chance(NOBODYS_BYTES), flaw)
-
-    def recent(self) -> list[str]:
-        """Return the last lines received and sent, for troubleshooting; bytes other than ASCII are
-        escaped."""
-        return [line.decode("ascii", "backslashreplace") for line in self._end.recent]
+        self._end.rekey(bytes.fromhex(key) or self._chance(UNUSABLE_KEY_BYTES), flaw)
 
     def status(self) -> Mapping[str, object]:
-        """Return identity, phase, clock and counters, and what is wrong."""
+        """Return the node's identity, phase, clock, counters and troubles."""
         end = self._end
         hello = end.hello
         return {
@@ -173,18 +168,18 @@ class NodeDevice:
                     self._lacks = self._lacked(message)
                     self._runs = message.firmware
                 case CommandResult():
-                    self.answers.append(message)
+                    self.results.append(message)
         return readings
 
     def _seen(self, seen: NodeReading, now_us: int) -> list[AnyReading]:
         channel = self._settings.channels.get(seen.channel)
         if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
             return self._refused(
-                now_us, f"{seen.kind} of channel {seen.channel}, which the table does not know"
+                now_us, f"{seen.kind} of channel {seen.channel}, which is not in the table's file"
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
-            fixed = {}  # a reading about the device itself has no wall, beam or die
+            fixed = {}  # a reading about the device's health has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refused(now_us, f"{seen.kind} of channel {seen.channel} contradicts {dict(fixed)}")
         try:
@@ -207,7 +202,7 @@ class NodeDevice:
     def _lacking(self, now_us: int) -> list[Trouble]:
         node, troubles = self._settings.node, []
         if self._settings.firmware and self._runs not in self._settings.firmware:
-            seen = f"node {node} runs {self._runs}, approved is {' or '.join(self._settings.firmware)}"
+            seen = f"node {node} runs {self._runs}, expected {' or '.join(self._settings.firmware)}"
             troubles.append(Trouble("wrong_firmware", seen, True, now_us))
         if self._lacks:
             seen = f"node {node} can't send {', '.join(self._lacks)}"
@@ -240,7 +235,7 @@ def _claims(settings: NodeSettings) -> Iterator[Claim]:
 
 
 def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
-    """Return the settings of a node completed with where its sensors are mounted and what they are for."""
+    """Return a node's settings, completed with its sensors' walls and the kinds of reading it must send."""
     channels = settings.channels or (
         {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
     )
@@ -266,4 +261,4 @@ TYPE = DeviceType(
     claims=_claims,
     mounted=_mounted,
 )
-"""What the registry knows of this type."""
+"""The device type for the registry."""

@@ -1,7 +1,7 @@
-"""The node's end of the link: what a sensor board does, for simulators and tests.
+"""The node's end of the link, as a sensor board implements it; for simulators and tests.
 
-The same wire as the table's end, reversed. Times are the node's own clock in microseconds and need not wrap:
-what is sent is truncated to 32 bits.
+It uses the same `Wire` as the table's end, reversed. Times are microseconds of the node's own clock and need
+not wrap: they are truncated to 32 bits when sent.
 """
 
 from collections import deque
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from drivers.node.sentences import (
     ANNOUNCE_US,
+    BEAT_AFTER_READING_US,
     BEAT_US,
     NO_SESSION,
     NONCE,
-    TRAIL_US,
     VERSION,
     Hello,
     ReceivedSentence,
@@ -26,7 +26,7 @@ from drivers.node.wire import ReorderBuffer, Wire
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the table; it is acknowledged with the same number."""
+    """A command from the table; it is acknowledged with the same number."""
 
     number: int
     verb: str
@@ -37,10 +37,10 @@ class NodeEnd:
     """The node's end of its link to the table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
-        """Make the end of this node; `salt` is 16 digits 0-9 A-F, fresh at each start, and so is
-        `hello.boot`.
+        """Create the end of this node.
 
-        Each session adds 1 to the salt, so that no two sessions are sealed alike.
+        `salt` is 16 digits 0-9 A-F, fresh at each start, as is `hello.boot`. Each session adds 1 to the salt,
+        so that no two sessions are sealed alike.
         """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
@@ -54,24 +54,24 @@ class NodeEnd:
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
         self.pings = 0
-        """How often the table has queried the clock in this session; readings count once it knows it."""
+        """The table's clock queries in this session; readings count once the table knows the node's clock."""
 
     @property
     def in_session(self) -> bool:
-        """Return whether a table has greeted it."""
+        """Return whether a table has greeted this node."""
         return self._wire.session != NO_SESSION
 
     def start(self, now_us: int) -> None:
-        """Announce itself, as a board does when it has started."""
+        """Announce this node, as a board does after starting."""
         self._send(now_us, "hello", hello_fields(self._hello))
         self._beat_us = now_us + ANNOUNCE_US
 
     def next_deadline(self) -> int:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next."""
         return self._beat_us
 
     def tick(self, now_us: int) -> None:
-        """Beat, or announce itself to a table that does not know it yet."""
+        """Send a beat if one is due; outside a session, announce this node again."""
         if now_us < self._beat_us:
             return
         if self.in_session:
@@ -81,7 +81,7 @@ class NodeEnd:
             self.start(now_us)
 
     def take_output(self) -> bytes:
-        """Return the bytes to be sent now."""
+        """Return the bytes to send now."""
         return self._wire.take_output()
 
     def reading(
@@ -93,12 +93,12 @@ class NodeEnd:
         channel: int = 0,
         seen_us: int | None = None,
     ) -> None:
-        """Send a reading seen at `seen_us` (now where not given); nothing without a table to hear it."""
+        """Send a reading seen at `seen_us` (default: now); outside a session nothing is sent."""
         if not self.in_session:
             return
         channels = {"ch": str(channel)} if channel else {}
         self._send(now_us if seen_us is None else seen_us, kind, {**channels, **fields})
-        self._beat_us = now_us + TRAIL_US
+        self._beat_us = now_us + BEAT_AFTER_READING_US
 
     def receive(self, now_us: int, data: bytes) -> list[Command]:
         """Handle bytes from the table; return the commands that are new."""

@@ -1,35 +1,39 @@
-"""What the table asks of a node: commands until acknowledged, and the offset and drift of its clock."""
+"""The table's requests to a node: commands until acknowledged, and queries of the node's clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, sqrt
 
-from drivers.node.sentences import CLOCK_US, PING_AGAIN_US, CommandResult, Sentence
+from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sentence
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""A pair of times this old weighs 1/e of a new one: short enough to follow a board that warms up."""
+"""Age at which an answer weighs 1/e of a new one: short enough to follow a board that warms up."""
 MAX_DRIFT = 500e-6
-"""No crystal that a node may use is further off (ceramic resonators keep 0.5 %, which is not
-good enough: NODE-LINK.md asks for a crystal)."""
+"""Worst drift of a crystal, which NODE-LINK.md requires; a ceramic resonator is off by up to 0.5 %."""
 USUAL_DRIFT = 50e-6
+"""Standard deviation of the drift assumed before it is measured."""
 MIN_ERROR_US = 30.0
-"""The assumed error of the quickest answer."""
+"""Assumed error of the quickest answer."""
 BEST_ROUND_TRIP_DECAY = 20e-6
-"""How fast the quickest round trip is forgotten: 20 us a second, so that one lucky round trip does not
+"""How fast the quickest round trip is forgotten, 20 us per second, so that one lucky round trip does not
 dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""How far outside its own round trip an answer may lie before it contradicts the fitted line."""
+"""How far off the fitted line an answer may be, beyond half its round trip, before it contradicts the
+line.
+"""
 CONTRADICTIONS = 3
 """This many consecutive answers off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
-"""The evidence for a drift must outweigh the usual one this many times before it is an error."""
+"""How far the measurements must outweigh USUAL_DRIFT before an excessive drift is an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockAnswer:
-    """One question and its answer: `sent` and `back` on the table's clock, `got` and `said` on the node's."""
+    """The four times of a query and its answer: `sent` and `back` by the table's clock, the others by the
+    node's.
+    """
 
     sent_us: int
     got_us: int
@@ -42,13 +46,15 @@ class ClockStepError(Exception):
 
 
 class NodeClock:
-    """One node's clock as the table knows it."""
+    """The table's estimate of one node's clock: a straight line fitted to the answers."""
 
     def __init__(self) -> None:
         self.best_us: float = 0.0
         """The quickest recent round trip, in microseconds."""
         self.answers = 0
+        """Answers used."""
         self.outliers = 0
+        """Answers that contradicted the fitted line."""
         self._weight = 0.0
         self._node = 0.0
         self._offset = 0.0
@@ -59,24 +65,24 @@ class NodeClock:
 
     @property
     def ready(self) -> bool:
-        """Return whether enough answers were received to trust it."""
+        """Return whether enough answers were received to rely on the estimate."""
         return self.answers >= MIN_ANSWERS
 
     @property
     def drift(self) -> float:
-        """Return how much faster the table's clock runs, as a fraction (1e-6 is 1 ppm)."""
+        """Return how much faster the table's clock runs than the node's, as a fraction (1e-6 is 1 ppm)."""
         prior = 1 / USUAL_DRIFT**2
         return self._slope / (self._spread + prior)
 
     @property
     def error_us(self) -> float:
-        """Return how far off the mapping may be: half the quickest round trip, and the line's own error."""
+        """Return how far off `to_table` may be: half the quickest round trip plus the fitted line's error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: ClockAnswer) -> None:
-        """Handle an answer.
+        """Update the estimate with an answer.
 
-        Raises ClockStepError if answers keep contradicting what was learnt.
+        Raises ClockStepError if answers repeatedly contradict the estimate, or if the drift is excessive.
         """
         round_us = (answer.back_us - answer.sent_us) - (answer.said_us - answer.got_us) % CLOCK_US
         if round_us < 0:
@@ -102,7 +108,7 @@ class NodeClock:
             )
 
     def to_table(self, clock_us: int, now_us: int) -> int:
-        """Return the table's time of a raw node clock that was read at about `now_us`."""
+        """Convert a raw node clock value, read at about `now_us`, to table microseconds."""
         node = self._unwrapped(clock_us, now_us)
         return round(node + self._offset_at(node))
 
@@ -110,7 +116,9 @@ class NodeClock:
         return self._offset + (node - self._node) * self.drift
 
     def _unwrapped(self, clock_us: int, table_us: float) -> float:
-        """Undo the wrap: of all node times with this clock, the one nearest to the table's time."""
+        """Return the node time with this clock value, modulo CLOCK_US, that is nearest to the table's
+        time.
+        """
         near = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         behind = (clock_us - near + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
         return near + behind
@@ -137,11 +145,11 @@ class NodeClock:
             raise ClockStepError("the node's clock was reset, or the answers are another node's")
 
 
-TRIES = 4
-AGAIN_US = 150_000
+MAX_TRIES = 4
+RETRY_US = 150_000
 MAX_WAITING = 32
-KEPT_US = 2_000_000
-"""A command that waits for its node to come up is given up after this long."""
+EXPIRY_US = 2_000_000
+"""A command is given up after waiting this long for its node to come up."""
 
 
 @dataclass(slots=True)
@@ -154,49 +162,49 @@ class _Waiting:
 
 
 class Commands:
-    """The commands that wait for their acknowledgement."""
+    """The commands that wait to be acknowledged."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, _Waiting] = {}
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command; return its number. Raises OverflowError if too many wait already."""
+        """Queue a command; return its number. Raises OverflowError if too many are waiting."""
         if len(self._waiting) >= MAX_WAITING:
-            raise OverflowError(f"{MAX_WAITING} commands wait for the node already")
+            raise OverflowError(f"{MAX_WAITING} commands are already waiting for the node")
         self._number += 1
         self._waiting[self._number] = _Waiting(verb, {"id": str(self._number), **fields}, now_us, now_us)
         return self._number
 
     def next_deadline(self) -> int | None:
-        """Return when the next command is to be sent, sent again or given up."""
+        """Return when the next command is due to be sent, retried or given up."""
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
     def send_due(self, now_us: int, wire: Wire) -> list[CommandResult]:
-        """Send what is due; return those that had their last try."""
+        """Send the commands that are due; return the results of those that have had their last try."""
         given_up = []
         for number, waiting in list(self._waiting.items()):
             if now_us < waiting.due_us:
                 continue
-            if waiting.tries == TRIES:
-                given_up.append(self._end(number, f"no answer after {TRIES} tries"))
+            if waiting.tries == MAX_TRIES:
+                given_up.append(self._end(number, f"no answer after {MAX_TRIES} tries"))
                 continue
             waiting.tries += 1
-            waiting.due_us = now_us + AGAIN_US
+            waiting.due_us = now_us + RETRY_US
             wire.say(now_us, waiting.verb, waiting.fields)
         return given_up
 
     def expire(self, now_us: int) -> list[CommandResult]:
-        """Abandon what has waited too long for a node that is not up."""
-        late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + KEPT_US]
+        """Give up commands that have waited too long for the node to come up; return their results."""
+        late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + EXPIRY_US]
         return [self._end(number, "the node is not up") for number in late]
 
     def expiry(self) -> int | None:
-        """Return when the next command that waits for its node is given up."""
-        return min((waiting.given_us + KEPT_US for waiting in self._waiting.values()), default=None)
+        """Return when the next command that waits for its node to come up is given up."""
+        return min((waiting.given_us + EXPIRY_US for waiting in self._waiting.values()), default=None)
 
     def acknowledged(self, fields: Mapping[str, str]) -> CommandResult | None:
-        """Handle an acknowledgement; None if no such command waits."""
+        """Handle an acknowledgement; return the command's result, or None if no such command is waiting."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:
             return None
@@ -208,15 +216,15 @@ class Commands:
         return CommandResult(number, ok=False, says=f"{waiting.verb}: {says}")
 
 
-KEPT = 8
+MAX_OPEN_QUERIES = 8
 MAX_PADDING = 64
 
 
 class ClockQueries:
-    """The questions that wait for an answer.
+    """The clock queries (pings) that wait for an answer.
 
-    A sentence takes milliseconds on a slow line. Padding the question to its answer's length makes both
-    directions take the same time, whatever the line's speed.
+    A sentence takes milliseconds on a slow line. A query is padded to its answer's length so that both
+    directions take the same time at any line speed.
     """
 
     def __init__(self) -> None:
@@ -225,31 +233,33 @@ class ClockQueries:
         self._padding = 0
         self._answer_bytes: int | None = None
         self.unanswered_us: int | None = None
-        """When the first question since the last answer was asked; None if none was."""
+        """When the first query since the last answer was sent; None if there was none."""
 
     def forget(self) -> None:
-        """Expect no answer to what was asked."""
+        """Forget all queries sent so far."""
         self._asked.clear()
         self.unanswered_us = None
 
     def ignored(self, heard_us: int) -> bool:
-        """Return whether a node that spoke then had time to answer, and did not."""
-        return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_AGAIN_US
+        """Return whether a node last heard at `heard_us` had time to answer a query and did not."""
+        return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_RETRY_US
 
     def ask(self, now_us: int, wire: Wire) -> None:
-        """Return the next question."""
+        """Send the next query."""
         self._number += 1
         self._asked[self._number] = now_us
         if self.unanswered_us is None:
             self.unanswered_us = now_us
-        if len(self._asked) > KEPT:
+        if len(self._asked) > MAX_OPEN_QUERIES:
             del self._asked[next(iter(self._asked))]
         line = wire.say(now_us, "ping", {"id": str(self._number), "pad": "0" * self._padding})
         if self._answer_bytes is not None:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Handle an answer of this length in bytes; None if it answers nothing or makes no sense."""
+        """Handle an answer whose line has this many bytes; return None if it is invalid or answers no
+        query.
+        """
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
             return None
@@ -262,6 +272,6 @@ class ClockQueries:
 
 
 def number_in(fields: Mapping[str, str], name: str, missing: str = "") -> int | None:
-    """Read a field that is a whole number of at most ten digits."""
+    """Return a field's value if it is a whole number of at most ten digits; None if not."""
     text = fields.get(name, missing)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None

@@ -1,4 +1,4 @@
-"""Sentences of the node link, one readable ASCII line each, sealed by a CRC-16; and the link's times."""
+"""Sentences of the node link, one readable ASCII line each with a CRC-16, and the link's timing."""
 
 import re
 from binascii import crc_hqx
@@ -13,47 +13,45 @@ HELLO_EVERY_US = 250_000
 HELLO_WITHIN_US = 1_800_000
 SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
-"""A node beats at least every 500 ms; after three missed beats it counts as silent."""
+"""A node sends a beat at least every 500 ms; after three missed beats it counts as silent."""
 PING_EVERY_US = 984_000
-"""Not a multiple of a second, so that pings do not synchronise with anything else."""
-PING_AGAIN_US = 100_000
+"""Not a divisor of a second, so that pings do not fall into step with anything periodic."""
+PING_RETRY_US = 100_000
 DEAF_US = 1_900_000
-"""From the last answer: a ping and nine retries went unanswered, so a node that still sends does not
-receive us.
-"""
+"""Time since the last answer, in which a ping and nine retries went unanswered: a node that still sends is
+not receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
-AHEAD_US = 2_000
+MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""A ping and its answer take 10 ms at 115,200 baud; an adapter that buffers before it sends takes longer."""
-ASK_AGAIN_US = 15_000
+"""A ping and its answer take 10 ms at 115,200 baud; an adapter that buffers its output takes longer."""
+RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""Half the watermark that verdicts wait for: a reading repeated by then still counts."""
+"""Half of the watermark's delay: a reading that is repeated by then still counts."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
-TRAIL_US = 20_000
-"""A beat follows the last reading this soon, so that the loss of that reading is noticed soon."""
-
+BEAT_AFTER_READING_US = 20_000
+"""A beat follows a reading this soon, so that the loss of the reading is noticed quickly."""
 
 MAX_SENTENCE = 512
-"""Bytes of a sentence at most, its line end included."""
+"""Maximum length of a sentence in bytes, including its line end."""
 NO_SESSION = "0000"
 CLOCK_US = 1 << 32
-"""The node clock counts microseconds and starts again here."""
+"""The node's clock counts microseconds and wraps to 0 here."""
 MAX_SEQ = (1 << 32) - 1
 
 
 class Speaker(StrEnum):
-    """Who speaks: a node, or the table. It is the sentence's first character."""
+    """The sender of a sentence, by the sentence's first character."""
 
     NODE = "$"
     TABLE = ">"
 
 
 class Flaw(StrEnum):
-    """Why a line is no sentence."""
+    """Why a line is not a sentence."""
 
     HALF = "half"
     BAD_CRC = "bad_crc"
@@ -61,7 +59,7 @@ class Flaw(StrEnum):
 
 
 class FlawError(ValueError):
-    """A line that is no sentence, and why."""
+    """A line is not a sentence."""
 
     def __init__(self, flaw: Flaw) -> None:
         super().__init__(flaw.value)
@@ -69,7 +67,7 @@ class FlawError(ValueError):
 
 
 class Sentence(NamedTuple):
-    """What one line says. `fields` are texts; what they mean depends on the verb."""
+    """The content of one line. `fields` are texts whose meaning depends on the verb."""
 
     speaker: Speaker
     node: str
@@ -81,7 +79,7 @@ class Sentence(NamedTuple):
 
 
 class ReceivedSentence(NamedTuple):
-    """A sentence as it came: with the bytes its seal covers and the seal, empty if there is none."""
+    """A sentence as received, with the bytes that its seal covers and the seal (empty if there is none)."""
 
     sentence: Sentence
     body: bytes
@@ -107,7 +105,7 @@ _SPEAKERS = {b"$": Speaker.NODE, b">": Speaker.TABLE}
 
 
 def crc_of(body: bytes) -> bytes:
-    """Return the four digits that follow `*`: CRC-16/IBM-3740, polynomial 0x1021, start 0xFFFF."""
+    """Return the four digits after `*`: CRC-16/IBM-3740, polynomial 0x1021, initial value 0xFFFF."""
     return b"%04X" % crc_hqx(body, 0xFFFF)
 
 
@@ -120,7 +118,7 @@ def encode(sentence: Sentence) -> bytes:
         raise ValueError(f"{sentence.node!r} is not a node name: 1 to 16 letters, digits, _ or -")
     if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
         raise ValueError(
-            f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields must be lower case words"
+            f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields must be lower-case words"
         )
     if not _SESSION.fullmatch(sentence.session):
         raise ValueError(f"{sentence.session!r} is not a session: four digits 0-9 A-F")
@@ -136,19 +134,19 @@ def encode(sentence: Sentence) -> bytes:
 
 
 def finish(body: bytes, seal: bytes = b"") -> bytes:
-    """Make the line of a body and its seal; raises ValueError if it is longer than a sentence may be."""
+    """Return the line for a body and its seal. Raises ValueError if it is longer than MAX_SENTENCE."""
     if seal:
         body += b" ~" + seal
     line = b"%b*%b\n" % (body, crc_of(body))
     if len(line) > MAX_SENTENCE:
-        raise ValueError(f"a sentence of {len(line)} bytes, at most {MAX_SENTENCE} are allowed")
+        raise ValueError(f"found a sentence of {len(line)} bytes, expected at most {MAX_SENTENCE}")
     return line
 
 
 def decode(line: bytes) -> ReceivedSentence:
-    """Read one line, without its line end and with nothing before its first character.
+    """Decode one line, given without its line end and without anything before the sentence.
 
-    Raises FlawError for whatever is not exactly a sentence.
+    Raises FlawError for anything that is not exactly a sentence.
     """
     if line[-_CRC_WIDTH : 1 - _CRC_WIDTH] != b"*":
         raise FlawError(Flaw.HALF)
@@ -197,13 +195,13 @@ def _plain(value: str) -> str:
 
 def _escaped(value: str) -> bytes:
     if not value.isprintable():
-        raise ValueError(f"{value!r} holds a character that can't be printed")
+        raise ValueError(f"{value!r} contains a character that is not printable")
     return _UNSAFE.sub(lambda match: b"%%%02X" % ord(match[0]), value.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """How a node introduced itself: the kinds it can send (by channel, 0 for the node itself) and do."""
+    """A node's hello: its identity, the readings it can send by channel (0: the node), and its commands."""
 
     node: str
     firmware: str
@@ -211,18 +209,18 @@ class Hello:
     reads: Mapping[int, tuple[str, ...]]
     does: tuple[str, ...]
     resend: int
-    """How many of its last sentences it can repeat."""
+    """How many of its latest sentences it can repeat."""
     reset: str = ""
-    """Why it started, as it reports: power, watchdog; empty if it does not say."""
+    """Why it started, such as power or watchdog; empty if it does not report that."""
     error_mm: float | None = None
-    """How far off its positions may be, as it measured itself; None if it has not."""
+    """How far off its positions may be, as measured by the node; None if it has not measured that."""
     error_us: float | None = None
-    """The same of its stamps, before the clock's own error."""
+    """The same for its time stamps, apart from the error of the clock estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """A reading: its kind and fields as text, and when it was seen on the table's clock."""
+    """A reading: its kind and fields as text, and its time in table microseconds."""
 
     t_us: int
     kind: str
@@ -240,7 +238,7 @@ class CommandResult:
 
 
 Message = Hello | NodeReading | CommandResult | Change
-"""What the table's end reports: who the node is, its readings, its answers, and the link's health."""
+"""What the table's end reports: the node's hello, readings, command results, and changes of health."""
 
 
 VERSION = 1
@@ -252,17 +250,17 @@ _ERROR = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 class HelloError(ValueError):
-    """A hello that can't be accepted, and why."""
+    """A hello can't be accepted."""
 
 
 def read_hello(sentence: Sentence) -> Hello:
-    """Read a node's hello; raises HelloError if it is of another version or makes no sense."""
+    """Parse a node's hello. Raises HelloError if its version is another one or a field is invalid."""
     fields = sentence.fields
     version = fields.get("version")
     if version != str(VERSION):
-        raise HelloError(f"node {sentence.node} speaks version {version}, the table version {VERSION}")
+        raise HelloError(f"node {sentence.node} uses version {version} of the link, expected {VERSION}")
     if not _COUNT.fullmatch(fields.get("resend", "0")):
-        raise HelloError(f"node {sentence.node} says resend={fields['resend']}, a number was expected")
+        raise HelloError(f"node {sentence.node} sent resend={fields['resend']}, expected a number")
     return Hello(
         node=sentence.node,
         firmware=fields.get("fw", "unknown"),
@@ -277,7 +275,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return what a node reports of itself."""
+    """Return the fields of a node's hello."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds
@@ -296,7 +294,7 @@ def _reads(text: str, node: str) -> Mapping[int, tuple[str, ...]]:
     for item in text.split(",") if text else ():
         match = _KIND.fullmatch(item)
         if match is None:
-            raise HelloError(f"node {node} says reads={text}, kinds such as 1:wall_impact were expected")
+            raise HelloError(f"node {node} sent reads={text}, expected kinds such as 1:wall_impact")
         channel = int(match[1] or 0)
         reads[channel] = (*reads.get(channel, ()), match[2])
     return reads
@@ -306,12 +304,12 @@ def _error(fields: Mapping[str, str], name: str, node: str) -> float | None:
     if name not in fields:
         return None
     if not _ERROR.fullmatch(fields[name]):
-        raise HelloError(f"node {node} says {name}={fields[name]}, a number from 0 up was expected")
+        raise HelloError(f"node {node} sent {name}={fields[name]}, expected a number of at least 0")
     return float(fields[name])
 
 
 def _words(text: str, node: str) -> tuple[str, ...]:
     words = tuple(text.split(",")) if text else ()
     if not all(map(_DOES.fullmatch, words)):
-        raise HelloError(f"node {node} says does={text}, words such as lamp,buzzer were expected")
+        raise HelloError(f"node {node} sent does={text}, expected words such as lamp,buzzer")
     return words

@@ -1,7 +1,7 @@
-"""The table's end of a node link: greets the node, follows its clock, requests what is missing.
+"""The table's end of a node link: greets the node, tracks its clock, requests missing sentences.
 
-Bytes and the time go in, messages come out; `take_output` returns the bytes for the node. A node is up once
-it has said who it is and enough clock answers were received; until then nothing it says is a reading.
+Bytes and the time go in, messages come out; `take_output` returns the bytes to send to the node. A node is up
+once its hello and enough clock answers have been received; until then its readings are refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +11,17 @@ from drivers.framing import NOISY_LINES, NoiseCounter, RateLimit
 from drivers.health import LINK, Health, PortReopening
 from drivers.node.requests import ClockQueries, ClockStepError, Commands, NodeClock, number_in
 from drivers.node.sentences import (
-    AHEAD_US,
     DEAF_US,
     FIRST_PING_US,
     FIRST_PINGS,
     HELLO_EVERY_US,
     HELLO_WITHIN_US,
     MAX_AGE_US,
+    MAX_AHEAD_US,
     NO_SESSION,
     NONCE,
-    PING_AGAIN_US,
     PING_EVERY_US,
+    PING_RETRY_US,
     SILENT_US,
     SLOW_US,
     SYNC_WITHIN_US,
@@ -58,8 +58,10 @@ class TableEnd:
         key: bytes | None = None,
         max_per_s: int = 1000,
     ) -> None:
-        """Expect this node. `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits what is read from
-        it."""
+        """Expect this node.
+
+        `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits the sentences read.
+        """
         self.node = node
         self.hello: Hello | None = None
         self.clock = NodeClock()
@@ -69,7 +71,7 @@ class TableEnd:
         self._draw = nonce
         self._sealed = key is not None
         self._key_news = ""
-        """What has happened to the key since the last tick."""
+        """How the key has changed since the last tick; empty if it has not."""
         self._key_flaw = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -92,42 +94,37 @@ class TableEnd:
 
     @property
     def counters(self) -> Counters:
-        """The figures since the link was made."""
+        """The link's counters."""
         return self._wire.counters
 
-    @property
-    def recent(self) -> list[bytes]:
-        """The last lines received and sent."""
-        return list(self._wire.recent)
-
     def start(self, now_us: int) -> Sequence[Message]:
-        """Begin: the node is down until it has been heard."""
+        """Start: the node is down until it has been heard."""
         return self.health.trouble(now_us, "starting", "not heard yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
-        """Handle that the port is open."""
+        """Greet the node: its port is open."""
         self._wire.disconnect()
-        told = self.health.trouble(now_us, "starting", "greeting the node", down=True)
-        told += self.health.over(now_us, LINK, seen="the port is open")
+        messages = self.health.trouble(now_us, "starting", "greeting the node", down=True)
+        messages += self.health.over(now_us, LINK, seen="the port is open")
         self._greet(now_us)
-        return told
+        return messages
 
     def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle that the port is gone: the trouble's code, and what was seen."""
+        """Handle the loss of the port, with the trouble code and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Handle the loss of bytes of this node before they arrived here."""
+        """Handle the loss of bytes before they arrived here."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; return its number. A CommandResult with it follows, whatever happens.
+        """Send a command; return its number. A CommandResult with that number always follows.
 
-        Raises ValueError if it can't be encoded, OverflowError if too many are waiting already.
+        Raises ValueError if it can't be encoded, OverflowError if too many commands are waiting.
         """
         self._wire.check(verb, {"id": "4294967295", **fields})
         number = self._commands.add(now_us, verb, fields)
@@ -136,53 +133,52 @@ class TableEnd:
         return number
 
     def rekey(self, key: bytes, flaw: str = "") -> None:
-        """Trust this key alone, from now on; at the next `tick` the node is greeted again under it.
+        """Accept only this key from now on; the next `tick` greets the node again under it.
 
-        If the key's file can't be used, `flaw` says why, and `key` is one that nobody has.
+        If the key's file can't be used, `flaw` says why, and `key` is a random one that no node has.
         """
         self._sealed = True
         self._key_flaw = flaw
-        self._key_news = flaw or "the table has another key for it"
+        self._key_news = flaw or "the table's key for this node was changed"
         self._wire.rekey(key)
         if self.phase is not Phase.OFF:
-            self.phase = (
-                Phase.GREETING
-            )  # Anything sealed with the old key must not be read, not even before the tick.
+            # Nothing that is sealed with the old key may be read, even before the next tick.
+            self.phase = Phase.GREETING
 
     def take_output(self) -> bytes:
-        """Return the bytes to be sent now."""
+        """Return the bytes to send now."""
         return self._wire.take_output()
 
     def receive(self, now_us: int, data: bytes) -> Sequence[Message]:
         """Handle bytes that arrived at `now_us`."""
-        told: list[Message] = []
+        messages: list[Message] = []
         wire = self._wire
         if self.phase is Phase.OFF:
-            return told
+            return messages
         flawed = wire.counters.flawed
         for line in wire.lines(data):
             if not self._budget.spend(now_us):
                 wire.counters.babble += 1
-                told += self.health.lost(
+                messages += self.health.lost(
                     now_us, self._heard_us, "babbling", f"more than {self._budget.per_s} sentences a second"
                 )
                 continue
             heard = wire.read(line)
             if heard is not None:
                 self._line_bytes = len(line) + 1
-                told += self._handle(heard, now_us)
+                messages += self._handle(heard, now_us)
         if wire.counters.flawed != flawed and self._noise.count(wire.counters.flawed - flawed, now_us):
-            told += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
-        return told
+            messages += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
+        return messages
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do, in table microseconds."""
+        """Return when `tick` is due next, in table microseconds."""
         if self._key_news:
             return 0
         due = [self.health.next_deadline()]
         if self.phase is Phase.GREETING:
             due += [self._next_hello_us, self.reopening.due_us, self._commands.expiry()]
-            if not self._greeting_told():
+            if not self._greeting_reported():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
             due += [self._heard_us + SILENT_US, self._deaf_at_us()]
@@ -195,16 +191,16 @@ class TableEnd:
 
     def tick(self, now_us: int) -> Sequence[Message]:
         """Handle what is due by now."""
-        told: list[Message] = [*self.health.tick(now_us)]
+        messages: list[Message] = [*self.health.tick(now_us)]
         if self._key_news:
-            told += self._begin_under_new_key(now_us)
+            messages += self._begin_under_new_key(now_us)
         if self.phase is not Phase.UP:
-            told += self._commands.expire(now_us)
+            messages += self._commands.expire(now_us)
         if self.phase is Phase.GREETING:
-            told += self._greet_again(now_us)
+            messages += self._greet_again(now_us)
         elif self.phase is not Phase.OFF:
-            told += self._keep_up(now_us)
-        return told
+            messages += self._tick_session(now_us)
+        return messages
 
     def _begin_under_new_key(self, now_us: int) -> Sequence[Message]:
         news, self._key_news = self._key_news, ""
@@ -216,17 +212,17 @@ class TableEnd:
         if now_us >= self._next_hello_us:
             self._send_hello(now_us)
         self.reopening.ask(now_us)
-        if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_told():
+        if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_reported():
             return []
         seconds = (now_us - self._since_us) / 1e6
         return self.health.trouble(
             now_us, "no_hello", f"no hello from node {self.node} for {seconds:.1f} s", down=True
         )
 
-    def _greeting_told(self) -> bool:
+    def _greeting_reported(self) -> bool:
         return any(code in self.health for code in ("no_hello", "wrong_device", "wrong_version", "wrong_key"))
 
-    def _keep_up(self, now_us: int) -> Sequence[Message]:
+    def _tick_session(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._heard_us + SILENT_US:
             self.reopening.ask_at_once()
             seconds = (now_us - self._heard_us) / 1e6
@@ -239,21 +235,21 @@ class TableEnd:
             )
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
             return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers received")
-        told: list[Message] = []
+        messages: list[Message] = []
         if now_us >= self._next_ping_us:
             self._ping(now_us)
-        told += self._chase(now_us)
+        messages += self._handle_missing(now_us)
         if self.phase is Phase.UP:
             given_up = self._commands.send_due(now_us, self._wire)
-            told += given_up
+            messages += given_up
             if given_up:
-                told += self.health.fault(now_us, "unanswered", f"{len(given_up)} commands without an answer")
-        return told
+                messages += self.health.fault(
+                    now_us, "unanswered", f"{len(given_up)} commands without an answer"
+                )
+        return messages
 
     def _deaf_at_us(self) -> int | None:
-        """Return when the node counts as deaf; None while nothing has been received from it since an
-        answer was due.
-        """
+        """Return when the node counts as deaf; None if it has not sent anything since an answer was due."""
         if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
             return None
         return self._answered_us + DEAF_US
@@ -261,7 +257,7 @@ class TableEnd:
     def _greet(self, now_us: int) -> None:
         self._nonce = self._draw()
         if not NONCE.fullmatch(self._nonce) or self._nonce.startswith(NO_SESSION):
-            raise ValueError(f"nonce {self._nonce!r}: expected 16 digits 0-9 A-F that do not begin 0000")
+            raise ValueError(f"nonce {self._nonce!r}: expected 16 digits 0-9 A-F that do not begin with 0000")
         self.phase = Phase.GREETING
         self.hello = None
         self._since_us = now_us
@@ -275,9 +271,9 @@ class TableEnd:
         self._wire.say(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
 
     def _start_over(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        told = self.health.trouble(now_us, code, seen, down=True)
+        messages = self.health.trouble(now_us, code, seen, down=True)
         self._greet(now_us)
-        return told
+        return messages
 
     def _handle(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
@@ -298,14 +294,14 @@ class TableEnd:
             return []
         self._heard_us = now_us
         handle = self._verbs.get(sentence.verb, self._reading)
-        return [*self._chase(now_us), *handle(sentence, now_us)]
+        return [*self._handle_missing(now_us), *handle(sentence, now_us)]
 
     def _handle_hello(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         nonce = sentence.fields.get("nonce", "")
         if sentence.node != self.node:
             return self._wrong(
-                now_us, "wrong_device", f"node {sentence.node} answers, node {self.node} is expected"
+                now_us, "wrong_device", f"found node {sentence.node}, expected node {self.node}"
             )
         if nonce != self._nonce or sentence.session != self._wire.session:
             return self._handle_announcement(sentence, now_us)
@@ -333,7 +329,9 @@ class TableEnd:
         return [hello]
 
     def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """A node that knows nothing of our session has restarted."""
+        """Handle a hello of another session: the node has restarted, unless it belongs to an earlier
+        session.
+        """
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -345,13 +343,13 @@ class TableEnd:
         return self._start_over(now_us, "restarted", "the node restarted")
 
     def _wrong(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        told = self.health.trouble(now_us, code, seen, down=True)
+        messages = self.health.trouble(now_us, code, seen, down=True)
         if self.phase is not Phase.GREETING:
             self._greet(now_us)
-        return told
+        return messages
 
     def _ping(self, now_us: int) -> None:
-        self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_AGAIN_US)
+        self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_RETRY_US)
         self._questions.ask(now_us, self._wire)
 
     def _pong(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
@@ -367,18 +365,18 @@ class TableEnd:
         if self.phase is Phase.SYNCING and self.clock.answers < FIRST_PINGS:
             return []
         self._next_ping_us = now_us + PING_EVERY_US
-        told: list[Message] = []
+        messages: list[Message] = []
         if self.phase is Phase.SYNCING:
             self.phase = Phase.UP
-            told += self.health.over(now_us, *self._session_troubles(), seen=self._introduced())
-            told += self._commands.send_due(now_us, self._wire)
-        return [*told, *self._judge_speed(now_us)]
+            messages += self.health.over(now_us, *self._session_troubles(), seen=self._introduction())
+            messages += self._commands.send_due(now_us, self._wire)
+        return [*messages, *self._judge_speed(now_us)]
 
     def _session_troubles(self) -> tuple[str, ...]:
         kept = ("forged", "noisy_line", "slow_link", "unanswered")
         return tuple(code for code in self.health.codes if code not in kept)
 
-    def _introduced(self) -> str:
+    def _introduction(self) -> str:
         assert self.hello is not None
         error_ms = self.clock.error_us / 1000
         started = f", started by {self.hello.reset}" if self.hello.reset else ""
@@ -407,7 +405,7 @@ class TableEnd:
         channel = number_in(sentence.fields, "ch", "0")
         if channel is None:
             return self.refuse(now_us, f"{sentence.verb} of channel {sentence.fields['ch']!r}")
-        if not now_us - MAX_AGE_US <= t_us <= now_us + AHEAD_US:
+        if not now_us - MAX_AGE_US <= t_us <= now_us + MAX_AHEAD_US:
             self.counters.refused += 1
             off = (t_us - now_us) / 1e6
             return self.health.lost(
@@ -417,12 +415,12 @@ class TableEnd:
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
-        """Report that a reading was invalid, so that one is missing."""
+        """Report that a reading was invalid and is therefore missing."""
         self.counters.refused += 1
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 
-    def _chase(self, now_us: int) -> Sequence[Message]:
-        """Request again what is missing; report what comes too late to count, or can't be requested."""
+    def _handle_missing(self, now_us: int) -> Sequence[Message]:
+        """Request missing sentences; report those that are too late to count, or can't be requested."""
         can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
         loss = self._reorder.losses(now_us, at_once=not can_ask)
         missing = self._reorder.ask(now_us)

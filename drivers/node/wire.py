@@ -1,6 +1,7 @@
-"""One end of the node link: lines, sentences, numbers, session and seal, the same at the table and the node.
+"""One end of the node link: lines, sentences, sequence numbers, session and seal.
 
-The table's end sends `>` and receives `$`, the node's end the reverse; nothing else differs here.
+Both ends use it. The table's end sends `>` and receives `$`, the node's end the reverse; nothing else
+differs.
 """
 
 import hmac
@@ -11,12 +12,12 @@ from typing import Literal, NamedTuple
 
 from drivers.framing import LineSplitter
 from drivers.node.sentences import (
-    ASK_AGAIN_US,
     CLOCK_US,
     GIVE_UP_US,
     MAX_SENTENCE,
     MAX_SEQ,
     NO_SESSION,
+    RESEND_RETRY_US,
     Flaw,
     FlawError,
     ReceivedSentence,
@@ -30,7 +31,7 @@ from drivers.node.sentences import (
 
 @dataclass(slots=True)
 class Counters:
-    """Figures since the link was made."""
+    """Counters of one link since it was created."""
 
     bytes: int = 0
     sentences: int = 0
@@ -39,50 +40,54 @@ class Counters:
     noise: int = 0
     """Lines in which no sentence starts."""
     half: int = 0
+    """Lines without a CRC at their end: part of a sentence is missing."""
     bad_crc: int = 0
     bad_form: int = 0
+    """Lines with a correct CRC that do not have a sentence's form."""
     echoes: int = 0
     """Our own sentences echoed back."""
     strangers: int = 0
-    """Sentences of another node."""
+    """Sentences from another node."""
     stale: int = 0
-    """Sentences of another session, or before there is one."""
+    """Sentences of another session, or received before a session began."""
     forged: int = 0
-    """Sentences whose seal is missing or wrong."""
+    """Sentences with a missing or wrong seal."""
     gaps: int = 0
+    """Gaps in the sequence numbers."""
     lost: int = 0
     """Sentences that did not arrive in time."""
     recovered: int = 0
     """Missing sentences that arrived after a repeat request."""
     repeated: int = 0
+    """Sentences received again."""
     reordered: int = 0
-    """Sentences that came after they were given up."""
+    """Sentences that arrived after they were given up."""
     babble: int = 0
-    """Lines discarded unread because there were too many."""
+    """Lines discarded unread because too many arrived."""
     refused: int = 0
-    """Readings and answers that came too early or are implausible."""
+    """Readings and answers that came too early or are invalid."""
 
     @property
     def flawed(self) -> int:
-        """Lines that can't have been sent as they were received."""
+        """Lines that were damaged on the way."""
         return self.noise + self.half + self.bad_crc + self.bad_form
 
     def snapshot(self) -> dict[str, int]:
-        """Return the figures by name."""
+        """Return the counters by name."""
         return asdict(self)
 
 
-RECALL = 64
-"""How many missing sentences are remembered; in a longer gap the older ones count as lost at once."""
+MAX_MISSING = 64
+"""How many missing sentences are tracked; of a longer gap the oldest count as lost at once."""
 
-FAR_BACK = 256
-"""A number this far behind is not a repetition: the other end has restarted its numbering."""
+RESTART_GAP = 256
+"""A sequence number this far back is not a repetition: the other end has restarted its numbering."""
 
 Place = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
-    """Sentences that will not come any more, and the time since which one may be missing."""
+    """How many sentences are lost, and the time since which one may be missing."""
 
     sentences: int
     since_us: int
@@ -94,45 +99,45 @@ class _Missing(NamedTuple):
 
 
 class ReorderBuffer:
-    """The sequence numbers of one session."""
+    """The sequence numbers received in one session, and those that are missing."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._missing: dict[int, _Missing] = {}
-        self._given_up: deque[int] = deque(maxlen=RECALL)
+        self._given_up: deque[int] = deque(maxlen=MAX_MISSING)
         self._last: int | None = None
         self._last_us = 0
         self._ask_us = 0
         self._too_many: Loss | None = None
 
     def begin(self) -> None:
-        """Start over with the next sentence."""
+        """Start afresh with the next sentence."""
         self._missing.clear()
         self._given_up.clear()
         self._last = None
         self._too_many = None
 
     def place(self, seq: int, now_us: int) -> Place:
-        """Return where a sequence number stands; what it leaves out becomes missing."""
+        """Record a sequence number and return how it fits; numbers that it skips become missing."""
         place = self._place(seq, now_us)
         self._last_us = now_us
         return place
 
     def next_deadline(self) -> int | None:
-        """Return when something missing must be requested again or given up."""
+        """Return when missing sentences must be requested again or given up; None if none are missing."""
         if not self._missing:
             return None
         return min(self._ask_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US)
 
     def ask(self, now_us: int) -> tuple[int, int] | None:
-        """Return the first and last missing number if it is time to ask for them."""
+        """Return the first and last missing number if it is time to request them, else None."""
         if not self._missing or now_us < self._ask_us:
             return None
-        self._ask_us = now_us + ASK_AGAIN_US
+        self._ask_us = now_us + RESEND_RETRY_US
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
-        """Abandon what has been missing for too long (or, `at_once`, whatever is missing)."""
+        """Give up sentences missing for too long (all, if `at_once`); return them as a loss, or None."""
         late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
         self._given_up.extend(late)
@@ -160,19 +165,19 @@ class ReorderBuffer:
             self._counters.reordered += 1
             return "reordered"
         self._counters.repeated += 1
-        return "restarted" if seq < self._last - FAR_BACK else "repeated"
+        return "restarted" if seq < self._last - RESTART_GAP else "repeated"
 
     def _leave_out(self, seq: int, now_us: int) -> None:
         assert self._last is not None
         if not self._missing:
             self._ask_us = now_us
         self._counters.gaps += 1
-        first = max(self._last + 1, seq - RECALL)
+        first = max(self._last + 1, seq - MAX_MISSING)
         for number in range(first, seq):
             self._missing[number] = _Missing(self._last_us, now_us)
         if first > self._last + 1:
             self._forget(first - self._last - 1, self._last_us)
-        while len(self._missing) > RECALL:
+        while len(self._missing) > MAX_MISSING:
             self._forget(1, self._missing.pop(next(iter(self._missing))).since_us)
 
     def _forget(self, sentences: int, since_us: int) -> None:
@@ -181,20 +186,18 @@ class ReorderBuffer:
 
 
 SEAL_BYTES = 8
-"""HMAC-SHA-256 cut to its first 8 bytes: a forger's chance is 1 in 2^64 per try."""
-RECENT = 64
+"""HMAC-SHA-256 truncated to 8 bytes: a forger's chance is 1 in 2^64 per try."""
 
 
 class Wire:
-    """Bytes to checked sentences of the other end, and sentences to bytes."""
+    """Converts received bytes to checked sentences, and sentences to bytes to send."""
 
     def __init__(self, speaker: Speaker, node: str, key: bytes | None = None) -> None:
-        """Be this end of the link with `node`; with a key, every sentence is sealed and must be."""
+        """Create `speaker`'s end of the link with `node`. With a key, both ends must seal every sentence."""
         self.node = node
         self.counters = Counters()
         self.session = NO_SESSION
-        self.recent: deque[bytes] = deque(maxlen=RECENT)
-        """The last lines received and sent, verbatim."""
+
         self._speaker = speaker
         self._key = key
         self._nonces = b""
@@ -203,28 +206,28 @@ class Wire:
         self._output: list[bytes] = []
 
     def rekey(self, key: bytes) -> None:
-        """Seal under another key from now on, and expect it; what has not been sent yet is dropped."""
+        """Use another key in both directions from now on; unsent output is discarded."""
         self._key = key
         self._output.clear()
 
     def disconnect(self) -> None:
-        """Forget what belonged to the connection that ended."""
+        """Discard everything that belonged to the connection that ended."""
         self.counters.noise_bytes += self._lines.clear()
         self._output.clear()
         self.begin(NO_SESSION)
 
     def begin(self, session: str, nonces: bytes = b"") -> None:
-        """Start a session: our numbers begin at 0."""
+        """Start a session; the numbers of outgoing sentences begin at 0."""
         self.session = session
         self._nonces = nonces
         self._seq = 0
 
     def agree(self, nonces: bytes) -> None:
-        """Continue under both ends' nonces, from which both now make their seals."""
+        """Continue with both ends' nonces, which the seals now cover."""
         self._nonces = nonces
 
     def say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
-        """Put the next sentence into the output and return its bytes."""
+        """Append the next sentence to the output and return its bytes."""
         sentence = Sentence(
             self._speaker, self.node, self.session, self._seq, clock_us % CLOCK_US, verb, fields or {}
         )
@@ -232,20 +235,19 @@ class Wire:
         line = finish(body, self._seal(body) if self._key is not None else b"")
         self._seq += 1
         self._output.append(line)
-        self.recent.append(line.rstrip())
         return line
 
     def check(self, verb: str, fields: Mapping[str, str]) -> None:
-        """Raise ValueError if this could not be encoded, whatever the numbers and the seal."""
+        """Raise ValueError if this sentence could not be encoded with the longest numbers and a seal."""
         longest = Sentence(self._speaker, self.node, self.session, MAX_SEQ, CLOCK_US - 1, verb, fields)
         finish(encode(longest), b"0" * SEAL_BYTES * 2)
 
     def repeat(self, line: bytes) -> None:
-        """Put a sentence that was sent before into the output again, unchanged."""
+        """Append a sentence that was sent before to the output, unchanged."""
         self._output.append(line)
 
     def take_output(self) -> bytes:
-        """Return what is to be sent; each piece is returned once."""
+        """Return the bytes to send; each is returned once."""
         if not self._output:
             return b""
         output = b"".join(self._output)
@@ -253,7 +255,7 @@ class Wire:
         return output
 
     def lines(self, data: bytes) -> list[bytes]:
-        """Cut bytes into lines that may be sentences."""
+        """Split bytes into lines that may be sentences."""
         self.counters.bytes += len(data)
         lines = []
         for line in self._lines.feed(data):
@@ -262,9 +264,8 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Read the sentence at a line's end; None, counted, if there is none of the other end."""
+        """Return the other end's sentence at the end of a line; None if there is none, which is counted."""
         counters = self.counters
-        self.recent.append(line)
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
             if line:
@@ -284,7 +285,7 @@ class Wire:
         return heard
 
     def genuine(self, heard: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal is right under these nonces (the session's if none are given)."""
+        """Return whether the seal is correct for these nonces (default: the session's); count it if not."""
         if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
             return True
         self.counters.forged += 1

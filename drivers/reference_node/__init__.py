@@ -1,4 +1,4 @@
-"""A node on any port, by hand: the boards' own firmware with readings typed on standard input.
+"""A node on any port, operated by hand: the boards' firmware with readings typed on standard input.
 
-The node shares no code with the table's end, so that one checks the other.
+It shares no code with the table's end, so each checks the other.
 """

@@ -1,6 +1,6 @@
 """Run the reference node on a port, as a process: `python -m drivers.reference_node PORT NAME [options]`.
 
-It sends the readings that it is told to on its standard input, `kind field=value ...`, one a line.
+It sends the readings that it reads from standard input, `kind field=value ...`, one per line.
 """
 
 import argparse
@@ -17,7 +17,7 @@ class Board(Node):
     """A board on a port that prints its lamps to standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
-        """Use an open port; the clock starts at `start_us`."""
+        """Use an open port; the board's clock starts at `start_us`."""
         super().__init__(
             name,
             reads,
@@ -30,7 +30,7 @@ class Board(Node):
         self.zero_us = time.monotonic_ns() // 1000 - start_us
 
     def clock(self) -> int:
-        """Return microseconds since the start, plus the start value."""
+        """Return the board's clock in microseconds."""
         return time.monotonic_ns() // 1000 - self.zero_us
 
     def write(self, line: bytes) -> None:
@@ -38,20 +38,20 @@ class Board(Node):
         os.write(self.port, line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Print what a lamp, a buzzer or the self-test is asked to do."""
+        """Print a command for a lamp, the buzzer or the self-test."""
         sys.stdout.write(f"{verb} {' '.join(f'{name}={value}' for name, value in sorted(fields.items()))}\n")
         sys.stdout.flush()
         return verb in ("lamp", "buzzer", "selftest"), "done" if verb == "selftest" else ""
 
 
 def main() -> int:
-    """Run until the port or standard input ends."""
+    """Run until the port or standard input closes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port")
     parser.add_argument("name")
     parser.add_argument("--reads", default="wall_impact")
     parser.add_argument("--key", default="", help="hexadecimal digits")
-    parser.add_argument("--clock-us", type=int, default=0, help="where the board's clock stands at its start")
+    parser.add_argument("--clock-us", type=int, default=0, help="the board's clock at its start")
     given = parser.parse_args()
     port = os.open(given.port, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(port)

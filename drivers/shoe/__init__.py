@@ -1,1 +1,1 @@
-"""A card shoe that sends one code a line."""
+"""A card shoe that sends one code per line."""

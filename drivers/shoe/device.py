@@ -1,12 +1,12 @@
-"""A card shoe on a serial line that sends one code per line: its cards and its lid become readings.
+"""A card shoe on a serial port that sends one code per line: its cards and its lid become readings.
 
-How far it can be trusted, and how its code table is written, is on its page in docs/devices.
+Its page in docs/devices says how reliable such a shoe is, and how to write its code table.
 
-Such a shoe has no checksum, no numbering and no handshake, so a cable that is plugged in in the middle of
-`12` says `2`. What stands before the first line end after an opening or a loss is never a card; it is a doubt
-if it may be the end of a code that matters. Many shoes send each code several times. The same code again
-within `repeats_us` of the last is a repeat; after twice that time it is another card; in between it could be
-either, and is reported as a doubt, never as a card.
+Such a shoe has no checksum, no numbering and no handshake: if its cable is plugged in in the middle of `12`,
+the table receives `2`. So the text before the first line end after an opening or a loss never counts as a
+card; it is a doubt if it may be the end of a code that matters. Many shoes send each code several times. The
+same code within `repeats_us` of the last is a repeat, after twice that time it is another card, and in
+between it is reported as a doubt.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from drivers.framing import LineSplitter
 from drivers.health import LINK, Change, Health, PortReopening, readings_of
 
 MAX_CODE = 32
-"""Bytes of a code at most."""
+"""Maximum length of a code in bytes."""
 _FRAMING = "\x02\x03 \t\r"
-"""What shoes send around a code: start and end of text, blanks, a line end."""
+"""Characters that shoes send around a code: start and end of text, blanks, a carriage return."""
 
 Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 """What a code can mean besides a card or a position."""
@@ -33,8 +33,8 @@ Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 class Codes:
     """A shoe's code table.
 
-    `cards` are the faces by code (`Qh`, or `12` of a numbered deck), `positions` the recipients of the
-    following cards, `words` everything else.
+    `cards` has the faces by code (`Qh`, or `12` of a numbered deck), `positions` the recipients of the
+    cards that follow, `words` everything else.
     """
 
     cards: Mapping[str, str]
@@ -59,8 +59,7 @@ class Lid:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What may have been a card but is not known to be one; `seen` says what was received, but names no
-    card."""
+    """Something that may have been a card; `seen` describes what was received, without naming a card."""
 
     seen: str
 
@@ -74,7 +73,7 @@ Event = CardOut | Lid | Doubt | Alive
 
 
 class ShoeProtocol:
-    """One shoe's line: what it sent last, and when."""
+    """Decodes one shoe's lines; it keeps the last code, its time, and the recipient of the next cards."""
 
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
@@ -87,16 +86,16 @@ class ShoeProtocol:
         self.repeats = 0
         self.doubts = 0
         self.unreadable = 0
-        """Lines in a row that were no code."""
+        """Consecutive lines that were not a code."""
 
     def connect(self) -> None:
-        """Forget what was sent before the connection or a loss: what comes next may begin anywhere."""
+        """Forget what was received: the port was opened or bytes were lost, so the next line may be cut."""
         self._lines.join()
         self._last = ""
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
-        """Handle bytes that arrived at `now_us`; return their events in order. Empty lines are ignored."""
+        """Decode bytes that arrived at `now_us`; return their events in order. Empty lines are ignored."""
         events: list[Event] = []
         for line in self._lines.feed(data):
             code = line.text.decode("ascii", "replace").strip(_FRAMING)
@@ -110,7 +109,7 @@ class ShoeProtocol:
         return events
 
     def _first(self, end: str, *, whole: bool) -> list[Event]:
-        """Handle what stood before the first line end: the end of a code, or all of it."""
+        """Handle the text before the first line end: a code, or the end of one."""
         if not end:
             return []
         known = self._codes
@@ -119,7 +118,7 @@ class ShoeProtocol:
         may_be = {code for code in every if code.endswith(end)}
         if whole and may_be and may_be <= harmless:
             return [Alive()]
-        return [self._doubt("what may be the end of a code: the line was joined within it")]
+        return [self._doubt("what may be the end of a code: reception began in the middle of a line")]
 
     def _handle(self, now_us: int, code: str) -> list[Event]:
         known = self._codes
@@ -144,7 +143,7 @@ class ShoeProtocol:
         return [self._doubt(f"the same code again after {again_us / 1000:.0f} ms: a repeat, or a card")]
 
     def _doubt(self, seen: str) -> Doubt:
-        # It may have named the recipient of the next cards.
+        # The doubtful code may have named the recipient of the next cards.
         self._to = None
         self.doubts += 1
         return Doubt(seen)
@@ -154,7 +153,7 @@ _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False),
 
 
 class ShoeSpeaker:
-    """The shoe's end, for simulations and tests: it sends cards by the same code table."""
+    """The shoe's end, for simulations and tests: encodes cards by the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
         """Send each code `times` times."""
@@ -164,12 +163,12 @@ class ShoeSpeaker:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Report that this card leaves the shoe, and for whom where the shoe knows it."""
+        """Return the bytes for a card that leaves the shoe, and for its recipient if that is known."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
     def word(self, word: Word) -> bytes:
-        """Send something else."""
+        """Return the bytes for another word."""
         return _line(self._by_word[word])
 
 
@@ -182,40 +181,40 @@ SUITS = "cdhs"
 PLAIN_CODES: Mapping[str, str] = {rank + suit.upper(): rank + suit for rank in RANKS for suit in SUITS} | {
     "10" + suit.upper(): "T" + suit for suit in SUITS
 }
-"""The code table of a shoe that simply writes its cards: `QH`, `TH` or `10H`."""
+"""The code table of a shoe that sends its cards in plain text: `QH`, `TH` or `10H`."""
 FACES: Mapping[str, tuple[str, str | None]] = {
     rank + suit: (rank, suit) for rank in RANKS for suit in SUITS
 } | {str(number): (str(number), None) for number in range(2, 13)}
-"""Rank and suit of every face there is; numbered High Roller cards have no suit."""
+"""Rank and suit of every face; the numbered cards of High Roller have no suit."""
 LID_SWITCH = "shoe_lid"
 MAX_UNREADABLE = 5
-"""This many lines in a row that are not codes mean a wrong speed or a bad cable."""
+"""This many consecutive lines that are not codes mean a wrong speed or a bad cable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShoeSettings:
-    """A shoe that sends one code a line."""
+    """A shoe that sends one code per line."""
 
     port: str
-    """A serial port, best by its name under /dev/serial/by-path."""
+    """A serial port, preferably by its name under /dev/serial/by-path."""
     baud: int = 9600
     cards: Mapping[str, str] = field(default_factory=lambda: PLAIN_CODES)
     """The face behind each code: `H12: Qh`, or `12: "12"` of a numbered deck."""
     unread: tuple[str, ...] = ()
-    """Codes of a card that the shoe could not read."""
+    """Codes for a card that the shoe could not read."""
     positions: Mapping[str, str] = field(default_factory=dict)
-    """Codes that name the position of the following cards, such as `P3: "3"`."""
+    """Codes that name the position of the cards that follow, such as `P3: "3"`."""
     lid_open: tuple[str, ...] = ()
     lid_closed: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
     """Codes that only show that the shoe is connected."""
     repeats_ms: int = 150
-    """How long after a code the shoe may still repeat it; two cards must be at least twice as far apart."""
+    """How long after a code the shoe may repeat it; two cards must be at least twice as far apart."""
     silent_s: float | None = None
-    """Silence of this length is a fault; only for a shoe that sends `alive` by itself."""
+    """Silence for this long is a fault; only for a shoe that sends `alive` regularly."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work, and say what was expected."""
+        """Refuse settings that can't work. Raises ValueError with what was expected."""
         words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
         every = Counter((*self.cards, *self.positions, *words))
         twice = sorted(code for code, times in every.items() if times > 1)
@@ -223,7 +222,7 @@ class ShoeSettings:
             raise ValueError(f"found code {twice[0]!r} twice, expected one meaning for each code")
         for code in every:
             if not code or code != code.strip() or not (code.isascii() and code.isprintable()):
-                raise ValueError(f"found code {code!r}, expected printable ASCII without blanks round it")
+                raise ValueError(f"found code {code!r}, expected printable ASCII without blanks around it")
         for code, face in self.cards.items():
             if face not in FACES:
                 expected = "a card such as Qh or Tc, or 2 to 12 of a numbered deck"
@@ -234,7 +233,8 @@ class ShoeSettings:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 600")
         if self.silent_s is not None and not self.alive:
             raise ValueError(
-                "silent_s: expected codes under `alive`, by which an idle shoe shows that it is connected"
+                "silent_s: found no code under `alive`, expected those by which an idle shoe shows that it is"
+                " connected"
             )
 
     @property
@@ -251,10 +251,10 @@ class ShoeSettings:
 
 
 class Shoe:
-    """One shoe's line as a device."""
+    """One shoe as a device."""
 
     def __init__(self, name: str, settings: ShoeSettings, _chance: Chance) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         self.name = name
         self._settings = settings
         self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)
@@ -266,11 +266,11 @@ class Shoe:
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until its port is open."""
+        """Start: the shoe is down until its port is open."""
         return self._readings(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that the port is open. A shoe that sends nothing by itself is up at once."""
+        """Handle the opening of the port. A shoe that does not send `alive` regularly is up at once."""
         self._protocol.connect()
         self._open = True
         self._heard_us = now_us
@@ -282,12 +282,12 @@ class Shoe:
         return self._readings(now_us, changes + self._health.over(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the port is gone."""
+        """Handle the loss of the port."""
         self._open = False
         return self._readings(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes on their way here: cards may be among them."""
+        """Handle the loss of bytes before they arrived here: cards may be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
@@ -313,21 +313,21 @@ class Shoe:
         return self._readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next, in table microseconds."""
         reopen_us = self._reopening.due_us if self._open and "silent" in self._health else None
         due = (self._health.next_deadline(), self._silent_at_us(), reopen_us)
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
-        """Return nothing: nothing is sent to such a shoe."""
+        """Return no bytes: nothing is sent to such a shoe."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the port should be reopened."""
+        """Return whether the port should be reopened; each request is returned once."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and what is wrong."""
+        """Return counters, the lid's state and troubles."""
         return {
             "cards": self._protocol.cards,
             "repeats": self._protocol.repeats,
@@ -345,7 +345,7 @@ class Shoe:
     def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
             self._reopening.ask(now_us)
-            seen = f"{in_a_row} lines in a row that are no code"
+            seen = f"{in_a_row} lines in a row that are not codes"
             return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
             return self._readings(
@@ -363,7 +363,7 @@ class Shoe:
                 return up
 
     def _card(self, now_us: int, out: CardOut) -> Card:
-        """Return the card's reading; cards that arrive together keep their order by a microsecond each."""
+        """Return the card's reading; cards that arrive together get times a microsecond apart, in order."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
         rank, suit = FACES[out.face] if out.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
@@ -385,10 +385,10 @@ def _reported_devices(name: str, settings: ShoeSettings) -> Iterator[ReportedDev
 
 TYPE = DeviceType(
     name="shoe",
-    title="a card shoe that sends one code a line",
+    title="a card shoe that sends one code per line",
     settings=ShoeSettings,
     make=Shoe,
     address=_address,
     reported_devices=_reported_devices,
 )
-"""What the registry knows of this type."""
+"""The device type for the registry."""

@@ -1,7 +1,6 @@
-"""An SS2 wheel at the table: its frames become `wheel_status` readings, its silence and faults its health.
+"""An SS2 wheel as a device: status frames become `wheel_status` readings, silence and faults its health.
 
-The device reports what the wheel sent and when it sent nothing. Whether a number counts is the judge's
-decision.
+The device reports what the wheel sent, and when it sent nothing. The judge decides whether a number counts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,45 +34,45 @@ from drivers.ss2.protocol import (
 )
 from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
 
-FASTEST_RPM_X10 = 300
-"""A wheel turns at 10 to 25 rpm; more means a wrong encoder, drive or setting."""
+MAX_RPM_X10 = 300
+"""A rotor turns at 10 to 25 rpm; a higher speed means a fault of the encoder, the drive or a setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MANY_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""Troubles that remain until the wheel's frames show otherwise."""
+"""Troubles that last until the wheel's frames show that they are over."""
 
 
 def is_speed(rotor_rpm_x10: int) -> bool:
-    """Return whether a rotor in play can turn so fast."""
-    return 0 < rotor_rpm_x10 <= FASTEST_RPM_X10
+    """Return whether this is a possible speed of a rotor in play (tenths of a revolution per minute)."""
+    return 0 < rotor_rpm_x10 <= MAX_RPM_X10
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault's code, and what was seen and what to do in words."""
+    """A fault's code, and what was seen."""
 
     code: str
     says: str
 
 
 class GameMonitor:
-    """Compares each frame with the one before."""
+    """Compares each status frame with the one before, and finds faults."""
 
     def __init__(self, *, state_7: bool) -> None:
-        """`state_7` says that the wheel is set to report a ball that it does not detect in the track."""
+        """`state_7`: the wheel is set to report state 7, a ball that it does not detect in the track."""
         self._state_7 = state_7
         self._last: Status | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def see(self, status: Status) -> Iterator[Fault]:
-        """Handle the next frame; return the faults not yet reported for this game."""
+        """Compare the next frame; return the faults not yet reported in this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
-            self._told.clear()
+            self._reported.clear()
         faults = [*self._of_frame(status), *(self._of_change(last, status) if last is not None else ())]
         for fault in faults:
-            if fault.code not in self._told:
-                self._told.add(fault.code)
+            if fault.code not in self._reported:
+                self._reported.add(fault.code)
                 yield fault
 
     def _of_frame(self, status: Status) -> Iterator[Fault]:
@@ -91,36 +90,36 @@ class GameMonitor:
             says = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
             yield Fault(POWER_CYCLE, says)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
-            said = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
-            yield Fault("missed_games", f"{said}: no change to state 5 was seen; it shows {status.number}")
+            change = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
+            yield Fault("missed_games", f"{change}: no change to state 5 was seen; it shows {status.number}")
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
             says = f"the winning number changed from {last.number} to {status.number} while it was shown"
             yield Fault("number_changed", says)
 
 
 STALE_US = 1_500_000
-"""Three periods without a status frame: more may have happened between the frames before and after."""
+"""After three periods without a status frame, changes of state may have been missed."""
 SILENT_US = 5_000_000
-"""The wheel is lost after this long without a status frame."""
+"""The wheel counts as silent after this long without a status frame."""
 ASK_EVERY_US = 500_000
-"""The wheel's own period; it must not be asked more often than every 100 ms."""
+"""The wheel's own reporting period; it must not be polled more often than every 100 ms."""
 ASK_AGAIN_US = 2_000_000
-"""A wheel whose rotor is running down answers BUSY for a while."""
+"""A wheel answers BUSY while its rotor is running down."""
 _LICENCE_ENDS = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ss2Settings:
-    """A wheel on a serial port.
+    """An SS2 wheel on a serial port.
 
     `approved` are the wheel's parameters by the letter that sets them, `approved_mode` its mode word; both
-    are read back before the wheel counts as up. `state_7` says that the wheel is set to report it.
-    `ask_status` is for a wheel whose mode word does not make it report by itself. `listen_only` never sends:
-    a recording, or one of the display ports (which never announce the number in a line of its own).
+    are read back before the wheel counts as up. `state_7`: the wheel is set to report state 7. `ask_status`:
+    the wheel's mode word does not make it report by itself, so it is polled. `listen_only`: nothing is sent,
+    as for a recording, or a display port (which never sends the number on a line of its own).
     """
 
     port: str
-    """The serial port, by its path in /dev/serial or its udev name."""
+    """The serial port: its path under /dev/serial, or its udev name."""
     baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     approved_mode: int | None = None
@@ -130,14 +129,14 @@ class Ss2Settings:
 
 
 class Ss2Wheel:
-    """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
+    """One wheel: received bytes and the time go in, readings and bytes to send come out."""
 
     def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
-        """Make the device of this name; raises ValueError if the wheel has no such parameter."""
+        """Create the device of this name. Raises ValueError if a wheel has no such parameter."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
-        """Status frames read."""
+        """Status frames received."""
         self._settings = settings
         self._requests = Requests()
         self._approval = ApprovedSettings(settings.approved, settings.approved_mode)
@@ -157,27 +156,27 @@ class Ss2Wheel:
 
     @property
     def up(self) -> bool:
-        """Whether the wheel speaks and its settings are the approved ones."""
+        """Whether status frames are received and the settings are the approved ones."""
         return not self._health.codes
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Return which settings differ from the approved ones."""
+        """Return a description of each setting that differs from the approved one."""
         return self._approval.differences
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a status frame was heard."""
+        """Start: the wheel is down until a status frame has been received."""
         self._lose(now_us, "starting", "no status frame received yet")
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that the port is open: wait for the first frame and read the settings back."""
+        """Wait for the first frame and read the settings back: the port is open."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the port is gone: the trouble's code, and what was seen."""
+        """Handle the loss of the port, with the trouble code and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
@@ -185,7 +184,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were discarded because the table was busy: frames may be missing."""
+        """Handle the loss of bytes because the table was busy: frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -201,7 +200,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do; None while it has not."""
+        """Return when `tick` is due next, in table microseconds; None if it is not."""
         due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
         return min((at for at in due if at is not None), default=None)
 
@@ -228,11 +227,11 @@ class Ss2Wheel:
         return self._requests.take_output()
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the port should be reopened."""
+        """Return whether the port should be reopened; each request is returned once."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and what is wrong."""
+        """Return counters, troubles and settings that differ from the approved ones."""
         return {
             "frames": self.frames,
             "lines": self.decoder.lines,
@@ -243,7 +242,9 @@ class Ss2Wheel:
         }
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game, so that the wheel launches again; an unanswered one becomes a fault."""
+        """Acknowledge a void game so that the wheel launches again; without an answer this becomes a
+        fault.
+        """
         self._send_question(now_us, Question("void", VOID_GAME, "R"))
 
     def _open(self, now_us: int) -> None:
@@ -298,7 +299,7 @@ class Ss2Wheel:
         self._announced = None
         for fault in self._watch.see(status):
             if fault.code in _LASTING:
-                self._keep_active(now_us, fault)
+                self._lasting_fault(now_us, fault)
             else:
                 self._fault(now_us, fault)
             if fault.code == POWER_CYCLE:
@@ -316,13 +317,15 @@ class Ss2Wheel:
             )
 
     def _self_tested(self, now_us: int, found: SelfTestCode) -> None:
-        """Keep what the self-test found until the next one finds nothing, or the wheel is switched off."""
+        """Keep a self-test's fault active until the next self-test finds none or the wheel is
+        power-cycled.
+        """
         if not found.code:
             self._end_self_test(now_us)
             return
         code = f"{SELF_TEST}_{found.code}"
         known = code if code in TROUBLES_OF_WHEEL else SELF_TEST
-        self._keep_active(now_us, Fault(known, f"self-test: {found.meaning}"))
+        self._lasting_fault(now_us, Fault(known, f"self-test: {found.meaning}"))
 
     def _end_self_test(self, now_us: int) -> None:
         codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
@@ -373,26 +376,27 @@ class Ss2Wheel:
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Record a trouble that keeps the wheel down; it is reported again if what is seen changes."""
+        """Report a trouble that keeps the wheel down, and again whenever what is seen changes."""
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
-        """Report a momentary trouble, which is over as soon as it was seen."""
+        """Report a momentary trouble, which is over as soon as it is seen."""
         self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
-    def _keep_active(self, now_us: int, fault: Fault) -> None:
-        """Report a lasting trouble, each time that it is seen."""
+    def _lasting_fault(self, now_us: int, fault: Fault) -> None:
+        """Report a lasting trouble, each time it is seen."""
         self._report(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
-        told = readings_of(changes, [self.name], now_us, causes=TROUBLES_OF_WHEEL, stamp=self._stamp)
-        self._readings += told
+        self._readings += readings_of(
+            changes, [self.name], now_us, causes=TROUBLES_OF_WHEEL, stamp=self._stamp
+        )
 
     def _stamp(self, now_us: int) -> int:
-        """Return the time of the next reading: no two share one, so that a burst keeps its order."""
+        """Return the next reading's time; no two readings share one, so that a burst keeps its order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 
@@ -418,4 +422,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     causes=TROUBLES_OF_WHEEL,
 )
-"""What the registry knows of this type."""
+"""The device type for the registry."""

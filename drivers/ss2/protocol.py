@@ -1,12 +1,12 @@
-"""The SS2 wheel reader's serial lines: bytes in, messages out, the permitted commands, their answers.
+"""The serial protocol of the SS2 wheel reader: decoding its lines, the permitted commands and their replies.
 
-9600 baud, 8N1, no flow control. Every line begins with `*` except the bare winning number; the wheel ends its
-lines with CR LF, and either is accepted. A line that a full buffer cut short runs into the next one, so the
-decoder starts again at the last `*` of a bad line and counts what it left out.
+9600 baud, 8N1, no flow control. Every line begins with `*` except the bare winning number. The wheel ends its
+lines with CR LF; either character alone is accepted. A line that a full buffer cut short runs into the next
+one, so the decoder starts again at the last `*` of a bad line and counts the part it discards.
 
-Questions are asked one at a time. A wheel's OK proves nothing: it has acknowledged a setting and kept the old
-value, and a setting that has drifted can look like a broken sensor. So every value is read back before the
-table opens.
+Requests are sent one at a time. A wheel's OK proves nothing: wheels have been seen to acknowledge a setting
+and keep the old value, and a wrong setting can look like a broken sensor. So every value is read back before
+the table opens.
 """
 
 import re
@@ -20,15 +20,15 @@ from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
 MAX_LINE = 300
-"""A page of the wheel's log is the longest line: 258 characters and a prefix."""
+"""The longest line is a page of the wheel's log: 258 characters and a prefix."""
 LAST_SPIN = 256
-"""The spin number runs from 1 to 256 and begins again."""
+"""The spin number runs from 1 to 256 and then starts again."""
 
 Direction = Literal["cw", "ccw"]
 
 
 class State(IntEnum):
-    """The wheel's state, as it reports it."""
+    """The wheel's state, as reported in its status frames."""
 
     ROTOR_STARTED = 1
     PLACE_BETS = 2
@@ -85,7 +85,7 @@ SELF_TEST = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status frame: what the wheel does now, and its last winning number (None before the first)."""
+    """A status frame: the wheel's present state, and its last winning number (None before the first)."""
 
     state: int
     spin: int
@@ -97,14 +97,14 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class BareNumber:
-    """The winning number's own line, sent just before the wheel shows state 5."""
+    """The winning number on a line of its own, sent just before the wheel reports state 5."""
 
     number: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bonus:
-    """A bonus number, and the days left of a licence that is about to end."""
+    """A bonus number, and the days left if the licence is about to end."""
 
     kind: int
     value: int
@@ -113,7 +113,7 @@ class Bonus:
 
 @dataclass(frozen=True, slots=True)
 class SelfTestCode:
-    """One fault that the wheel's self-test found; 0 is none."""
+    """One result of the wheel's self-test; code 0 means no fault."""
 
     code: int
 
@@ -125,7 +125,7 @@ class SelfTestCode:
 
 @dataclass(frozen=True, slots=True)
 class SensorEvent:
-    """A raw sensor event: ball sensor `s` or pocket `n` by its number."""
+    """A raw sensor event: the number of a ball sensor (`s`) or a pocket (`n`)."""
 
     kind: Literal["sensor", "pocket"]
     number: int
@@ -133,21 +133,23 @@ class SensorEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of the wheel's own log, its checksum right: wins and misfires by pocket number, oldest first."""
+    """A page of the wheel's log, with a correct checksum: wins and misfires by pocket number, oldest
+    first.
+    """
 
     wins_and_misfires: tuple[tuple[Literal["win", "misfire"], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a command: its letter (a blank and `)` echo unknown ones) and what follows."""
+    """The reply to a command: the letter (a blank or `)` if the wheel does not know it) and the rest."""
 
     letter: str
     text: str
 
     @property
     def outcome(self) -> Literal["ok", "busy", "refused", "value"]:
-        """Return whether it is an acknowledgement, a refusal or a value; the last word decides."""
+        """Return the kind of reply, by its last word: an acknowledgement, busy, a refusal or a value."""
         word = self.text.rpartition(" ")[2]
         outcomes: dict[str, Literal["ok", "busy", "refused"]] = {"OK": "ok", "BUSY": "busy", "NO": "refused"}
         return outcomes.get(word, "value")
@@ -155,7 +157,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """The start of a bad line, in printable form for technicians."""
+    """The start of a bad line, in printable form for a technician."""
 
     text: str
 
@@ -175,10 +177,10 @@ _SHOWN = 40
 
 
 def number_of(text: str) -> str | None:
-    """Return a number from its two characters: None if blank; `0` and `00` differ only by the pad.
+    """Return the winning number for its two characters; None if both are blank.
 
-    38 and 39 are triple and quadruple zero. A number that no wheel has (37) is returned unchanged, for the
-    judge.
+    ` 0` is zero, `00` double zero; 38 and 39 are triple and quadruple zero. A number that no wheel has (37)
+    is returned unchanged; the judge refuses it.
     """
     if text == "  ":
         return None
@@ -191,34 +193,34 @@ def with_its_blank(line: bytes) -> bytes:
 
 
 def games_between(before: int, after: int) -> int:
-    """Count the games from one spin number to another, over the wrap at 256 (000 or 001 comes after it)."""
+    """Return the number of games from one spin number to another; after 256 comes 001 or 000."""
     return 1 if (before, after) == (LAST_SPIN, 0) else (after - before) % LAST_SPIN
 
 
 class Decoder:
-    """Bytes in, messages out, in any chunking."""
+    """Decodes bytes, in chunks of any size, to messages."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Lines received that were not empty."""
+        """Non-empty lines received."""
         self.discarded = 0
-        """Bad lines, and bad beginnings of lines that were read again from their last `*`."""
+        """Bad lines, including those of which the part from the last `*` was decoded."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Accept no message before the next line end: reception may have begun anywhere in the line.
+        """Accept no message before the next line end: reception may have begun in the middle of a line.
 
-        The end of a sensor event, `17`, would be a winning number.
+        The end of a sensor event, such as `17`, would look like a winning number.
         """
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Handle bytes as they come; return the messages of the lines that they end."""
+        """Decode bytes; return the messages of the lines that they complete."""
         return [message for line in self._lines.feed(data) if line.text for message in self._read(line)]
 
     def reset(self) -> None:
-        """Forget an unfinished line: the link was lost."""
+        """Discard an unfinished line: the link was lost."""
         self._lines.clear()
 
     def _read(self, whole: Line) -> Iterator[Message]:
@@ -296,20 +298,20 @@ def _shown(line: bytes) -> str:
 
 READ_STATUS = b"*X\r"
 VOID_GAME = b"*R\r"
-"""Acknowledges a void game: the wheel goes back to state 1."""
+"""Acknowledges a void game; the wheel then returns to state 1."""
 READ_STATE_AND_MODE = b"*O\r"
 SET_LETTERS = "nkrjtmhzidcpqg"
-"""The parameters that `*T` sets in small letters and reads in capitals."""
+"""The wheel's parameters: `*T` sets one by its small letter and reads it by its capital."""
 
 
 def read_parameter(letter: str) -> bytes:
-    """Return the command that reads a parameter; raises ValueError if there is none such."""
+    """Return the command that reads a parameter. Raises ValueError if there is no such parameter."""
     return b"*T %s\r" % _letter(letter).upper().encode()
 
 
 def _letter(letter: str) -> str:
     if len(letter) != 1 or letter not in SET_LETTERS:
-        raise ValueError(f"the wheel has no parameter {letter!r}; it has {' '.join(SET_LETTERS)}")
+        raise ValueError(f"found parameter {letter!r}, expected one of {' '.join(SET_LETTERS)}")
     return letter
 
 
@@ -321,7 +323,7 @@ Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
-    """The result of a request: its name, how it ended, and what the wheel said after the letter."""
+    """The result of a request: its name, the outcome, and the reply's text after the letter."""
 
     name: str
     outcome: Outcome
@@ -336,10 +338,10 @@ class _Request:
 
 
 class Requests:
-    """The requests of one link, in order. Replies bear no number: the letter says what they answer."""
+    """The requests to one wheel, one at a time. A reply has no number; its letter shows what it answers."""
 
     def __init__(self) -> None:
-        """Start with nothing to ask."""
+        """Start without requests."""
         self._waiting: deque[_Request] = deque()
         self._asked: _Request | None = None
         self._due_us = 0
@@ -347,20 +349,20 @@ class Requests:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits to be asked or answered."""
+        """Whether no request waits to be sent or answered."""
         return self._asked is None and not self._waiting
 
     def ask(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
-        """Ask once the earlier requests are answered; `letters` are those that a reply may bear, else the
-        command's.
+        """Send a request once the earlier ones are answered.
 
-        The wheel's replies sometimes bear other letters than its guide says.
+        `letters` are those that the reply may have, by default the command's own: some replies have other
+        letters than the wheel's manual says.
         """
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
 
     def send(self, command: bytes) -> None:
-        """Send a command whose answer is not a reply: a status frame comes like those sent unasked."""
+        """Send a command that is not answered by a reply but by a status frame like the unsolicited ones."""
         self._output += command
 
     def forget(self) -> None:
@@ -376,18 +378,18 @@ class Requests:
         return output
 
     def handle_reply(self, now_us: int, reply: Reply) -> StatusAnswer | None:
-        """Handle a reply; None if nothing was asked that it answers."""
+        """Handle a reply; return the request's result, or None if the reply answers no request."""
         asked = self._asked
         if asked is None or reply.letter not in asked.letters:
             return None
         return self._end(now_us, asked, reply.outcome, reply.text)
 
     def next_deadline(self) -> int | None:
-        """Return when the request under way is given up."""
+        """Return when the pending request is given up; None if there is none."""
         return None if self._asked is None else self._due_us
 
     def tick(self, now_us: int) -> StatusAnswer | None:
-        """Abandon a request whose answer is overdue."""
+        """Give up the pending request if its answer is overdue; return its result, or None."""
         asked = self._asked
         if asked is None or now_us < self._due_us:
             return None
@@ -411,7 +413,7 @@ _TOLERANCE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One value to read: its name, the command, and the letters that the reply may bear."""
+    """One value to read back: its name, the command, and the letters that the reply may have."""
 
     name: str
     command: bytes
@@ -419,10 +421,13 @@ class Question:
 
 
 class ApprovedSettings:
-    """Which values the wheel must have, and which it was seen to have."""
+    """The values that the wheel must have, compared with those read back."""
 
     def __init__(self, parameters: Mapping[str, tuple[float, ...]], mode: int | None) -> None:
-        """`parameters` by the letter that sets them, as `m`: (1.5,); raises ValueError for an unknown one."""
+        """`parameters` by the letter that sets them, such as `m`: (1.5,).
+
+        Raises ValueError for an unknown one.
+        """
         self._wanted: dict[str, tuple[float, ...]] = dict(parameters)
         self._commands = {letter: read_parameter(letter) for letter in parameters}
         if mode is not None:
@@ -433,7 +438,7 @@ class ApprovedSettings:
 
     @property
     def verified(self) -> bool:
-        """Whether every value was read back and is the approved one."""
+        """Whether every value has been read back and is the approved one."""
         return not self._unread and not self._wrong
 
     @property
@@ -442,17 +447,17 @@ class ApprovedSettings:
         return tuple(self._wrong[name] for name in sorted(self._wrong))
 
     def begin(self) -> None:
-        """Read everything again: the wheel was away, and what was not committed is lost."""
+        """Forget all values read: the wheel was away and may have lost settings that were not saved."""
         self._unread = set(self._wanted)
         self._wrong.clear()
 
     def questions(self) -> Iterator[Question]:
-        """Return what is still to be read."""
+        """Yield a question for each value still to be read back."""
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
     def handle_answer(self, answer: StatusAnswer) -> None:
-        """Handle an answer to one of the questions; one without a value leaves it unread."""
+        """Handle an answer to one of the questions; without a value in it the question stays open."""
         wanted = self._wanted.get(answer.name)
         values = _values(answer)
         if wanted is None or not values:
@@ -465,7 +470,7 @@ class ApprovedSettings:
             abs(found - right) > _TOLERANCE for found, right in zip(values, wanted, strict=True)
         ):
             what = _MODE if answer.name == _MODE else f"parameter {answer.name}"
-            self._wrong[answer.name] = f"{what} is {_words(values)}, approved is {_words(wanted)}"
+            self._wrong[answer.name] = f"{what} is {_text(values)}, approved is {_text(wanted)}"
 
 
 def _values(answer: StatusAnswer) -> tuple[float, ...]:
@@ -480,5 +485,5 @@ def _values(answer: StatusAnswer) -> tuple[float, ...]:
         return ()
 
 
-def _words(values: tuple[float, ...]) -> str:
+def _text(values: tuple[float, ...]) -> str:
     return " ".join(f"{value:g}" for value in values)

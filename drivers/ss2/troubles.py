@@ -1,6 +1,6 @@
-"""What can be wrong with an SS2 wheel: the codes of its `device_down` and `device_fault`, and what to do.
+"""The troubles of an SS2 wheel: the codes of its `device_down` and `device_fault`, causes and remedies.
 
-docs/devices/ss2.md shows the same codes.
+docs/devices/ss2.md lists the same codes.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
 SELF_TEST = "self_test"
-"""Followed by the number of what was found, if this release knows its meaning."""
+"""Followed by `_` and the self-test's code, if this release knows its meaning."""
 
 _READ_BACK = "when its settings are read back"
 _AT_ONCE = "at once"
@@ -20,7 +20,7 @@ _APPROVE = "then: tablectl approve device"
 
 
 def _part(likely: str, do: str) -> Cause:
-    """Return the cause of a fault that locks the table until somebody has checked the wheel."""
+    """Return the cause of a fault that locks the table until a person has checked the wheel."""
     return Cause(likely, f"{do}; {_APPROVE}", _APPROVED)
 
 

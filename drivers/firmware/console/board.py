@@ -1,18 +1,18 @@
 """The console board: keys and switches in, lamps and buzzer out.
 
-Its settings: `keys` and `switches` by pin, `lamps` and `buzzer`; contacts close to ground. Contacts bounce,
-so a change is stamped with its first edge and counts once it has lasted.
+Its settings are `keys` and `switches` by pin, `lamps` and `buzzer`. Contacts close to ground. Because they
+bounce, a change is stamped with its first edge and counts once it has lasted for BOUNCE_US.
 """
 
 from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 BOUNCE_US = 20000
-"""Mechanical contacts bounce for 1 to 10 ms; nobody presses twice within 20 ms."""
+"""Mechanical contacts bounce for 1 to 10 ms, and nobody presses a key twice within 20 ms."""
 
 
 class Contact:
-    """One contact: a change counts at its first edge once it has lasted."""
+    """The debounced state of one contact."""
 
     def __init__(self, active: bool) -> None:
         """Start with the contact's present state."""
@@ -21,14 +21,14 @@ class Contact:
         self.since_us = 0
 
     def edge(self, active: bool, at_us: int) -> None:
-        """Handle an edge."""
+        """Handle an edge, to closed (active) or open."""
         if active != self.level:
             if active != self.active:
                 self.since_us = at_us if self.level == self.active else self.since_us
             self.level = active
 
     def settled(self, now_us: int) -> bool:
-        """Return whether it has changed for good by now; `since_us` is when."""
+        """Return whether the state has changed since the last call; `since_us` is the time of the change."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -36,7 +36,7 @@ class Contact:
 
 
 MAX_BUZZ_MS = 5000
-"""No command may leave the buzzer on for longer."""
+"""The buzzer sounds for at most this long per command."""
 
 
 class Console(Board):
@@ -75,7 +75,7 @@ class Console(Board):
             if pin in self.contacts:
                 self.contacts[pin].edge(not level, at_us)
         for pin, contact in self.contacts.items():
-            contact.edge(not self.hardware.level(pin), now_us)  # a lost edge is noticed by its level
+            contact.edge(not self.hardware.level(pin), now_us)  # makes up for a lost edge
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
@@ -90,7 +90,7 @@ class Console(Board):
         return seen
 
     def says(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
-        """Return a switch as a reading; a broken loop to ground counts as open."""
+        """Return a switch's reading; a broken loop to ground counts as open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
@@ -119,7 +119,7 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """Report stuck keys: those that are held now."""
+        """Check for stuck keys: those that are closed now."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 

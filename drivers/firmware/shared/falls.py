@@ -1,21 +1,20 @@
-"""The chip's own program for stamping when a pin falls, in MicroPython's assembler.
+"""The PIO program that stamps a pin's falling edges, in MicroPython's assembler.
 
-It runs in a state machine of the PIO beside the processor: no interrupt and no other pin delays it.
+It runs in a PIO state machine, so neither an interrupt nor another pin delays it.
 """
 
 import rp2
 
 COUNTS_HZ = 2000000
-"""A count takes two cycles, a microsecond."""
+"""State machine clock. A count takes two cycles, which is 1 us."""
 
 
 @rp2.asm_pio(fifo_join=rp2.PIO.JOIN_RX)
 def falls():
-    """Count X down once every two cycles, whatever happens, and push it when the pin falls: there is no
-    drift.
+    """Decrement X once every two cycles, and push it to the FIFO when the pin falls.
 
-    A falling pin takes six cycles and three counts. When X is 0 a jump falls through: one cycle lost in 71
-    minutes.
+    The path for a falling pin takes six cycles and three counts, so the count does not drift. At X = 0 a jump
+    falls through, which loses one cycle in 71 minutes.
     """
     label("high")
     jmp(pin, "still")

@@ -1,4 +1,4 @@
-"""Who a board is: its settings in board.json, and the hash of the files that it runs."""
+"""A board's identity: its settings in board.json, and the hash of the files that it runs."""
 
 import binascii
 import hashlib
@@ -6,15 +6,15 @@ import json
 import os
 
 SETTINGS = "board.json"
-"""The board's own settings: its name, its key, its pins. No part of the hash."""
+"""The board's own settings: name, key and pins. The hash does not include them."""
 HASH_DIGITS = 16
-"""Digits of the SHA-256 that a board reports: 64 bits distinguish any two builds."""
+"""Digits of the SHA-256 that a board reports; 64 bits are enough to tell builds apart."""
 FOLDER = 0x4000
-"""The folder bit of a file's mode, as in os.stat."""
+"""The directory bit of the mode that os.stat returns."""
 
 
 def load(path: str) -> dict[str, object]:
-    """Read the settings; raises OSError or ValueError if they can't be read."""
+    """Return the settings. Raises OSError or ValueError if they can't be read."""
     with open(path) as file:
         settings = json.load(file)
     if not isinstance(settings, dict) or not settings.get("name"):
@@ -37,9 +37,7 @@ def files_below(folder: str, inside: str = "") -> list[str]:
 
 
 def hash_of(folder: str) -> str:
-    """Return the SHA-256 over the path, length and bytes of every Python file below a folder, in
-    hexadecimal digits.
-    """
+    """Return the SHA-256 over every Python file's path, length and bytes below a folder, in hex digits."""
     digest = hashlib.sha256()
     for path in files_below(folder):
         with open(folder.rstrip("/") + "/" + path, "rb") as file:
@@ -50,5 +48,5 @@ def hash_of(folder: str) -> str:
 
 
 def firmware_of(board: str, version: str, whole_hash: str) -> str:
-    """Return the firmware id of a board's hello: `wall-1.0+0123456789abcdef`."""
+    """Return the firmware id for a board's hello, such as `wall-1.0+0123456789abcdef`."""
     return board + "-" + version + "+" + whole_hash[:HASH_DIGITS]

@@ -4,11 +4,11 @@
 class Lamps:
     """The pins of a board's lamps.
 
-    `lit_when` are the values for which one is lit, by default `on`; one with `dark_when` is lit for every
-    other value.
+    A lamp is lit for the values in its `lit_when`, by default `on`. One with `dark_when` is lit for every
+    other value instead.
     """
 
-    def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
+    def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # a Pico or a test's hardware
         """Set up the pins, with every lamp off."""
         self.hardware = hardware
         self.lamps = lamps

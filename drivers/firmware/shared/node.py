@@ -1,6 +1,6 @@
-"""A sensor node's side of the link: heartbeat, clock answers, commands, retransmission.
+"""A sensor node's end of the link: heartbeat, clock answers, commands, retransmission.
 
-Runs on CPython and MicroPython. A board provides a clock, a way to write, and what it does for a command.
+It runs on CPython and MicroPython. A subclass provides the clock, `write` and `command`.
 """
 
 import hashlib
@@ -10,13 +10,13 @@ NO_SESSION = "0000"
 WRAP_US = 1 << 32
 ANNOUNCE_US = 1000000
 BEAT_US = 500000
-TRAIL_US = 20000
-REMEMBERED = 16
+BEAT_AFTER_READING_US = 20000
+MAX_KEPT = 16
 PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:/+-"
 
 
 def crc_of_byte(byte: int) -> int:
-    """Return the CRC-16 register after one byte, from 0."""
+    """Return the CRC-16 register after one byte, starting from 0."""
     crc = byte << 8
     for _ in range(8):
         crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
@@ -27,7 +27,7 @@ CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
 
 
 def crc16(data: bytes) -> int:
-    """Return the CRC-16/IBM-3740: polynomial 0x1021, start 0xFFFF; b"123456789" gives 0x29B1."""
+    """Return the CRC-16/IBM-3740: polynomial 0x1021, initial value 0xFFFF; b"123456789" gives 0x29B1."""
     crc = 0xFFFF
     table = CRC_TABLE
     for byte in data:
@@ -36,7 +36,7 @@ def crc16(data: bytes) -> int:
 
 
 def hmac_sha256(key: bytes, data: bytes) -> bytes:
-    """Return the HMAC-SHA-256 of RFC 2104, for which MicroPython has no module."""
+    """Return the HMAC-SHA-256 of RFC 2104; MicroPython has no module for it."""
     if len(key) > 64:
         key = hashlib.sha256(key).digest()
     key = key + bytes(64 - len(key))
@@ -63,9 +63,7 @@ def number(text: str) -> int:
 
 
 class Node:
-    """One board. Call `receive` with bytes that arrived, `tick` often, and `reading` for what a sensor
-    saw.
-    """
+    """One board's end. Call `receive` with received bytes, `tick` often, and `reading` for each reading."""
 
     def __init__(
         self,
@@ -98,11 +96,11 @@ class Node:
             ("boot", boot),
             ("reads", reads),
             ("does", does),
-            ("resend", str(REMEMBERED)),
+            ("resend", str(MAX_KEPT)),
         ]
 
     def clock(self) -> int:
-        """Return the board's clock in microseconds; it must use all 32 bits (ticks_us does not)."""
+        """Return the board's clock in microseconds, which must not wrap before 32 bits (ticks_us does)."""
         raise NotImplementedError
 
     def write(self, line: bytes) -> None:
@@ -110,11 +108,11 @@ class Node:
         raise NotImplementedError
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Execute a command of the table once; return success and a short message."""
+        """Execute a command from the table; return whether it succeeded, and a short message."""
         raise NotImplementedError
 
     def announce(self) -> None:
-        """Announce the board to any listener."""
+        """Announce the board by a hello outside a session."""
         self.say("hello", self.hello, self.clock())
         self.next_us = self.clock() + ANNOUNCE_US
 
@@ -138,10 +136,10 @@ class Node:
             self.next_us = self.clock() + BEAT_US
 
     def reading(self, kind: str, fields: list[tuple[str, str]], seen_us: int) -> None:
-        """Report what a sensor saw when the clock stood at `seen_us`."""
+        """Send a reading that a sensor made at `seen_us`; outside a session nothing is sent."""
         if self.session != NO_SESSION:
             self.say(kind, fields, seen_us)
-            self.next_us = self.clock() + TRAIL_US
+            self.next_us = self.clock() + BEAT_AFTER_READING_US
 
     def receive(self, data: bytes) -> None:
         """Handle bytes from the table."""
@@ -154,7 +152,7 @@ class Node:
                 self.hear(line[start:].strip(b"\r"), got_us)
 
     def hear(self, line: bytes, got_us: int) -> None:
-        """Handle one sentence, if it is one."""
+        """Handle one line, if it is a valid sentence."""
         body = line[:-5]
         if line[-5:-4] != b"*" or f"{crc16(body):04X}".encode() != line[-4:]:
             return
@@ -178,7 +176,7 @@ class Node:
                 self.obey(words[4], fields, got_us)
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Start a session, or repeat the hello in it."""
+        """Handle the table's hello: start a session, or repeat the hello of the present one."""
         nonce = said.get("nonce", "")
         if said.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
             return
@@ -217,7 +215,7 @@ class Node:
             which = number(fields.get("id", ""))
             if which not in self.done:
                 self.done[which] = self.command(verb, fields)
-                if len(self.done) > REMEMBERED:
+                if len(self.done) > MAX_KEPT:
                     del self.done[min(self.done)]
             ok, says = self.done[which]
             answer = [("id", str(which)), ("ok", "1" if ok else "0")]
@@ -226,7 +224,7 @@ class Node:
             self.say("ack", answer, self.clock())
 
     def say(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
-        """Send one sentence and keep it for a repetition."""
+        """Send one sentence and keep it for retransmission."""
         body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
         for name, value in fields:
             body += f" {name}={escaped(value)}"
@@ -234,13 +232,13 @@ class Node:
         if self.key:
             line += b" ~" + hex_of(hmac_sha256(self.key, self.nonces + line)[:8]).encode()
         line += f"*{crc16(line):04X}\n".encode()
-        self.said = self.said[1 - REMEMBERED :]
+        self.said = self.said[1 - MAX_KEPT :]
         self.said.append((self.seq, line))
         self.seq += 1
         self.write(line)
 
     def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
-        """Return whether the seal is right; all digits are compared, so that timing reveals nothing."""
+        """Return whether the seal is correct. The comparison takes constant time."""
         if not self.key:
             return True
         right = hex_of(hmac_sha256(self.key, nonces + body)[:8])

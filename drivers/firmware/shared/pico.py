@@ -1,4 +1,4 @@
-"""The pins, clock and port of a Raspberry Pi Pico or Pico 2, for MicroPython; nothing else knows them."""
+"""The pins, clock and port of a Raspberry Pi Pico or Pico 2; the only module that depends on the chip."""
 
 import os
 import select
@@ -12,32 +12,32 @@ import rp2
 from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
-"""Edges kept between two passes of the loop; any more are counted as lost."""
+"""Edges buffered between two passes of the loop; any more are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
-"""A pass of the loop takes milliseconds; a port that accepts nothing delays it by at most half a second."""
+"""A pass of the loop takes milliseconds; a port that accepts no bytes delays it by half a second at most."""
 RP2040_CHIP_RESET = 0x40064008
 RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
 RP2350_WATCHDOG = 0x400D8000
 CLEAR = 0x3000
-"""Offset at which writing a 1 clears that bit of a register."""
+"""Offset of a register's alias in which writing a 1 clears the bit."""
 ENABLE = 1 << 30
 PIO0_CTRL = 0x50200000
 PIO0_START = 0xF0F
-"""All four state machines at once, their clock dividers in step."""
+"""Starts all four state machines at once with their clock dividers in step."""
 COUNT_WRAP = 1 << 32
 DISCHARGE_US = 200
-"""100 nF through 330 ohms: six time constants."""
+"""Six time constants of 100 nF discharged through 330 ohms."""
 
 
 def is_rp2350() -> bool:
-    """Return whether the chip is an RP2350, the newer one."""
+    """Return whether the chip is an RP2350 (Pico 2)."""
     return "RP2350" in sys.implementation._machine
 
 
 def reset_cause() -> str:
-    """Return why the board started; an RP2040 can't distinguish a brown-out from power-on."""
+    """Return why the board started; an RP2040 can't tell a brown-out from power-on."""
     if machine.reset_cause() == machine.WDT_RESET:
         return "watchdog"
     if is_rp2350():
@@ -94,14 +94,12 @@ class Pico:
         self.watchdog.feed()
 
     def release(self) -> None:
-        """Stop the watchdog, for a person at the prompt."""
+        """Stop the watchdog, so that a person can work at the prompt."""
         base = RP2350_WATCHDOG if is_rp2350() else RP2040_WATCHDOG
         machine.mem32[base + CLEAR] = ENABLE
 
     def interruptible(self, may: bool) -> None:
-        """Set whether Ctrl-C stops the program: only while no table is connected, or noise could stop it
-        in play.
-        """
+        """Set whether Ctrl-C stops the program: only without a table, or noise could stop it during play."""
         micropython.kbd_intr(3 if may else -1)
 
     def read(self) -> bytes:
@@ -141,7 +139,7 @@ class Pico:
         return bool(self.pins[number].value())
 
     def edges(self) -> list:
-        """Return pin, level and clock of every edge since the last call."""
+        """Return (pin, level, clock in microseconds) of every edge since the last call."""
         now = self.clock()
         raw = self.raw
         found = self.stamped(now)
@@ -153,7 +151,7 @@ class Pico:
         return found
 
     def stamp(self, numbers: list) -> None:
-        """Pull up to four pins up and stamp their falls in the chip's PIO, to a microsecond of each other."""
+        """Pull up to four pins up and stamp their falling edges in the PIO, to within 1 us of each other."""
         for number in numbers:
             pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
             one = rp2.StateMachine(len(self.machines), falls, freq=COUNTS_HZ, jmp_pin=pin)
@@ -164,8 +162,8 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def stamped(self, now: int) -> list:
-        """Return the falling edges that the PIO stamped since the last call, in time order; at most eight
-        of each pin.
+        """Return the falling edges that the PIO stamped since the last call, in time order (8 per pin at
+        most).
         """
         found = []
         for number, one in self.machines:
@@ -181,7 +179,7 @@ class Pico:
         self.discharge = machine.Pin(discharge, machine.Pin.OUT, value=0)
 
     def peak(self) -> int:
-        """Return the peak since the last call, in counts of 12 bits."""
+        """Return the peak since the last call in counts of 12 bits, and discharge the detector."""
         found = self.adc.read_u16() >> 4
         self.discharge.value(1)
         time.sleep_us(DISCHARGE_US)
@@ -189,11 +187,11 @@ class Pico:
         return found
 
     def lost(self) -> int:
-        """Return how many edges have been lost since the start for lack of room."""
+        """Return how many edges have been lost since the start because the buffer was full."""
         return self.missed
 
     def output(self, number: int, on: bool) -> None:
-        """Drive a pin."""
+        """Set an output pin high or low."""
         if number not in self.pins:
             self.pins[number] = machine.Pin(number, machine.Pin.OUT, value=0)
         self.pins[number].value(1 if on else 0)

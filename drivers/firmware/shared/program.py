@@ -1,63 +1,63 @@
-"""One board's program: its node on the link, its sensors, and what it does when the table falls silent."""
+"""A board's program: its node on the link, its sensors, and its safe state when the table is silent."""
 
 from drivers.firmware.shared.node import NO_SESSION, Node, hex_of
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""The table asks for the clock every 984 ms; after three missed questions it counts as gone, and the
-outputs go to a safe state.
+"""The table queries the clock every 984 ms; after three missed queries it counts as gone, and the outputs go
+to a safe state.
 """
 FIRST_PINGS = 8
-"""The table asks this often before readings count; the states of switches are sent after that."""
+"""Readings count after this many clock queries; the states of switches are sent then."""
 
 
 class Board:
-    """What differs between boards. `hardware` has the pins; a board reads no clock and opens no port."""
+    """The part that differs between boards. `hardware` has the pins; a board opens no port itself."""
 
     NAME = ""
     READS = ""
     DOES = "selftest"
 
-    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
+    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]  # a Pico or a test's hardware
         """Store the hardware and the settings, which name the pins."""
         self.hardware = hardware
         self.settings = settings
 
     def reads(self) -> str:
-        """Return the kinds that it can send, as in its hello."""
+        """Return the kinds of reading that it can send, as in its hello."""
         return self.READS
 
     def claims(self) -> list[tuple[str, str]]:
-        """Return what it has measured of its own errors, for its hello; empty before that."""
+        """Return the hello's fields for the errors that it has measured; empty before a measurement."""
         return []
 
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return what the table must know when it connects: the states of switches."""
+        """Return the readings to send when a table has connected, such as the states of switches."""
         return []
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return what was seen since the last call: kind, fields, and the clock at that time."""
+        """Return the readings since the last call: kind, fields, and clock in microseconds."""
         return []
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Carry out a request of the table; return whether it was done, and a short message."""
+        """Execute a command from the table; return whether it succeeded, and a short message."""
         if verb == "selftest":
             return self.selftest()
         return False, "no " + verb
 
     def selftest(self) -> tuple[bool, str]:
-        """Test what can be tested without a person."""
+        """Run the self-test, which needs no person; return whether it passed, and a short message."""
         return True, "nothing to test"
 
     def safe(self) -> None:
-        """Put every output into a safe state: the table has fallen silent."""
+        """Put every output into a safe state: the table is silent."""
 
 
 class Program(Node):
-    """A board and its port."""
+    """A board's node on its port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
-        """Set up the board that its settings name, with its outputs in a safe state."""
+        """Set up the node with the settings' name and key, and the outputs in a safe state."""
         super().__init__(
             str(settings["name"]),
             board.reads(),
@@ -75,7 +75,7 @@ class Program(Node):
         board.safe()
 
     def clock(self) -> int:
-        """Return microseconds of the board's crystal."""
+        """Return the board's clock in microseconds."""
         return int(self.hardware.clock())
 
     def write(self, line: bytes) -> None:
@@ -83,11 +83,11 @@ class Program(Node):
         self.hardware.write(line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Let the board carry out a command."""
+        """Pass a command to the board."""
         return self.board.command(verb, fields, self.clock())
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Start a session, or repeat the hello in it."""
+        """Handle the table's hello, with the errors measured so far in the answer."""
         before = self.nonce
         self.hello = self.introduction + self.board.claims()
         super().greeted(words, said, body, seal)
@@ -95,13 +95,13 @@ class Program(Node):
             self.pings = 0
 
     def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
-        """Handle what the table asks, and count its questions for the clock."""
+        """Handle a sentence of the session, and count the clock queries."""
         super().obey(verb, fields, got_us)
         if verb == "ping" and self.pings < FIRST_PINGS:
             self.pings += 1
 
     def turn(self) -> None:
-        """Handle all that is due: the table first, because its questions for the clock must not wait."""
+        """Run one pass of the loop: the table first, because its clock queries must not wait."""
         self.hardware.feed()
         data = self.hardware.read()
         if data:
@@ -117,6 +117,6 @@ class Program(Node):
         self.tick()
 
     def send(self, seen: list[tuple[str, list[tuple[str, str]], int]]) -> None:
-        """Report what sensors saw."""
+        """Send readings."""
         for kind, fields, at_us in seen:
             self.reading(kind, fields, at_us)

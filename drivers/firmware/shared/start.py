@@ -11,7 +11,7 @@ BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
 def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
-    """Return the program of the board whose files and settings are below `root`."""
+    """Return the program for the board whose files and settings are below `root`."""
     settings = load(root + SETTINGS)
     board = BOARDS[str(settings["board"])](hardware, settings)
     firmware = firmware_of(board.NAME, VERSION, hash_of(root))

@@ -1,1 +1,1 @@
-"""The wall board: where and when dice hit the wall, from four piezo sensors along it."""
+"""The wall board: position and time of impacts on a wall, from four piezo sensors along it."""

@@ -1,34 +1,33 @@
-"""Four piezo sensors along a wall: a first edge gives a wave's time, a held peak its strength.
+"""The wall board: four piezo sensors, whose first edges give an impact's place and time; a peak detector.
 
-Its settings: `sensors` (pins in the order of `at_mm`, their places along the wall as the table measures it),
-`length_mm`, `speed_m_s` of the wave in this wall, `peak` and `discharge` (the peak detector's pins), and
-`pulse`, the pin that knocks through the first sensor for the self-test.
+Its settings are `sensors` (pins, in the order of `at_mm`, their positions along the wall in the table's
+coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge` (the peak detector's
+pins), and `pulse`, the pin that drives the first sensor for the self-test.
 
-Where an impact was is computed in whole numbers: a Pico's floats have 24 bits, too few for microseconds of an
-hour. Lengths are in micrometres and times in microseconds, so a speed in m/s is in micrometres per
-microsecond.
+Positions are computed in integers, because a Pico's floats have 24 bits, too few for an hour in microseconds.
+Lengths are in micrometres and times in microseconds, so a speed in m/s is in micrometres per microsecond.
 """
 
 from drivers.firmware.shared.program import Board
 
 WEIGHTS = (4, 4, 2, 1)
-"""By order of arrival: the farther a wave has run, the flatter its front and the later it is noticed."""
+"""Weights by order of arrival: the farther a wave has run, the flatter its front and the later its edge."""
 MISFIT_UM = 60000
-"""By how much an arrival may miss the place found, at most, as the distance that the wave covers in that
-time.
-"""
+"""How far an arrival may deviate from the place found, as the distance that the wave covers in that time."""
 MIN_SENSORS = 2
 END_UM = 14000
-"""A place this near the first or last sensor is reported as at it: dice strike above and below a sensor,
-and the longer path to it looks like a place farther in.
+"""A place this near the first or last sensor is reported as at the sensor: a die that strikes above or below
+the sensor has a longer path to it, which looks like a place farther in.
 """
 
 
 class Place:
-    """One place that explains the arrivals."""
+    """The place and time of an impact that fits the arrivals."""
 
     def __init__(self, pos_um: int, at_us: int, misfit_um: int, heard: int) -> None:
-        """`misfit_um` is the worst arrival's, as a distance; `heard` counts the sensors that it rests on."""
+        """`misfit_um` is the largest deviation of an arrival, as a distance; `heard` the number of
+        arrivals.
+        """
         self.pos_um = pos_um
         self.at_us = at_us
         self.misfit_um = misfit_um
@@ -39,20 +38,20 @@ class Line:
     """Sensors in a row along a wall."""
 
     def __init__(self, at_um: list[int], length_um: int, speed: int) -> None:
-        """`at_um` in rising order, each with the first and last near the wall's ends; `speed` in m/s."""
+        """`at_um` has the sensors' positions in rising order, from end to end; `speed` is in m/s."""
         self.at_um = at_um
         self.length_um = length_um
         self.speed = speed
 
     def window_us(self) -> int:
-        """Return how long after the first sensor the last one may hear an impact."""
+        """Return how long after the first sensor the last one may detect an impact."""
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place of an impact that sensors heard; None where no place explains them.
+        """Return the place of an impact; None if no place fits the arrivals.
 
-        `arrivals` are sensor and clock, one per sensor, the earliest first. The front of a weak wave is lost
-        in the noise far from the impact, so that the last ones may be late; none can be early.
+        `arrivals` has (sensor, clock), one per sensor, earliest first. Far from the impact the front of a
+        weak wave is lost in the noise, so the last arrivals may be late; none can be early.
         """
         found = self.fit(arrivals)
         while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
@@ -69,13 +68,13 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the best-fitting place between two neighbouring sensors; a place beyond the last sensor
-        counts as at it.
+        """Return the place that fits the arrivals best, from the first sensor to the last; None if none
+        does.
         """
         if len(arrivals) < MIN_SENSORS:
             return None
         if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
-            return None  # a knock that the sensors in between did not hear is not one
+            return None  # an impact would also have been detected by the sensors in between
         zero_us = arrivals[0][1]
         ways = []
         for order in range(len(arrivals)):
@@ -97,11 +96,11 @@ class Line:
         return Place(best[1], zero_us + best[2] // self.speed, best[3], len(arrivals))
 
     def between(self, ways: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
-        """Return the least-squares place from `low` to `high`, and how far the wave ran before the first
-        arrival.
+        """Return the least-squares place from `low` to `high`, and the time of the impact.
 
-        There each distance is `start` plus the distance on one of two sides, so that the mean of each side
-        gives it.
+        The time is relative to the first arrival, and given as the distance that the wave covers in it.
+        All sensors are on one of two sides of the place, so the weighted mean of each side gives the
+        solution.
         """
         below = above = 0
         below_way = above_way = 0
@@ -121,17 +120,17 @@ class Line:
 
 
 RINGS_US = 12000
-"""A second impact within this time is the first one's ringing (the table's `ringing_ms`)."""
+"""Edges within this time of an impact are its ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
-"""Ringing is over when no edge has come for this long: three swings of the slowest panel."""
-LONGEST_US = 40000
-"""No suitable panel rings for longer; what goes on after that is another impact, or a fault."""
+"""Ringing is over once no edge has come for this long: three periods of the slowest panel."""
+MAX_RINGING_US = 40000
+"""No suitable panel rings for longer; later edges are another impact, or a fault."""
 PULSE_US = 200
 PULSE_HEARD_US = 20000
 SPEED_OFF = 20
-"""The speed may be off by one part in this many: 5 % move an impact by 9 mm between sensors 350 mm apart."""
-NEED_MM = 25
-"""What the table takes an impact's error along its wall to be (`impact_position_mm`)."""
+"""The speed may be off by one part in 20: 5 % shift an impact by 9 mm between sensors 350 mm apart."""
+MAX_ERROR_MM = 25
+"""The error of an impact's position that the table assumes (`impact_position_mm`)."""
 
 
 class Wall(Board):
@@ -142,7 +141,7 @@ class Wall(Board):
     DOES = "selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
-        """Set up the sensors' pins and measure the wave's speed, if a pulse is fitted."""
+        """Set up the pins, and run the self-test if a `pulse` pin is fitted."""
         super().__init__(hardware, settings)
         self.sensors = settings["sensors"]
         self.at_um = [at_mm * 1000 for at_mm in settings["at_mm"]]
@@ -161,11 +160,11 @@ class Wall(Board):
             self.selftest()
 
     def claims(self) -> list[tuple[str, str]]:
-        """Return how far off its positions may be, once it has measured that."""
+        """Return how far off its positions may be, once that has been measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return the impact, once every sensor has had time to hear it."""
+        """Return an impact once every sensor has had time to detect it."""
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
@@ -180,11 +179,11 @@ class Wall(Board):
         return self.heard(arrivals, now_us)
 
     def edge(self, sensor: int, level: bool, at_us: int) -> None:
-        """Handle one edge of a comparator, which pulls its pin low while the signal is over its threshold."""
+        """Handle an edge of a comparator, which pulls its pin low while the signal is above its threshold."""
         if self.ringing:
             started_us = self.deaf_until_us - RINGS_US
             over = at_us >= self.deaf_until_us and at_us - self.last_us >= QUIET_US
-            if not over and at_us - started_us < LONGEST_US:
+            if not over and at_us - started_us < MAX_RINGING_US:
                 self.last_us = max(self.last_us, at_us)
                 return
             self.ringing = False
@@ -197,8 +196,10 @@ class Wall(Board):
     def heard(
         self, arrivals: list[tuple[int, int]], now_us: int
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact, or report that one could not be placed: a missed arrival never gives a wrong
-        place. What only one sensor heard is not an impact: a sound too weak for another 350 mm away is a
+        """Return an impact, or a fault if it can't be located, so that a missed arrival never gives a wrong
+        place.
+
+        A sound that only one sensor detected is not an impact: too weak for the next one 350 mm away, it is a
         knock on the felt, or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
@@ -212,11 +213,11 @@ class Wall(Board):
         return [("wall_impact", self.fields(place, peak), place.at_us)]
 
     def fields(self, place: Place, peak: int) -> list[tuple[str, str]]:
-        """Return an impact's fields as the table receives them."""
+        """Return the fields of an impact's reading."""
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Knock through the first sensor: the others must hear it, at the speed given in the settings."""
+        """Knock through the first sensor; the others must detect it, at about the speed in the settings."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse"
@@ -243,7 +244,7 @@ class Wall(Board):
         return self.measured(first, last_us - began_us)
 
     def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
-        """Evaluate the pulse's arrivals at all sensors but the one that knocked."""
+        """Evaluate the pulse's arrivals at all sensors but the first, which knocked."""
         far = len(self.sensors) - 1
         way_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
         speed = way_um // took_us
@@ -258,9 +259,9 @@ class Wall(Board):
         says = "waves run at " + str(speed) + " m/s; places within " + str(error_mm) + " mm"
         if abs(speed - self.speed) * SPEED_OFF > self.speed:
             return False, says + "; speed_m_s is " + str(self.speed)
-        if error_mm > NEED_MM:
-            return False, says + ", expected " + str(NEED_MM)
-        if rang_us >= LONGEST_US // 2:
+        if error_mm > MAX_ERROR_MM:
+            return False, says + ", expected " + str(MAX_ERROR_MM)
+        if rang_us >= MAX_RINGING_US // 2:
             return False, says + "; the panel rings on after " + str(rang_us // 1000) + " ms"
         self.error_mm = error_mm
         return True, says + "; rang for " + str(rang_us // 1000) + " ms"

@@ -1,27 +1,27 @@
-"""Ball beams, drop sensor, rotor index and pocket reader of a wheel; every edge stamped in an interrupt.
+"""The wheel board: ball beams, drop sensor, rotor index and pocket reader, stamped in interrupts.
 
-Its settings: `beams` (pins in the order of the table's beams_deg), `index` and `index_b` (two sensors, the
-second 5 mm clockwise of the first: which comes first gives the direction), `drop`, `pocket`, `loop_out`,
-`loop_in`, and `lamps` as a console's.
+Its settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two sensors,
+the second 5 mm clockwise of the first; the order in which they see the mark gives the direction), `drop`,
+`pocket`, `loop_out`, `loop_in`, and `lamps` as on a console.
 """
 
 from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
-DEAD_US = 5000
-"""A 20 mm ball at 3 m/s darkens a beam for 7 ms; what comes within 5 ms of an edge is its own flicker."""
+FLICKER_US = 5000
+"""A 20 mm ball at 3 m/s cuts a beam for 7 ms; another edge within 5 ms is flicker of the same pass."""
 PAIR_US = 60000
-"""At a fifth of a turn per second, 5 mm at the rotor's rim take 15 ms; if it takes longer than this, the
+"""At 0.2 rev/s the mark takes 15 ms from one index sensor to the other; if it takes longer than this, the
 rotor has stopped.
 """
 LOOPS = 32
 """Edges of the loopback test."""
-NEED_US = 1000
-"""What the table needs of a stamp (design: node time within 1 ms)."""
+MAX_ERROR_US = 1000
+"""The error of a stamp that the table accepts (design: node time within 1 ms)."""
 
 
 class Wheel(Board):
-    """A wheel's own sensors; a beam that is cut pulls its pin low."""
+    """A wheel's sensors; a beam that is cut pulls its pin low."""
 
     NAME = "wheel"
     DOES = "lamp,selftest"
@@ -51,8 +51,8 @@ class Wheel(Board):
         ]
 
     def reads(self) -> str:
-        """Return the kinds that its pins can report; an index without its second sensor gives no
-        direction, and is not sent.
+        """Return the kinds of reading that its pins give; a single index sensor gives none, for lack of
+        direction.
         """
         kinds = ["ball_beam"] if self.beams else []
         if self.index is not None and self.index_b is not None:
@@ -64,14 +64,14 @@ class Wheel(Board):
         return ",".join(kinds)
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return what passed the sensors since the last call."""
+        """Return the readings since the last call."""
         seen = []
         for pin, level, at_us in self.hardware.edges():
             if level:
                 continue
             before = self.last_us.get(pin)
             self.last_us[pin] = at_us
-            if before is not None and at_us - before < DEAD_US:
+            if before is not None and at_us - before < FLICKER_US:
                 continue
             if pin in self.beams:
                 seen.append(("ball_beam", [("beam", str(self.beams.index(pin)))], at_us))
@@ -84,8 +84,8 @@ class Wheel(Board):
         return seen + self.missed(now_us)
 
     def passed(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Handle the mark at one index sensor; after the other one it is a reading, stamped at `index`
-        itself.
+        """Handle the mark at one index sensor; the second of the pair gives a reading with the time at
+        `index`.
         """
         if self.index_b is None or self.index is None:
             return []
@@ -99,7 +99,7 @@ class Wheel(Board):
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
     def missed(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Report lost edges as missed readings: down and up again, so that no count is wrong."""
+        """Report lost edges as missing readings, by down and up again, so that no count is wrong."""
         lost = self.hardware.lost()
         if lost == self.lost:
             return []
@@ -109,14 +109,14 @@ class Wheel(Board):
         return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
 
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
-        """Switch a lamp, or measure the stamping error."""
+        """Switch a lamp, or run the self-test."""
         if verb == "lamp":
             self.lamps.show(fields)
             return True, ""
         return super().command(verb, fields, now_us)
 
     def claims(self) -> list[tuple[str, str]]:
-        """Return how far off its stamps may be, once it has measured that."""
+        """Return how far off its time stamps may be, once that has been measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def safe(self) -> None:
@@ -124,7 +124,9 @@ class Wheel(Board):
         self.lamps.dark()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the stamping error over a wire from `loop_out` to `loop_in`; without it, report none."""
+        """Measure the error of time stamps over a wire from `loop_out` to `loop_in`; fails without the
+        wire.
+        """
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
             return False, "stamping error not measured: no loop_out and loop_in"
@@ -140,4 +142,4 @@ class Wheel(Board):
                 return False, str(len(found)) + " edges for one: is loop_out wired to loop_in?"
             worst = max(worst, abs(found[0][2] - at_us))
         self.error_us = worst
-        return worst <= NEED_US, "stamps within " + str(worst) + " us of the edge"
+        return worst <= MAX_ERROR_US, "stamps within " + str(worst) + " us of the edge"

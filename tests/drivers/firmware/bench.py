@@ -155,10 +155,10 @@ class Bench(HostedBoard):
     def answer(self) -> CommandResult:
         """Wait until the board has answered a command; return the first answer."""
         end, pause = time.monotonic() + PATIENCE_S, threading.Event()
-        while not self.device.answers:
+        while not self.device.results:
             assert time.monotonic() < end, self.device.status()
             pause.wait(0.01)
-        return self.device.answers[0]
+        return self.device.results[0]
 
     def leave(self) -> None:
         """Stop the table; the board stays."""

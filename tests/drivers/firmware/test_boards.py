@@ -98,7 +98,7 @@ def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: M
     wheel.drive(3, 1)
     wheel.drive(2, 0)
     wheel.wait(BallBeam)
-    answer = wheel.device.answers[0]
+    answer = wheel.device.results[0]
     assert answer.ok
     assert answer.says.startswith("stamps within ")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
 from drivers.device import Edge, Level, LineEvents, ReadLevel
-from drivers.gpio.beams import LONGEST_US, BeamsDevice
+from drivers.gpio.beams import MAX_PULSE_US, BeamsDevice
 from drivers.gpio.settings import TIMED, PanelSettings
 from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
 
@@ -216,7 +216,7 @@ def test_line_numbers_wrap_as_the_kernels_do() -> None:
 
 def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
     """A watermark of 120 ms, less the debounce and the way to the table."""
-    assert LONGEST_US // 2 <= 100_000
+    assert MAX_PULSE_US // 2 <= 100_000
     assert all(limits.hold_off_us <= limits.max_hold_off_us for limits in TIMED.values())
 
 

@@ -15,7 +15,7 @@ def test_time_alone_proves_nothing() -> None:
     line = known()
     line.edge(2000, True, 1)
     assert line.tick(9_000_000) == []
-    assert line.look_us == 2200
+    assert line.read_due_us == 2200
     assert line.level(2200, True) == [LevelChange(True, 2000, True)]
 
 
@@ -48,9 +48,9 @@ def test_an_order_for_a_look_is_not_given_twice_at_once() -> None:
     line = known()
     line.edge(2000, True, 1)
     line.asked(2200)
-    assert line.look_us == 52_200
+    assert line.read_due_us == 52_200
     line.level(2100, True)
-    assert line.look_us == 2200
+    assert line.read_due_us == 2200
 
 
 def test_edges_never_run_backwards() -> None:

@@ -27,7 +27,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ({"inputs": {}}, "inputs: found none, expected at least one line"),
         (
             {"inputs": {"a": timed(5, "ball_drop"), "b": timed(5, "ball_out")}},
-            "inputs.b.line: found 5, which inputs.a has already",
+            "inputs.b.line: found 5, which inputs.a uses; expected another line",
         ),
         ({"inputs": {"a": timed(40, "ball_drop")}}, "inputs.a.line: found 40, expected a GPIO number"),
         (
@@ -114,7 +114,10 @@ def test_a_mistake_in_timed_inputs_is_told(settings: dict[str, object], says: st
         ({"inputs": {"a": button(5, kind="lever")}}, "a.kind: found 'lever', expected input or switch"),
         ({"outputs": {"z": lamp(5, "")}}, "outputs.z.lamp: found nothing"),
         ({"outputs": {"z": lamp(5, "lock", for_ms=-1)}}, "outputs.z.for_ms: found -1"),
-        ({"outputs": {"z": lamp(17, "lock")}}, "outputs.z.line: found 17, which inputs.no-roll has already"),
+        (
+            {"outputs": {"z": lamp(17, "lock")}},
+            "outputs.z.line: found 17, which inputs.no-roll uses; expected another line",
+        ),
     ],
 )
 def test_a_mistake_in_a_panel_is_told(settings: dict[str, object], says: str) -> None:

@@ -58,9 +58,9 @@ def test_a_name_that_stays_the_same_is_taken(machine: Path, name: str) -> None:
             "/dev/serial/by-id/usb-1a86_USB2.0-Serial-if00-port0",
             "no serial number.*under /dev/serial/by-path",
         ),
-        ("ttyUSB0", "expected a whole path"),
-        ("unix:cam.sock", "expected a whole path"),
-        ("", "expected a whole path"),
+        ("ttyUSB0", "expected an absolute path"),
+        ("unix:cam.sock", "expected an absolute path"),
+        ("", "expected an absolute path"),
     ],
 )
 def test_a_name_that_may_be_another_device_tomorrow_is_refused(

@@ -43,7 +43,7 @@ class TestASocket:
             assert ear.data(18) == b'{"kind": "alive"}\n'
             assert link.send(b"hello\n")
             assert peer.recv(6) == b"hello\n"
-        assert "ended its connection" in ear.down("unplugged").seen
+        assert "closed its connection" in ear.down("unplugged").seen
 
     @pytest.mark.usefixtures("link")
     def test_hears_the_program_again_when_it_is_started_again(self, tmp_path: Path, ear: Ear) -> None:

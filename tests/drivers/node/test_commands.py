@@ -59,7 +59,7 @@ class TestCommands:
         world = World(node_alive=False)
         for _ in range(32):
             world.table.command(0, "lamp", {"name": "puck"})
-        with pytest.raises(OverflowError, match="32 commands wait"):
+        with pytest.raises(OverflowError, match="32 commands are already waiting"):
             world.table.command(0, "lamp", {"name": "puck"})
 
     @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ class TestCommands:
         self, verb: str, fields: dict[str, str]
     ) -> None:
         world = World().up()
-        with pytest.raises(ValueError, match=r"lower case words|at most 512|can't be printed"):
+        with pytest.raises(ValueError, match=r"lower-case words|at most 512|not printable"):
             world.table.command(world.now_us, verb, fields)
         world.after(SECOND_US)
         assert world.answers == []

@@ -282,7 +282,7 @@ def test_a_command_is_answered() -> None:
     wired = Wired().up()
     number = wired.device.command(wired.now_us, "lamp", {"name": "puck", "shows": "on"})
     wired.after(20_000)
-    assert [(answer.command, answer.ok) for answer in wired.device.answers] == [(number, True)]
+    assert [(answer.command, answer.ok) for answer in wired.device.results] == [(number, True)]
 
 
 def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
@@ -290,15 +290,6 @@ def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
     assert (status["node"], status["phase"], status["firmware"]) == ("cam", "up", "1.0")
     assert (status["lost"], status["bad_crc"], status["troubles"]) == (0, 0, [])
     assert msgspec.json.encode(status)
-
-
-def test_the_last_lines_both_ways_are_kept_for_who_looks_for_a_fault() -> None:
-    wired = Wired().up()
-    wired.device.receive(wired.now_us, b"\xff spikes\n")
-    lines = wired.device.recent()
-    assert lines[-1] == "\\xff spikes"
-    assert [line[0] for line in lines if "ping" in line or "pong" in line][:2] == [">", "$"]
-    assert len(lines) <= 64
 
 
 @pytest.mark.parametrize(

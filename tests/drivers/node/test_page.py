@@ -177,15 +177,15 @@ def test_the_reference_nodes_own_arithmetic_is_the_standards() -> None:
     [
         (r"at most (\d+) bytes with its line end", MAX_SENTENCE),
         (r"repeats it every (\d+) ms", sentences.HELLO_EVERY_US // 1000),
-        (r"sends `beat` within (\d+) ms", sentences.TRAIL_US // 1000),
+        (r"sends `beat` within (\d+) ms", sentences.BEAT_AFTER_READING_US // 1000),
         (r"then every (\d+) ms while", sentences.BEAT_US // 1000),
         (r"After (1\.5) s without a valid sentence", sentences.SILENT_US / 1e6),
         (r"without answering for (1\.9) s", sentences.DEAF_US / 1e6),
-        (r"the next follows after (\d+) ms", sentences.PING_AGAIN_US // 1000),
+        (r"the next follows after (\d+) ms", sentences.PING_RETRY_US // 1000),
         (r"more than (\d+) s old", sentences.MAX_AGE_US // 1_000_000),
-        (r"asks again every (\d+) ms", sentences.ASK_AGAIN_US // 1000),
+        (r"asks again every (\d+) ms", sentences.RESEND_RETRY_US // 1000),
         (r"gives up after (\d+) ms", sentences.GIVE_UP_US // 1000),
-        (r"same `id` every (\d+) ms, four times", requests.AGAIN_US // 1000),
+        (r"same `id` every (\d+) ms, four times", requests.RETRY_US // 1000),
     ],
 )
 def test_the_figures_of_the_page_are_those_of_the_code(words: str, figure: float) -> None:

@@ -148,7 +148,7 @@ def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> Non
         assert board.shown() == "lamp id=1 name=puck shows=on\n"
         board.sense("wall_impact wall=left pos_mm=512.0 peak=421")
         table.wait(lambda reading: isinstance(reading, WallImpact))
-        assert [answer.ok for answer in table.device.answers] == [True]
+        assert [answer.ok for answer in table.device.results] == [True]
         assert table.device.status()["lost"] == 0
     finally:
         assert table.station.stop()

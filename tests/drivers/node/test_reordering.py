@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.node.sentences import ASK_AGAIN_US, GIVE_UP_US
-from drivers.node.wire import FAR_BACK, RECALL, Counters, Loss, ReorderBuffer
+from drivers.node.sentences import GIVE_UP_US, RESEND_RETRY_US
+from drivers.node.wire import MAX_MISSING, RESTART_GAP, Counters, Loss, ReorderBuffer
 
 
 def order_of(*numbers: int) -> tuple[ReorderBuffer, Counters, list[str]]:
@@ -22,8 +22,8 @@ def test_what_was_left_out_is_asked_for_from_the_first_to_the_last() -> None:
     order, _, places = order_of(0, 3, 5)
     assert places == ["next", "next", "next"]
     assert order.ask(2000) == (1, 4)
-    assert order.ask(2000 + ASK_AGAIN_US - 1) is None
-    assert order.ask(2000 + ASK_AGAIN_US) == (1, 4)
+    assert order.ask(2000 + RESEND_RETRY_US - 1) is None
+    assert order.ask(2000 + RESEND_RETRY_US) == (1, 4)
 
 
 def test_what_comes_after_all_is_recovered_and_no_more_asked_for() -> None:
@@ -48,21 +48,21 @@ def test_where_nothing_can_be_asked_for_it_is_lost_at_once() -> None:
 
 def test_of_a_long_gap_only_the_last_are_remembered() -> None:
     order, counters, _ = order_of(0, 1001)
-    assert order.ask(1000) == (1001 - RECALL, 1000)
-    assert order.losses(1000) == Loss(1000 - RECALL, since_us=0)
-    assert counters.lost == 1000 - RECALL
+    assert order.ask(1000) == (1001 - MAX_MISSING, 1000)
+    assert order.losses(1000) == Loss(1000 - MAX_MISSING, since_us=0)
+    assert counters.lost == 1000 - MAX_MISSING
 
 
 def test_of_many_gaps_only_the_last_are_remembered() -> None:
-    order, counters, _ = order_of(*range(0, 4 * RECALL, 2))
-    missing = 2 * RECALL - 1
-    assert order.losses(0) == Loss(missing - RECALL, since_us=0)
-    assert order.losses(10**9) == Loss(RECALL, since_us=1000 * (missing - RECALL))
+    order, counters, _ = order_of(*range(0, 4 * MAX_MISSING, 2))
+    missing = 2 * MAX_MISSING - 1
+    assert order.losses(0) == Loss(missing - MAX_MISSING, since_us=0)
+    assert order.losses(10**9) == Loss(MAX_MISSING, since_us=1000 * (missing - MAX_MISSING))
     assert counters.lost == missing
 
 
 def test_a_number_far_behind_is_a_beginning() -> None:
-    assert order_of(1000, 1000 - FAR_BACK, 1000 - FAR_BACK - 1)[2] == ["next", "repeated", "restarted"]
+    assert order_of(1000, 1000 - RESTART_GAP, 1000 - RESTART_GAP - 1)[2] == ["next", "repeated", "restarted"]
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)

@@ -63,7 +63,7 @@ class TestMeeting:
         world.after(SECOND_US)
         troubles = [message for _, message in world.told if isinstance(message, Trouble)]
         assert [(t.code, t.seen, t.down) for t in troubles[1:]] == [
-            ("wrong_device", "node w2 answers, node w1 is expected", True)
+            ("wrong_device", "found node w2, expected node w1", True)
         ]
         world.after(10 * SECOND_US)
         assert world.table.phase is Phase.GREETING
@@ -81,7 +81,7 @@ class TestMeeting:
         nonce = world.table._nonce
         world.inject(sentence_of(world, "hello", 0, version="2", nonce=nonce))
         assert world.told[-1][1] == Trouble(
-            "wrong_version", "node w1 speaks version 2, the table version 1", True, 0
+            "wrong_version", "node w1 uses version 2 of the link, expected 1", True, 0
         )
 
     @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ class TestLosingEachOther:
 
     def test_nonces_that_are_none_are_an_error_of_ours(self) -> None:
         table = TableEnd("w1", lambda: "0000000000000000")
-        with pytest.raises(ValueError, match="expected 16 digits 0-9 A-F that do not begin 0000"):
+        with pytest.raises(ValueError, match="expected 16 digits 0-9 A-F that do not begin with 0000"):
             table.opened(0)
         with pytest.raises(ValueError, match="salt 'salt'"):
             NodeEnd(HELLO, "salt")

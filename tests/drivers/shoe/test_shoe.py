@@ -197,7 +197,7 @@ def test_bytes_thrown_away_may_have_been_cards() -> None:
         ({"cards": {"": "Qh"}}, "expected printable"),
         ({"cards": {"Ä": "Qh"}}, "expected printable"),
         ({"repeats_ms": 0}, "repeats_ms: found 0"),
-        ({"silent_s": 5.0}, "codes under `alive`"),
+        ({"silent_s": 5.0}, "no code under `alive`"),
         ({"silent_s": 0.0, "alive": ("OK",)}, "silent_s: found 0"),
     ],
 )
