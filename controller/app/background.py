@@ -1,9 +1,9 @@
 """Background work: processes at the lowest priority, and the upkeep of a running table's journal.
 
-A thread of the controller would take many times as long for the same work, and slow down play. So a start
-verifies only what the state rests on, and a process verifies the rest of the journal: `python -m
-controller.app.background JOURNAL` takes two seconds for what a thread of the controller did in twelve, and
-writes what it found as one line of JSON. Contents older than the table keeps are dropped once an hour.
+A start verifies only the rows on which the state depends. A separate process, `python -m
+controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. A thread of the
+controller took twelve seconds for what the process does in two, and slowed down play. Contents older than the
+table's retention are dropped once an hour.
 """
 
 import os
@@ -26,39 +26,41 @@ from controller.journal.reading import Reader
 from controller.journal.verify import Verified
 from controller.model.tables import RetentionSettings
 
-AGAIN_S = 10.0
-"""The wait after a process ended without an answer: something else on the machine killed it."""
-PATIENCE_S = 600.0
-"""How long a process may work without an answer before a fault reports it; it is allowed to continue."""
+RESTART_S = 10.0
+"""The wait before a process that ended without a result is started again; it was probably killed."""
+OVERDUE_S = 600.0
+"""A process that gives no result for this long is reported as a fault; it may continue."""
 
 
 def lower_priority() -> None:
     """Lower this process's priority to idle, and end it when the controller ends."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
-        Thread(target=_end_with_the_controller, daemon=True).start()
-    with suppress(OSError):  # a service manager may forbid it; then it runs like any other process
+        Thread(target=_end_with_controller, daemon=True).start()
+    with suppress(OSError):  # a service manager may forbid it; the priority then stays normal
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _end_with_the_controller() -> None:
-    """Wait for the end of standard input: if the controller was killed, nobody reads the answer."""
+def _end_with_controller() -> None:
+    """Wait for the end of standard input, which means that the controller ended; then exit."""
     while os.read(0, 1):
         pass
     os._exit(1)
 
 
 class BackgroundProcess:
-    """A run of `python` with these arguments, whose output is its answer."""
+    """A process that runs `python` with these arguments and writes its result to standard output.
+
+    It is started again until it gives a result.
+    """
 
     def __init__(
-        self, what: str, words: Sequence[str], faults: ActiveFaults, *, answered: Callable[[bytes], bool]
+        self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]
     ) -> None:
-        """`answered` receives the output and returns whether it is an answer; if not, the process is run
-        again."""
+        """`what` names the process in faults; `accept` handles the output and returns whether it is a result."""
         self._what = what
-        self._words = (sys.executable, *words)
+        self._command = (sys.executable, *arguments)
         self._faults = faults
-        self._answered = answered
+        self._accept = accept
         self._stop = Event()
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,7 +71,7 @@ class BackgroundProcess:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Stop the process and its thread."""
+        """Kill the process and end its thread."""
         self._stop.set()
         with self._lock:
             if self._process is not None:
@@ -79,31 +81,31 @@ class BackgroundProcess:
 
     def _work(self) -> None:
         while not self._stop.is_set():
-            output = self._output()
-            if output is not None and self._answered(output):
+            output = self._run()
+            if output is not None and self._accept(output):
                 self._faults.over("verifier_ended", self._what)
                 return
             if not self._stop.is_set():
                 self._faults.began(Fault("verifier_ended", self._what, "ended without a result"), self._what)
-                self._stop.wait(AGAIN_S)
+                self._stop.wait(RESTART_S)
 
-    def _output(self) -> bytes | None:
-        """Run the process to its end; return its output, None if it can't be started."""
+    def _run(self) -> bytes | None:
+        """Run the process to its end; return its output, or None if it can't be started."""
         its_end, our_end = os.pipe()
-        with os.fdopen(our_end, "wb"):  # open for as long as the controller lives
+        with os.fdopen(our_end, "wb"):  # the process ends with the controller, which closes this end
             try:
-                process = self._begun(its_end)
+                process = self._start_process(its_end)
             finally:
                 os.close(its_end)
             return None if process is None else self._output_of(process)
 
-    def _begun(self, its_end: int) -> subprocess.Popen[bytes] | None:
+    def _start_process(self, its_end: int) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._stop.is_set():
                 return None
             try:
-                self._process = subprocess.Popen(  # noqa: S603 - the words are this program's own
-                    self._words, stdin=its_end, stdout=subprocess.PIPE
+                self._process = subprocess.Popen(  # noqa: S603 - the arguments are this program's own
+                    self._command, stdin=its_end, stdout=subprocess.PIPE
                 )
             except OSError:
                 return None
@@ -112,16 +114,16 @@ class BackgroundProcess:
     def _output_of(self, process: subprocess.Popen[bytes]) -> bytes:
         while True:
             try:
-                output, _ = process.communicate(timeout=PATIENCE_S)
+                output, _ = process.communicate(timeout=OVERDUE_S)
             except subprocess.TimeoutExpired:
-                found = f"process {process.pid} gave no result for {PATIENCE_S:.0f} s"
+                found = f"process {process.pid} gave no result for {OVERDUE_S:.0f} s"
                 self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return output
 
 
 class Sound(msgspec.Struct, frozen=True, kw_only=True):
-    """A sound journal, as in `Verified`."""
+    """The figures of a sound journal, as in `Verified`."""
 
     rows: int
     outcomes: int
@@ -134,7 +136,7 @@ class Sound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsound(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fault, as in `JournalFault`."""
+    """The first fault of a journal, as in `JournalFault`."""
 
     code: str
     where: str
@@ -143,24 +145,24 @@ class Unsound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The result: one of the two."""
+    """The process's result: one of the two is set."""
 
     verified: Sound | None = None
     fault: Unsound | None = None
 
 
 def verify(journal: Path) -> Found:
-    """Verify every page, row and signature."""
+    """Verify every page, row and signature of a journal."""
     try:
         with Reader(journal) as reader:
             return Found(verified=Sound(**reader.verify_all()._asdict()))
     except JournalFault as fault:
-        told = Unsound(code=fault.code, where=fault.where, found=fault.found, expected=fault.expected)
-        return Found(fault=told)
+        unsound = Unsound(code=fault.code, where=fault.where, found=fault.found, expected=fault.expected)
+        return Found(fault=unsound)
 
 
 def main(journal: str) -> None:
-    """Verify at the lowest priority, and say what was found."""
+    """Verify at the lowest priority, and write the result."""
     lower_priority()
     sys.stdout.buffer.write(msgspec.json.encode(verify(Path(journal))) + b"\n")
 
@@ -170,19 +172,19 @@ _decode = msgspec.json.Decoder(Found).decode
 
 
 class Verifier:
-    """One walk along the journal, from its first row."""
+    """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """`done` is called when the journal is sound; a fault becomes active and locks play."""
+        """`done` is called if the journal is sound; otherwise the fault becomes active, and play is locked."""
         self._journal = journal
         self._faults = faults
         self._done = done
-        words = ("-m", "controller.app.background", str(journal))
-        self._process = BackgroundProcess("verifier", words, faults, answered=self._answered)
+        arguments = ("-m", "controller.app.background", str(journal))
+        self._process = BackgroundProcess("verifier", arguments, faults, accept=self._accept)
         self.start = self._process.start
         self.stop = self._process.stop
 
-    def _answered(self, output: bytes) -> bool:
+    def _accept(self, output: bytes) -> bool:
         try:
             found = _decode(output)
         except msgspec.MsgspecError:
@@ -200,31 +202,31 @@ class Verifier:
 
 
 PRUNED_BY = "retention"
-"""Named in the journal's own row as who decided it."""
-LOOK_EVERY_US = 3_600_000_000
-"""An hour: nothing outlives its time by more, and finding nothing to drop takes milliseconds."""
+"""The `by` of the journal's row that records a deletion."""
+CHECK_EVERY_US = 3_600_000_000
+"""An hour, so that contents are kept an hour too long at most; a check takes milliseconds."""
 DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Has the journal drop what the table keeps no longer; digests stay, so the chain goes on verifying."""
+    """Drops contents of the journal whose retention time is over; their digests stay, so the chain verifies."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
-        """Look first when asked for the first time."""
+        """Check at the first call of `drop_expired`."""
         self._journal = journal
         self._settings = settings
         self._wall = wall
         self._due_us = 0
 
     def drop_expired(self, now_us: int) -> None:
-        """Drop what is too old by now, once an hour of monotonic time `now_us`.
+        """Drop expired contents, at most once an hour of monotonic time `now_us`.
 
-        A clock that is not synchronized drops nothing: one that is ahead would take what must stay.
+        Nothing is dropped while the wall clock is not synchronized, because it may be ahead.
         """
         settings, wall = self._settings, self._wall()
         if now_us < self._due_us or settings.keeps_all or not wall.synced:
             return
-        self._due_us = now_us + LOOK_EVERY_US
+        self._due_us = now_us + CHECK_EVERY_US
         evidence_before_us = _before_us(wall, settings.evidence_days)
         bodies_before_us = _before_us(wall, settings.outcomes_days)
         try:
@@ -235,7 +237,7 @@ class Retention:
                 evidence_before_us=evidence_before_us, bodies_before_us=bodies_before_us, by=PRUNED_BY
             )
         except JournalFault as fault:
-            log(ERROR, f"{fault}; old contents are dropped in an hour instead")
+            log(ERROR, f"{fault}; dropping expired contents is retried in an hour")
             return
         log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 

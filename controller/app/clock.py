@@ -1,6 +1,6 @@
-"""The clocks of a live table: the monotonic one that counts, and the wall clock that is a label.
+"""The clocks of a live table: the monotonic clock, by which it judges, and the wall clock, which only labels.
 
-This is the only place in the controller where time is read; everything else receives it.
+Only this module reads the time; all others receive it.
 """
 
 import ctypes
@@ -14,18 +14,18 @@ from controller.journal.chain import WallTime
 _TIME_ERROR = 5
 """The result of adjtimex while the kernel's clock is not synchronized (adjtimex(2))."""
 _TIMEX_BYTES = 256
-"""Larger than the kernel's `struct timex`; if it is all zero, the call only reads."""
+"""More than the size of the kernel's `struct timex`; with zeros in it, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
 class Clock(Protocol):
-    """Returns the table's time in microseconds; it never goes back."""
+    """The table's time in microseconds, which never goes back."""
 
     def now_us(self) -> int:
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Note that a reading arrived at this time, if the readings give the time."""
+        """Advance to this arrival of a reading, if the time comes from the readings."""
 
 
 class MonotonicClock:
@@ -40,7 +40,7 @@ class MonotonicClock:
 
 
 class DataClock:
-    """Time taken from the readings' own arrivals, for simulated evenings faster than real time."""
+    """A clock that takes its time from the readings' arrivals, for simulations faster than real time."""
 
     def __init__(self) -> None:
         self._now_us = 0
@@ -61,7 +61,7 @@ def system_wall() -> WallTime:
 
 
 def iso(wall_us: int) -> str:
-    """Write a wall time as ISO 8601 in UTC."""
+    """Return a wall time as ISO 8601 in UTC."""
     return (
         datetime.fromtimestamp(wall_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )
@@ -75,12 +75,12 @@ class ClockStep(NamedTuple):
 
 
 class WallWatch:
-    """Notices when the wall clock is set, by comparing it with the monotonic clock."""
+    """Detects when the wall clock is set, by comparing it with the monotonic clock."""
 
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int
     ) -> None:
-        """Start from what both clocks say now; a step below the tolerance is ignored."""
+        """Start with the present difference of both clocks; a step below the tolerance is ignored."""
         self._wall = wall
         self._monotonic_us = monotonic_us
         self._tolerance_us = tolerance_us

@@ -1,4 +1,4 @@
-"""The control socket: the way to the daemon for command line tools, the screens and settlement."""
+"""The control socket, by which command line tools, screens and settlement use the daemon."""
 
 import os
 import select
@@ -29,12 +29,12 @@ from controller.app.messages import (
     too_long,
 )
 from controller.app.peers import (
-    A_CONNECTION,
-    A_USER,
-    A_USERS_CONNECTIONS,
+    ACTIONS_PER_USER,
+    CONNECTIONS_PER_USER,
     LINE_BYTES,
-    PER_USER_ACTIONS,
-    PLACES,
+    LINES_PER_CONNECTION,
+    LINES_PER_USER,
+    SLOTS,
     STATUS_COST,
     Bucket,
     ConnectionSlot,
@@ -42,9 +42,9 @@ from controller.app.peers import (
     Groups,
     Peer,
     RateLimiter,
-    answered,
     credentials_of,
     group_id,
+    is_listening,
     may_everything,
     peer_of,
 )
@@ -55,8 +55,9 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""Connections that may wait to be accepted; the operating system refuses any further one."""
+"""The most connections that wait to be accepted; the operating system refuses any further one."""
 TURN_S = 0.5
+"""How long the accepting thread waits for a connection in each turn."""
 _TOO_MANY_A_SECOND = (
     "this user opens connections too fast; send all requests over one connection, or try again later"
 )
@@ -65,7 +66,7 @@ SEND_S = 2.0
 
 
 class Control:
-    """Listens and answers, with one thread for each client."""
+    """The server of the control socket, with one thread for each client."""
 
     def __init__(self, daemon: Daemon, path: Path, groups: Groups, socket_group: str | None = None) -> None:
         """Bind the socket.
@@ -73,15 +74,15 @@ class Control:
         Raises:
             InUseError: another controller answers there.
             LookupError: there is no such group.
-            OSError: the socket can't be made.
+            OSError: the socket can't be created.
         """
         self._daemon = daemon
         self._path = path
         self._groups = groups
-        self._seats = ConnectionSlots()
-        self._lines = RateLimiter(A_USER)
-        self._deeds = RateLimiter(PER_USER_ACTIONS)
-        self._connections = RateLimiter(A_USERS_CONNECTIONS)
+        self._slots = ConnectionSlots()
+        self._lines = RateLimiter(LINES_PER_USER)
+        self._actions = RateLimiter(ACTIONS_PER_USER)
+        self._connections = RateLimiter(CONNECTIONS_PER_USER)
         self._stopping = False
         self._pause = Event()
         self._requests = Requests(daemon)
@@ -122,82 +123,82 @@ class Control:
             except TimeoutError:
                 continue
             except OSError as error:
-                # Too many open files, or a client that gave up: the next one may fare better.
+                # Too many open files, or a client that gave up: the next one may succeed.
                 if not self._stopping:
-                    log(ERROR, f"{self._path}: a client could not be taken: {error.strerror}")
+                    log(ERROR, f"{self._path}: a connection could not be accepted: {error.strerror}")
                     self._pause.wait(TURN_S)
                 continue
-            seat = self._admit(connection)
-            if seat is not None:
-                Thread(target=self._serve, args=(seat,), name="client", daemon=True).start()
+            slot = self._admit(connection)
+            if slot is not None:
+                Thread(target=self._serve, args=(slot,), name="client", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> ConnectionSlot | None:
-        """Assign a place to a connection, or refuse it."""
+        """Assign a slot to a connection, or refuse it."""
         connection.settimeout(SEND_S)
         now_us = self._daemon.monotonic.now_us()
         try:
             _, uid, _ = credentials_of(connection)
             if not (may_everything(uid) or self._connections.spend(uid, now_us)):
-                self._turn_away(connection, _TOO_MANY_A_SECOND)
+                self._refuse(connection, _TOO_MANY_A_SECOND)
                 return None
             peer = peer_of(connection, self._groups)
         except OSError:
             connection.close()
             return None
-        seat = self._seats.admit(connection, peer, now_us)
-        if isinstance(seat, ConnectionSlot):
-            return seat
-        processes = ", ".join(map(str, seat))
-        says = f"all {PLACES} connections open to this user are in use; stop one of the processes {processes}"
-        self._turn_away(connection, says)
+        slot = self._slots.admit(connection, peer, now_us)
+        if isinstance(slot, ConnectionSlot):
+            return slot
+        processes = ", ".join(map(str, slot))
+        says = f"all {SLOTS} connections open to this user are in use; stop one of the processes {processes}"
+        self._refuse(connection, says)
         return None
 
-    def _turn_away(self, connection: socket.socket, says: str) -> None:
+    def _refuse(self, connection: socket.socket, says: str) -> None:
         with connection, suppress(OSError):
-            connection.setblocking(False)  # what was never read has room for a line
+            connection.setblocking(False)  # a new socket's buffer has room for a line
             connection.send(refusal("too_many", says))
 
-    def _serve(self, seat: ConnectionSlot) -> None:
+    def _serve(self, slot: ConnectionSlot) -> None:
         try:
-            with seat.connection:
-                self._converse(seat)
+            with slot.connection:
+                self._converse(slot)
         except OSError:
-            pass  # The client is gone: there is nobody left to tell.
+            pass  # The client is gone.
         finally:
-            self._seats.leave(seat)
+            self._slots.leave(slot)
 
-    def _in_time(self, seat: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
-        """Wait until this client may send its next line; False if the controller stops meanwhile."""
+    def _wait_for_turn(self, slot: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
+        """Wait until this client may send its next line; return False if the controller stops meanwhile."""
         now_us = self._daemon.monotonic.now_us()
-        wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(seat.peer.uid, now_us, cost))
+        wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(slot.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
 
-    def _converse(self, seat: ConnectionSlot) -> None:
-        connection = seat.connection
+    def _converse(self, slot: ConnectionSlot) -> None:
+        connection = slot.connection
         now_us = self._daemon.monotonic.now_us
-        hearing = LineReader(now_us(), MAX_LINE)
-        bucket = Bucket(A_CONNECTION, now_us())
+        reader = LineReader(now_us(), MAX_LINE)
+        bucket = Bucket(LINES_PER_CONNECTION, now_us())
         while True:
-            left_s = hearing.left_s(now_us())
+            left_s = reader.left_s(now_us())
             block = _received(connection, left_s)
             connection.settimeout(SEND_S)
             if block is None or (left_s == 0 and b"\n" not in block):
-                says = f"{hearing.waits_for} did not arrive in time; reconnect and send it at once"
+                says = f"{reader.waits_for} did not arrive in time; reconnect and send it at once"
                 connection.sendall(refusal("too_slow", says))
                 return
             if not block:
                 return
-            self._seats.note_line(seat, now_us(), busy=True)
-            if not self._in_time(seat, bucket, len(block) / LINE_BYTES):
+            self._slots.note_line(slot, now_us(), busy=True)
+            if not self._wait_for_turn(slot, bucket, len(block) / LINE_BYTES):
                 return
-            for line in hearing.feed(block, now_us()):
-                if not self._in_time(seat, bucket) or not self._answer(seat, bucket, line):
+            for line in reader.feed(block, now_us()):
+                if not self._wait_for_turn(slot, bucket) or not self._answer(slot, bucket, line):
                     return
-            self._seats.note_line(seat, now_us(), busy=False)
+            self._slots.note_line(slot, now_us(), busy=False)
 
-    def _answer(self, seat: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
-        """Answer a line (None: one that was too long); False if the conversation is over."""
-        connection, peer = seat.connection, seat.peer
+    def _answer(self, slot: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
+        """Answer a line (None: one that was too long); return False if the connection must end."""
+        connection, peer = slot.connection, slot.peer
         if line is None:
             connection.sendall(too_long())
             return True
@@ -207,8 +208,8 @@ class Control:
             connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
             return True
         if isinstance(request, Enter | Approve | BeginTest | HoldPictures):
-            self._pause.wait(self._deeds.wait_s(peer.uid, self._daemon.monotonic.now_us()))
-        if isinstance(request, StatusRequest) and not self._in_time(seat, bucket, STATUS_COST):
+            self._pause.wait(self._actions.wait_s(peer.uid, self._daemon.monotonic.now_us()))
+        if isinstance(request, StatusRequest) and not self._wait_for_turn(slot, bucket, STATUS_COST):
             return False
         if isinstance(request, Watch):
             self._watch(connection, peer, request)
@@ -223,16 +224,16 @@ class Control:
         return True
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
-        asking = self._requests.admitted(request, peer, "watch")
-        if isinstance(asking, bytes):
-            connection.sendall(asking)
+        admitted = self._requests.admitted(request, peer, "watch")
+        if isinstance(admitted, bytes):
+            connection.sendall(admitted)
             return
-        peer, _ = asking
+        peer, _ = admitted
         hub = self._daemon.hub
-        heard: set[Channel] = set(request.topics)
-        if "readings" in heard and peer.may("timing"):
-            heard.add("timing")
-        watcher: Watcher = hub.watch(frozenset(heard))
+        channels: set[Channel] = set(request.topics)
+        if "readings" in channels and peer.may("timing"):
+            channels.add("timing")
+        watcher: Watcher = hub.watch(frozenset(channels))
         try:
             connection.sendall(answer(watching=request.topics) + self._present_state(request))
             while not self._stopping:
@@ -240,7 +241,7 @@ class Control:
                 if watcher.dropped:
                     connection.sendall(refusal("too_slow", "lines were missed; reconnect and ask again"))
                     return
-                # An empty send finds out nothing: whether the client is gone shows with the next line.
+                # An empty send would not detect that the client is gone.
                 if lines:
                     connection.sendall(b"".join(lines))
                 elif _gone(connection):
@@ -249,16 +250,16 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return what a watcher that joins in mid-game needs: what is waiting for a person."""
+        """Return the lines that a new watcher needs first: the attempt that awaits a person, if any."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
 
     def _send_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live
-        asking = self._requests.admitted(request, peer, "read past records")
-        if isinstance(asking, bytes):
-            connection.sendall(asking)
+        admitted = self._requests.admitted(request, peer, "read past records")
+        if isinstance(admitted, bytes):
+            connection.sendall(admitted)
         elif live is None:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
@@ -270,13 +271,13 @@ class Control:
 
     def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
         live = self._daemon.live
-        asking = self._requests.admitted(request, peer, "test")
-        if isinstance(asking, bytes):
-            connection.sendall(asking)
+        admitted = self._requests.admitted(request, peer, "test")
+        if isinstance(admitted, bytes):
+            connection.sendall(admitted)
         elif live is None:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
-            peer, person = asking
+            peer, person = admitted
             if person is not None:
                 request = msgspec.structs.replace(request, who=person)
             note = partial(self._requests.note, live, peer)
@@ -304,20 +305,24 @@ def _bound(path: Path, group: int | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed controller left; if it is answered, it belongs to another
-    controller."""
+    """Remove the socket of a killed controller.
+
+    Raises:
+        InUseError: another controller answers there.
+        FileExistsError: the file is not a socket.
+    """
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
         raise FileExistsError(17, "a file that is not a socket is there", str(path))
-    if not answered(path):
+    if not is_listening(path):
         path.unlink()
         return
     raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
 
 
 def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Receive bytes; None if none come within this time, b"" at the end of the connection."""
+    """Return received bytes; None if none arrive within this time, b"" at the end of the connection."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)
@@ -326,24 +331,24 @@ def _received(connection: socket.socket, within_s: float | None) -> bytes | None
 
 
 def _gone(connection: socket.socket) -> bool:
-    # Python itself waits for a socket with a time limit, whatever MSG_DONTWAIT says.
+    # With a timeout set, Python waits for the socket even with MSG_DONTWAIT.
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
 
 
 FIRST_S = 60.0
-"""How long a client may stay silent after it connects: it occupies one of few slots."""
+"""How long a client may stay silent after it connects, because it occupies one of few slots."""
 LINE_S = 5.0
 """The longest time from a line's first byte to its end."""
 
 
 class LineReader:
-    """One client's requests: bytes and the time go in, whole lines come out, however the bytes are cut."""
+    """Splits one client's bytes into lines, and limits the time until each line is complete."""
 
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""
         self.waits_for = "a first request"
-        """What must arrive in time."""
+        """What must arrive in time, for the refusal."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_S * 1e6)
         self._begun = False

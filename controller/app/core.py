@@ -1,7 +1,7 @@
-"""The core: the one thread that owns the engine. It takes readings, advances time, and passes effects on.
+"""The core: the thread that owns the engine. It takes readings, advances the time and passes on the effects.
 
-It never waits for the disk or for a listener. What the engine decides goes to the journal, and is announced
-from there once it is durable; lamps light at once.
+It never waits for the disk or for a watcher. Outcomes go to the journal and are announced from there once they
+are durable; lamps are lit at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,25 +31,26 @@ from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
-"""The coarsest step of time while an attempt is in progress or readings arrive."""
-SOONEST_S = 0.0001
-"""The step if something is due sooner than that."""
+"""The longest step of time while an attempt is in progress or readings arrive."""
+MIN_TICK_S = 0.0001
+"""The shortest step of time, when something is due."""
 IDLE_TICK_S = 0.05
-"""The step at rest, and while the data's own time stands still: nothing falls due until something arrives."""
+"""The step when idle, and while the time of the data stands still, because nothing can be due then."""
 BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to check what may be entered: it changes with time too, as when the dice come to rest."""
-ALLOWED_AT_REST_US = 250_000
-"""The same with no attempt in progress and no reading lately, when hardly anything changes with time."""
-_QUIET = (Input, Card)
-"""What changes the state without an outcome: a seat taken or left, a card for the button."""
+"""How often to determine the allowed inputs, which change with time too, as when the dice come to rest."""
+ALLOWED_IDLE_US = 250_000
+"""The same when idle, when they hardly change with time."""
+_WITHOUT_OUTCOME = (Input, Card)
+"""Readings that may change the state without an outcome: a seat is taken or left, a card drawn for the button.
+"""
 NUDGE = b'{"table":"changed"}\n'
 _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line that tells watchers what is waiting for a person; null once nothing is."""
+    """Return the watchers' line with the attempt that awaits a person; null if there is none."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -76,25 +77,30 @@ class Core:
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
         play_asked: Callable[[str, int], None] = lambda _nonce, _heard_us: None,
     ) -> None:
-        """Start from what was resumed; `failed` is called when the core stops on a defect, `lit` for lamps.
+        """Start from the resumed state.
 
-        `causes` are what each device can report of itself, with what to do about it.
-        `betting` is called in every turn with whether bets are open and the table's time; `awaiting` on each
-        change of what waits for a person, not in test mode; `late_confirmed` for each confirmation of a wager
-        made with the dice out, with its row; `play_asked` for each question for Play, with when it was heard,
-        once no fold can come before it. All must return at once.
+        `causes` are the troubles that each device can report, with their remedies. The callbacks must return
+        at once:
+
+        - `failed`: the core stopped on a defect;
+        - `lit`: a lamp changed;
+        - `betting`: in every turn, with the betting state and the table's time;
+        - `awaiting`: another attempt, or none, awaits a person; not in test mode;
+        - `late_confirmed`: a wager made with the dice out was confirmed, with the row of that;
+        - `play_asked`: settlement requested Play, with the request's time; once no fold can precede it.
         """
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
+        """Incremented with each turn of the thread."""
         self.why_locked: Callable[[], str | None] = lambda: None
-        """Returns why nobody may unlock the table now."""
+        """Returns why the table can't be unlocked now; None if it can."""
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
         self._faults = faults
         self._hub = hub
-        self._discretion = ReadingFilter(hub, setup.ruleset)
+        self._reading_filter = ReadingFilter(hub, setup.ruleset)
         self._failed = failed
         self._note_betting = betting
         self._awaiting = awaiting
@@ -108,18 +114,18 @@ class Core:
         self._answers = Answers(inlet)
         self._ticket: Ticket | None = None
         self._halted = False
-        self._lock_asked = False
+        self._lock_requested = False
         self._lock_changes = 0
-        self._last_word_us = 0
-        self._last_told_us = 0
+        self._last_activity_us = 0
+        self._last_outcome_us = 0
         self._last_reading_us = 0
         self._now_us = 0
-        self._stands_still = False
-        self._may: tuple[str, ...] = ()
+        self._time_stands_still = False
+        self._allowed_inputs: tuple[str, ...] = ()
         self._acted: Mapping[str, str] = {}
-        self._may_us = 0
+        self._allowed_at_us = 0
         self._hold_ends_us: int | None = None
-        self._may_be_others = True
+        self._allowed_stale = True
         self._readings = 0
         self._unsettled = False
         self._settles_us = 0
@@ -143,14 +149,14 @@ class Core:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Process the queue, wait for a held call to end, and stop; return False on a timeout."""
+        """Process the queue, wait until a held call is made, and stop; return False on a timeout."""
         self._stop.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
     def view(self) -> View:
-        """The core's state at this moment."""
+        """The core's present state."""
         return View(
             now_us=self._now_us,
             state=self._state,
@@ -163,7 +169,7 @@ class Core:
             halted=self._halted,
             hold_ends_us=self._hold_ends_us,
             pending=self._cut_off.pending,
-            allowed=self._may,
+            allowed=self._allowed_inputs,
             acted=self._acted,
             awaited=self._awaited,
             locked_by=self._locked_by,
@@ -175,7 +181,7 @@ class Core:
 
     @property
     def _testing(self) -> bool:
-        """Whether test mode is on, by the session, which may refuse to switch it."""
+        """Whether the session is in test mode."""
         return self._segment.session.testing
 
     def enter(self, entered: Input) -> PendingInput | None:
@@ -184,14 +190,15 @@ class Core:
 
     def _input_decided(self, entered: AnyReading, refused: InputRefused | None, answer: str = "") -> None:
         if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
-            self._keep_confirmation(entered)
+            self._journal_confirmation(entered)
         elif refused is None and isinstance(entered, Input) and entered.name == "play_asked":
             self._play_asked(entered.what or "", entered.t)
         allowed = () if refused is None or self._halted else self._allowed()
         self._answers.record(entered, refused, allowed, answer)
 
-    def _keep_confirmation(self, entered: Input) -> None:
-        """Journal who confirmed a late wager, which stands only if this row is in time (C34-MK-1b)."""
+    def _journal_confirmation(self, entered: Input) -> None:
+        """Journal who confirmed a wager with the dice out, which is valid only if this row is in time
+        (C34-MK-1b)."""
         fields = {
             "wager": entered.what,
             "by": entered.by,
@@ -214,117 +221,116 @@ class Core:
         try:
             while not self._stop.is_set():
                 self.turn(self._tick_s())
-            self.run_out()
-        except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
+            self.drain()
+        except Exception as error:  # noqa: BLE001 - whatever stops the core must be reported
             self._faults.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self.lamps.light("lock", "locked")
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
-        """Process the next reading, or only the time after this timeout; return whether a reading came."""
+        """Process the next reading, or after this timeout only the time; return whether a reading arrived."""
         taken = self._inlet.take(timeout_s)
         self._turn(taken)
         return taken.reading is not None
 
     def _turn(self, taken: NextReading) -> None:
         self.turns += 1
-        self._stands_still = taken.reading is None and taken.now_us == self._now_us
+        self._time_stands_still = taken.reading is None and taken.now_us == self._now_us
         self._now_us = taken.now_us
         if taken.reading is not None:
             self._handle(taken.reading, taken.now_us)
         elif not self._halted:
-            self._hand_over(self._segment.session.advance(taken.now_us))
+            self._process(self._segment.session.advance(taken.now_us))
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
         self.lamps.mark_test(testing=self._testing)
         self.devices.expire(self._now_us)
         self._note_faults()
-        self._keep_locked()
+        self._lock_on_fault()
         if self._awaited is not None:
-            self._note_awaited()  # What may be entered changes with time too, as when the dice come to rest.
+            self._note_awaited()  # Its allowed rulings change with time too, as when the dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
         self._note_allowed()
 
     @property
     def _betting_now(self) -> Betting:
-        """Return which bets are accepted at this moment, and until when that is certain."""
+        """Which bets are accepted now, and until when that is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
         takes: Takes | None = None
-        if plays and not (self._testing or self._halted or self._lock_asked or self._cut_off.pending):
+        if plays and not (self._testing or self._halted or self._lock_requested or self._cut_off.pending):
             takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
-        stands = plays and not (self._testing or self._halted or self._lock_asked)
+        stands = plays and not (self._testing or self._halted or self._lock_requested)
         out = session.dice_out if stands and self._bets_closed else None
         acted = session.acted if takes == "play" else {}
         folded = tuple(sorted(seat for seat, act in acted.items() if act == "fold"))
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
 
-    def run_out(self) -> None:
-        """Process all arrivals, and wait until a held call is made."""
+    def drain(self) -> None:
+        """Process all queued readings, and wait until a held call is made."""
         rules = self._setup.ruleset
         attempts = rules.throw or rules.spin or rules.deal
         hold_ms = attempts.call_hold_ms if attempts else 0.0
         needed_us = self._lateness_us + round(hold_ms * 1000) + 1
         while True:
             before_us = self._now_us
-            came = self.turn(BUSY_TICK_S)
-            stands_still = not came and self._now_us == before_us
-            if stands_still or (not came and self._now_us > self._last_reading_us + needed_us):
+            arrived = self.turn(BUSY_TICK_S)
+            time_stands_still = not arrived and self._now_us == before_us
+            if time_stands_still or (not arrived and self._now_us > self._last_reading_us + needed_us):
                 break
         self._end_recording()
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End the recording complete between two decisions, or cut off during an attempt, whose result is
-        then unknown."""
+        """End the recording: complete between two attempts, or cut off during one, whose result is unknown."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time ran on behind the last reading; without this one a replay would not know how far.
+            # Time has advanced since the last reading; this reading lets a replay advance as far.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
-            self._hand_over(self._segment.feed(stopped))
+            self._process(self._segment.feed(stopped))
             self._segment.cut()
         else:
-            self._hand_over(self._segment.end())
+            self._process(self._segment.end())
 
     def _tick_s(self) -> float:
-        if self._stands_still:
+        if self._time_stands_still:
             return IDLE_TICK_S
         due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
-        return min(BUSY_TICK_S if self._busy else IDLE_TICK_S, max(SOONEST_S, due_s))
+        return min(BUSY_TICK_S if self._busy else IDLE_TICK_S, max(MIN_TICK_S, due_s))
 
     @property
     def _busy(self) -> bool:
-        """Whether an attempt is in progress, or a reading came so recently that a call may be held for it."""
+        """Whether an attempt is in progress, or a reading arrived so recently that a call may be held."""
         return self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
 
     @property
     def _betting(self) -> bool:
-        """Whether bets can be placed: not at a table that is closed, locked or in test mode."""
+        """Whether bets are open: never at a table that is closed, locked or in test mode."""
         plays = self._state.table == "open" and self._state.lock == "unlocked" and not self._testing
         return plays and not self._bets_closed
 
     @property
     def _attempt_open(self) -> bool:
-        """Whether an attempt waits for its call or for a ruling."""
+        """Whether an attempt awaits its call or a ruling."""
         return self._attempts.open_before(self._first)
 
     def _handle(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
         self._last_reading_us = now_us
         self.devices.saw(reading)
-        self._discretion.publish(reading, betting=self._betting, testing=self._testing)
+        self._reading_filter.publish(reading, betting=self._betting, testing=self._testing)
         if self._halted:
             self._input_decided(reading, HALTED)
             self._answers.answer(None)
             return
         if isinstance(reading, Input):
-            reading = self._held_back(reading)
-            self._last_word_us = now_us
-            self._may_be_others = True
+            reading = self._checked_unlock(reading)
+            self._last_activity_us = now_us
+            self._allowed_stale = True
             if reading.name == "test_mode":
-                self._lock_asked = False
+                self._lock_requested = False
             if self._rules_on_pending(reading):
                 answer = self._cut_off.answer
                 self._void_pending(reading, min(now_us, reading.t))
@@ -334,15 +340,15 @@ class Core:
                     return
         elif self._lapses_at(reading):
             self._void_pending(None, min(now_us, reading.t))
-        if isinstance(reading, _QUIET):
+        if isinstance(reading, _WITHOUT_OUTCOME):
             self._unsettled = True
             self._settles_us = max(now_us, reading.t) + self._lateness_us
-        self._hand_over(self._segment.feed(reading))
+        self._process(self._segment.feed(reading))
 
-    def _held_back(self, entered: Input) -> Input:
-        """Return a person's `unlock` as one to refuse (NOT_READY) while the self-test has not passed.
+    def _checked_unlock(self, entered: Input) -> Input:
+        """Return the input; a person's `unlock` before the self-test has passed is changed to NOT_READY.
 
-        It is recorded in that form, because a replay has no self-test.
+        The session refuses it then. It is recorded in that form, because a replay has no self-test.
         """
         by_person = entered.name == "unlock" and entered.dev != CONTROLLER
         if not by_person or self._state.lock == "unlocked" or self._testing:
@@ -355,9 +361,9 @@ class Core:
         self._answers.passed_on(entered, refused)
         return refused
 
-    # --- what the engine hands out ---
+    # --- the engine's effects ---
 
-    def _hand_over(self, effects: Sequence[Effect]) -> None:
+    def _process(self, effects: Sequence[Effect]) -> None:
         self._ticket = None
         for effect in effects:
             if isinstance(effect, Late) and not isinstance(effect.reading, Input):
@@ -375,7 +381,7 @@ class Core:
             self._note_state()
             return
         self._state, self._first = session.state(), session.first()
-        self._may_be_others = True
+        self._allowed_stale = True
         self._append(effects, self._segment)
         for effect in effects:
             match effect:
@@ -390,7 +396,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Update the lamp and the watchers when something starts or stops waiting for a person."""
+        """Update lamp and watchers if another attempt, or none, awaits a person now."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
@@ -399,19 +405,19 @@ class Core:
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
-        """Work out what may be entered now, and nudge screens if that or anything else changed."""
+        """Determine the allowed inputs, and notify the screens if these or anything else changed."""
         hold_ends_us = self._segment.session.hold_ends_us
         if hold_ends_us != self._hold_ends_us:
             self._hold_ends_us = hold_ends_us
-            self._may_be_others = True
-        every_us = ALLOWED_US if self._busy else ALLOWED_AT_REST_US
-        if not self._may_be_others and self._now_us - self._may_us < every_us:
+            self._allowed_stale = True
+        every_us = ALLOWED_US if self._busy else ALLOWED_IDLE_US
+        if not self._allowed_stale and self._now_us - self._allowed_at_us < every_us:
             return
-        before, self._may = self._may, () if self._halted else self._allowed()
+        before, self._allowed_inputs = self._allowed_inputs, () if self._halted else self._allowed()
         acted_before, self._acted = self._acted, self._segment.session.acted
-        if self._may_be_others or self._may != before or self._acted != acted_before:
+        if self._allowed_stale or self._allowed_inputs != before or self._acted != acted_before:
             self._hub.publish("table", NUDGE)
-        self._may_us, self._may_be_others = self._now_us, False
+        self._allowed_at_us, self._allowed_stale = self._now_us, False
 
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
         recording = None if segment is None else segment.recording(effects)
@@ -421,16 +427,16 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Record an attempt that began without an outcome, so that a restart knows that it was cut off."""
+        """Journal an attempt that began without an outcome, so that a restart knows that it was cut off."""
         before, self._first = self._first, first
-        for word, number in begun_between(before, first):
+        for kind, number in begun_between(before, first):
             try:
-                self._journal.begun(word, number, self._segment.last_us)
+                self._journal.begun(kind, number, self._segment.last_us)
             except JournalFault as fault:
                 self._halt(fault)
 
     def _note_state(self) -> None:
-        """Record a change of state without an outcome for a restart; test mode leaves no trace."""
+        """Journal a change of state without an outcome, for a restart; not in test mode."""
         if not self._unsettled or self._testing or self._halted:
             return
         state = self._segment.session.state()
@@ -439,38 +445,38 @@ class Core:
             self._append((), self._segment)
 
     def _halt(self, fault: JournalFault) -> None:
-        """Stop judging: an outcome that can't be stored can't be published."""
+        """Stop judging, because outcomes can't be journaled and so can't be published."""
         self._halted = True
         self._faults.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
         self.lamps.light("lock", "locked")
 
     def _follow(self, outcome: Outcome) -> None:
-        self._last_word_us = self._last_reading_us
-        self._last_told_us = outcome.t
+        self._last_activity_us = self._last_reading_us
+        self._last_outcome_us = outcome.t
         data = outcome.data
         if isinstance(data, Bets):
             self._bets_closed = outcome.type == "bets.closed"
             if self._bets_closed:
-                self._discretion.bets_closed()
+                self._reading_filter.bets_closed()
         elif isinstance(data, Happening):
             self._held = bool(holds(outcome.type, data, held=self._held))
             if outcome.type in ("table.locked", "table.unlocked"):
                 self._locked_by = data if outcome.type == "table.locked" else None
                 self._lock_changes += 1
-                self._lock_asked = False
+                self._lock_requested = False
                 self._show_lock()
         else:
             self._attempts.follow(outcome)
 
     # --- locks and faults ---
 
-    def _keep_locked(self) -> None:
-        if self._state.lock == "locked" or self._lock_asked or self._halted or self._testing:
+    def _lock_on_fault(self) -> None:
+        if self._state.lock == "locked" or self._lock_requested or self._halted or self._testing:
             return
         locking = self._faults.locking
         if locking:
             asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
-            self._lock_asked = self._inlet.post(asked, stamped=False)
+            self._lock_requested = self._inlet.post(asked, stamped=False)
             self.lamps.light("lock", "locked")
 
     def _show_lock(self) -> None:
@@ -486,7 +492,7 @@ class Core:
             self.lamps.light("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
-        """Journal an event; None if the journal is closed by a fault, which is reported already."""
+        """Journal an event; return None if a fault prevents it, which is reported."""
         try:
             return self._journal.note(name, data)
         except JournalFault as fault:
@@ -494,7 +500,10 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by outsiders, in the space that play leaves; False if there is none."""
+        """Journal an event caused by outsiders, in the room that is not reserved for play.
+
+        Return False if there is none.
+        """
         try:
             self._journal.note(name, data, outside=True)
         except JournalFault as fault:
@@ -503,7 +512,7 @@ class Core:
             return False
         return True
 
-    # --- what was cut off before the start ---
+    # --- attempts that were cut off before the start ---
 
     def _lapses_at(self, reading: AnyReading) -> bool:
         plays = self._state.lock == "unlocked" and not self._testing
@@ -514,12 +523,12 @@ class Core:
         return free and entered.by not in PLAYER_ROLES and self._cut_off.ruled_by(entered)
 
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
-        """Close what was cut off as void, by a person's ruling or because play continues without one.
+        """Close the attempts that were cut off as void, by a person's ruling or because play continues.
 
-        The time is `t_us`, when that was entered or seen, or that of the last outcome if later.
+        The outcomes' time is `t_us`, when that was entered or seen, or the last outcome's time if later.
         """
-        self._hand_over(self._segment.end())
-        t_us = max(t_us, self._last_told_us)
+        self._process(self._segment.end())
+        t_us = max(t_us, self._last_outcome_us)
         outcomes, self._first = self._cut_off.close(entered, self._first, t_us, bets_closed=self._bets_closed)
         self._append(outcomes, None)
         for outcome in outcomes:
@@ -531,14 +540,14 @@ class Core:
 
     def _rotate(self, now_us: int) -> None:
         if self._pieces.due(self._segment, now_us) and self._is_idle(now_us):
-            self._hand_over(self._segment.end())
+            self._process(self._segment.end())
             self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
-        """Whether a freshly started engine would know everything that later readings depend on."""
-        under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
+        """Return whether a new recording can start now: later readings depend on no earlier ones."""
+        under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         still = (
-            now_us - self._last_word_us > self._pieces.rotation.quiet_us
+            now_us - self._last_activity_us > self._pieces.rotation.quiet_us
             and now_us - self._segment.last_us > self._lateness_us
         )
         return still and not under_way

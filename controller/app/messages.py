@@ -1,4 +1,4 @@
-"""The messages of the control socket: one JSON object a line, requests with `do`, answers with `ok`."""
+"""The messages of the control socket: one JSON object per line; requests have `do`, answers have `ok`."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -12,12 +12,12 @@ from controller.model.readings import Sha256
 
 MAX_LINE = 65536
 """The most bytes of a request."""
-LONGEST_WAIT_S = 30
+MAX_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Token = Annotated[str, Meta(max_length=1024)]
-"""Who is at a screen, signed by the sign-in process: role and person are the token's own."""
+"""A token of the sign-in process; it determines role and person, whatever the request says."""
 
 
 class Request(
@@ -27,37 +27,37 @@ class Request(
 
 
 class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
-    """What is the table's state?"""
+    """Asks for the table's status."""
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """What is the table's state for a staff screen, and what may each role enter?"""
+    """Asks for the table's state for a staff screen, and for the inputs that each role may enter."""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
-    """What may players see?"""
+    """Asks for what players may see."""
 
 
 class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
-    """What was seen of the throw or spin of this number, which waits for a person?"""
+    """Asks for a drawing of the throw or spin of this number, which awaits a person."""
 
     number: Row
 
 
 class FaultsRequest(Request, frozen=True, kw_only=True, tag="faults"):
-    """What is wrong, and what is to be done?"""
+    """Asks for the active faults and their remedies."""
 
 
 class Watch(Request, frozen=True, kw_only=True, tag="watch"):
-    """Watch these topics from now on; this connection then carries nothing else."""
+    """Subscribes to these topics; the connection then carries nothing else."""
 
     topics: tuple[Topic, ...] = TOPICS
     token: Token | None = None
-    """With the token of a technician at a screen, the readings of ball and rotor come too, when permitted."""
+    """With a technician's token, `readings` includes those of ball and rotor when permitted."""
 
 
 class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
-    """A person's input with its arguments, and the role (`by`) and person (`who`) that it is entered for."""
+    """A person's input with its arguments, and the role (`by`) and person (`who`) for whom it is entered."""
 
     name: Name
     by: Name
@@ -70,17 +70,17 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     count: int | None = None
     reason: Words | None = None
     what: Words | int | None = None
-    """What the input is about; a ruling names its attempt by number, as outcomes give it."""
+    """The object of the input; for a ruling, the number of the attempt as in outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """The ruling is for the attempt that waits for a person; refused if that was ruled on meanwhile."""
+    """Whether the ruling is for the attempt that awaits a person; it is refused if that was ruled on meanwhile."""
     token: Token | None = None
-    wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
-    """How long to wait for the result; with 0 the answer only says that the input was queued."""
+    wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
+    """How long to wait for the result; with 0, the answer only says that the input was queued."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
-    """A person approves a changed identity, the wall clock, a device, or an older journal."""
+    """A person's approval of a changed identity, the wall clock, a device, or an older journal."""
 
     what: Literal["identity", "clock", "device", "journal"]
     who: Words | None = None
@@ -89,9 +89,9 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """A person protects a file of a camera's pictures from deletion, or releases it: this is only journaled.
+    """Journals that a person protected a file of a camera's pictures from deletion, or released it.
 
-    The camera's folder is not the controller's: whoever asks has noted the hold there.
+    The controller does not touch the camera's folder; the client has recorded the hold there.
     """
 
     sha256: Sha256
@@ -101,34 +101,34 @@ class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
 
 
 class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
-    """Which outcomes has settlement not acknowledged, after this row of the journal?"""
+    """Asks for the outcomes after this row of the journal that settlement has not acknowledged."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     after: Row = 0
 
 
 class Settled(Request, frozen=True, kw_only=True, tag="settled"):
-    """The settlement engine has this outcome: its id, and the chain hash (hex) that came with it."""
+    """The settlement engine's acknowledgement of an outcome: its id, and its chain hash (hex)."""
 
     id: Words
     chain: Words
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Test mode for as long as this connection lasts; it then takes only `ask` and `try`."""
+    """Starts test mode for as long as this connection lasts; it then accepts only `ask`, `try` and `tested`."""
 
     who: Words | None = None
     token: Token | None = None
 
 
 class TestPrompt(Request, frozen=True, kw_only=True, tag="ask"):
-    """During a test: what the technician is asked to do; the lamp `test` shows it."""
+    """During a test: sets what the technician is asked to do; the lamp `test` shows it."""
 
     shows: Annotated[str, Meta(max_length=64)]
 
 
 class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
-    """During a test: let a device's lamp, or its `buzzer`, show this until the test ends."""
+    """During a test: sets a device's lamp, or its `buzzer`, until the test ends."""
 
     device: Name
     lamp: Name
@@ -136,7 +136,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """During a test: which of a device's sensors were found well, and which not, each with what was found."""
+    """During a test: reports which of a device's sensors passed, and which failed, with what was found."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
@@ -144,7 +144,7 @@ class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
 
 
 class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
-    """Which rows does the journal have, from one to another, of all types or of these?"""
+    """Asks for a range of the journal's rows, of all types or of these."""
 
     from_n: Row = 1
     to_n: Row | None = None
@@ -154,40 +154,40 @@ class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
 
 
 class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
-    """Which row holds this outcome?"""
+    """Asks for the row of this outcome."""
 
     id: Words
     token: Token | None = None
 
 
 class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
-    """Which table and rules are in force at this row, and which public key signs it?"""
+    """Asks for the table's identity at this row, and for the public key that signs it."""
 
     at: Row
     token: Token | None = None
 
 
 class RecordingRequest(Request, frozen=True, kw_only=True, tag="recording"):
-    """What is in this recording?"""
+    """Asks for the lines of this recording."""
 
     name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
     token: Token | None = None
 
 
 class RecordingsRequest(Request, frozen=True, kw_only=True, tag="recordings"):
-    """Which recordings are there, the newest first?"""
+    """Asks for the list of recordings, the newest first."""
 
     token: Token | None = None
 
 
 class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
-    """What did the controller log last?"""
+    """Asks for the last lines of the controller's log."""
 
     token: Token | None = None
 
 
 AskPast = RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
-"""Requests that are answered from journal and recordings, in one line or many."""
+"""Requests that are answered from the journal, the recordings or the log, in one line or several."""
 OfTest = TestPrompt | OutputTest | TestResult
 """Requests that are accepted during a guided test."""
 AnyRequest = (
@@ -209,12 +209,12 @@ AnyRequest = (
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that was not granted: a stable code, and what to do."""
+    """The answer to a request that was not granted: a stable code, and what to do."""
 
     code: str
     says: str
     allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """For an input that the table refused: what is allowed now."""
+    """For an input that the table refused: the inputs that are allowed now."""
     ok: Literal[False] = False
 
 
@@ -223,21 +223,21 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Read a request; raises ValueError (StrictJsonError, msgspec's) with what is wrong."""
+    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) if there is none."""
     decode_strict(line)
     return _decode(line)
 
 
-def answer(**told: object) -> bytes:
-    """Write a granted request's answer."""
-    return encode({"ok": True, **told}) + b"\n"
+def answer(**fields: object) -> bytes:
+    """Return the line that answers a granted request with these fields."""
+    return encode({"ok": True, **fields}) + b"\n"
 
 
 def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
-    """Write a refusal."""
+    """Return the line of a refusal."""
     return encode(Refusal(code=code, says=says, allowed=allowed)) + b"\n"
 
 
 def too_long() -> bytes:
-    """Write the refusal of a line that is too long."""
+    """Return the refusal of a line that is too long."""
     return refusal("bad_request", f"a line of more than {MAX_LINE} bytes; nothing in it was done")

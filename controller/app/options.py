@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from controller.app.inlet import CAPACITY
-from controller.app.peers import Groups, answered, group_id
+from controller.app.peers import Groups, group_id, is_listening
 from controller.app.recording import Rotation
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
@@ -148,7 +148,7 @@ def others_at_work(options: Options) -> Iterator[Mistake]:
             expected="no other controller",
             hint="stop that process, or use its control socket",
         )
-    if _is_socket(options.socket) and answered(options.socket):
+    if _is_socket(options.socket) and is_listening(options.socket):
         yield Mistake(
             file=str(options.socket),
             found="another controller answering there",

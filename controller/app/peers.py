@@ -1,6 +1,6 @@
-"""Who is at the control socket, what each may do, and how many connections, lines and refusals are allowed.
+"""The clients of the control socket: their permissions, their connections and their rate limits.
 
-Each kind of client has connections of its own, so that none locks another out.
+Each kind of client has reserved connections, so that no kind can lock another out.
 """
 
 import grp
@@ -37,31 +37,30 @@ MAY: Mapping[str, frozenset[Role]] = {
     "outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }
-"""The roles that each action requires; whoever can reach the socket may read status and faults."""
+"""The roles that may do each action; status, faults and board need no role."""
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
-"""The action behind a person's input; every other input is a ruling."""
+"""The action that an input requires; every input that is not listed requires `rule`."""
 
 
 APPROVERS = frozenset({"supervisor", "manager"})
-"""Who may approve a changed program, a device or a clock at a screen; other staff call them."""
+"""The roles that may approve a changed program, a device or a clock at a screen."""
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYER_ROLES))
-"""The roles in which a person at a table enters inputs."""
+"""The roles for which inputs can be entered."""
 
 
 class Groups(NamedTuple):
-    """The unix groups whose members are staff, technicians, or the settlement engine's user."""
+    """The Unix groups whose members have these roles; None: nobody has."""
 
     staff: str | None = None
     technician: str | None = None
     settlement: str | None = None
     screen: str | None = None
-    """The group of the process behind the screens, which enters nothing without a signed token of who is
-    there."""
+    """The group of the process that serves the screens, which needs a signed token for each input."""
 
 
 class Peer(NamedTuple):
-    """The process at the other end, as the kernel names it."""
+    """The process at the other end of a connection, as the kernel identifies it."""
 
     pid: int
     uid: int
@@ -69,34 +68,34 @@ class Peer(NamedTuple):
     roles: frozenset[Role]
 
     def signed_in_as(self, role: str) -> "Peer":
-        """Return what this process may do for a person who has signed in at its screen in this role."""
+        """Return this peer with the permissions of a person who has signed in at its screen in this role."""
         return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
-    def may(self, deed: str) -> bool:
-        """Return whether this peer has permission for `deed`."""
-        return bool(self.roles & MAY[deed])
+    def may(self, action: str) -> bool:
+        """Return whether this peer may do this action, a key of `MAY`."""
+        return bool(self.roles & MAY[action])
 
 
 def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
-    """Return the process, user and group at the other end, as reported by the kernel."""
+    """Return the ids of process, user and group at the other end, as reported by the kernel."""
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid, uid, gid
 
 
 def may_everything(uid: int) -> bool:
-    """Return whether this user is root, or the one that the controller runs as."""
+    """Return whether this user is root, or the user that the controller runs as."""
     return uid in (0, os.getuid())
 
 
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
-    """Ask the kernel who has connected; the controller's own user and root may do everything."""
+    """Return who has connected, as reported by the kernel; root and the controller's user have all roles."""
     pid, uid, gid = credentials_of(connection)
     user = str(uid)
-    belongs_to = {gid}
+    member_of = {gid}
     with suppress(KeyError):
         entry = pwd.getpwuid(uid)
         user = entry.pw_name
-        belongs_to |= set(os.getgrouplist(user, entry.pw_gid))
+        member_of |= set(os.getgrouplist(user, entry.pw_gid))
     if may_everything(uid):
         return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement", "screen"}))
     roles: set[Role] = set()
@@ -107,7 +106,7 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
         ("screen", groups.screen),
     )
     for role, group in named:
-        if group is not None and group_id(group) in belongs_to:
+        if group is not None and group_id(group) in member_of:
             roles.add(role)
     return Peer(pid, uid, user, frozenset(roles))
 
@@ -120,8 +119,8 @@ def group_id(group: str) -> int:
         raise LookupError(f"found no group {group!r} on this machine, expected the name of one") from None
 
 
-def answered(path: Path) -> bool:
-    """Return whether anything listens at this unix socket; raises OSError if that can't be determined."""
+def is_listening(path: Path) -> bool:
+    """Return whether a process listens at this Unix socket; raises OSError if that can't be determined."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
@@ -132,15 +131,15 @@ def answered(path: Path) -> bool:
 
 Kind = Literal["root", "staff", "settlement", "technician", "others"]
 
-OWN: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
-"""Places reserved for this kind; root's also serve the user the controller runs as."""
-SHARED = 8
-"""Shared places, first come first served."""
-PLACES = sum(OWN.values()) + SHARED
+RESERVED_SLOTS: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
+"""Connections reserved for each kind of client; root's are also for the user that the controller runs as."""
+SHARED_SLOTS = 8
+"""Connections for any client, first come, first served."""
+SLOTS = sum(RESERVED_SLOTS.values()) + SHARED_SLOTS
 
 
 def kind_of(peer: Peer) -> Kind:
-    """Return which kind's places a client may use: those of the role that needs them most."""
+    """Return the kind whose reserved slots a client may use."""
     if peer.uid in (0, os.getuid()):
         return "root"
     if "screen" in peer.roles:
@@ -151,88 +150,90 @@ def kind_of(peer: Peer) -> Kind:
 
 @dataclass(eq=False)
 class ConnectionSlot:
-    """A connection's place."""
+    """A connection that occupies a slot."""
 
     connection: socket.socket
     peer: Peer
     kind: Kind
     since_us: int
-    """When it last sent something."""
+    """When it last sent a line."""
     busy: bool = False
-    """Whether it watches, tests, or is being answered: only a user with fewer places can take its place."""
+    """Whether it watches, tests, or awaits an answer; then only a user with fewer slots can take its slot."""
     taken: bool = False
-    """Whether another client took its place: the connection is closed."""
+    """Whether another client took its slot, which closed this connection."""
 
 
 @dataclass
 class ConnectionSlots:
-    """Who has a place; any thread may ask."""
+    """The occupied slots; thread-safe."""
 
-    _seats: list[ConnectionSlot] = field(default_factory=list)
+    _slots: list[ConnectionSlot] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
-        """Assign a place to a connection; if there is none, return the processes that hold its places.
+        """Assign a slot to a connection; if none is available, return the processes that occupy them.
 
-        If all are taken, it takes the place of the client that has been silent the longest, of its own user
-        or of a user with more places; of the latter even one that is watching, if there is no other.
+        If all are occupied, the connection takes the slot of the client that has been silent the longest,
+        among its own user's idle ones and those of users with more slots. A busy one of the latter is taken
+        only if there is no idle one.
         """
         kind = kind_of(peer)
         with self._lock:
-            if not self._free(kind):
-                spared = self._spared(kind, peer.uid)
-                if spared is None:
-                    return tuple(sorted({seat.peer.pid for seat in self._of(kind)}))
-                self._take_away(spared)
-            seat = ConnectionSlot(connection, peer, kind, now_us)
-            self._seats.append(seat)
-            return seat
+            if not self._has_free(kind):
+                other = self._to_take(kind, peer.uid)
+                if other is None:
+                    return tuple(sorted({slot.peer.pid for slot in self._usable_by(kind)}))
+                self._take(other)
+            slot = ConnectionSlot(connection, peer, kind, now_us)
+            self._slots.append(slot)
+            return slot
 
-    def leave(self, seat: ConnectionSlot) -> None:
-        """Release a place."""
+    def leave(self, slot: ConnectionSlot) -> None:
+        """Release a slot."""
         with self._lock:
-            if not seat.taken:
-                self._seats.remove(seat)
+            if not slot.taken:
+                self._slots.remove(slot)
 
-    def note_line(self, seat: ConnectionSlot, now_us: int, *, busy: bool) -> None:
+    def note_line(self, slot: ConnectionSlot, now_us: int, *, busy: bool) -> None:
         """Note that a client has sent a line, and whether it now waits for the controller."""
         with self._lock:
-            seat.since_us, seat.busy = now_us, busy
+            slot.since_us, slot.busy = now_us, busy
 
-    def _free(self, kind: Kind) -> bool:
-        taken = Counter(seat.kind for seat in self._seats)
-        shared = sum(max(0, count - OWN[other]) for other, count in taken.items())
-        return taken[kind] < OWN[kind] or shared < SHARED
+    def _has_free(self, kind: Kind) -> bool:
+        occupied = Counter(slot.kind for slot in self._slots)
+        shared = sum(max(0, count - RESERVED_SLOTS[other]) for other, count in occupied.items())
+        return occupied[kind] < RESERVED_SLOTS[kind] or shared < SHARED_SLOTS
 
-    def _of(self, kind: Kind) -> list[ConnectionSlot]:
-        """Return the places that this kind could take: its own and the shared ones."""
-        taken: Counter[Kind] = Counter()
-        reach = []
-        for seat in self._seats:
-            taken[seat.kind] += 1
-            if seat.kind == kind or taken[seat.kind] > OWN[seat.kind]:
-                reach.append(seat)
-        return reach
+    def _usable_by(self, kind: Kind) -> list[ConnectionSlot]:
+        """Return the occupied slots that this kind could use: its own and the shared ones."""
+        occupied: Counter[Kind] = Counter()
+        usable = []
+        for slot in self._slots:
+            occupied[slot.kind] += 1
+            if slot.kind == kind or occupied[slot.kind] > RESERVED_SLOTS[slot.kind]:
+                usable.append(slot)
+        return usable
 
-    def _spared(self, kind: Kind, uid: int) -> ConnectionSlot | None:
-        have = Counter(seat.peer.uid for seat in self._seats)
-        spared = [
-            seat
-            for seat in self._of(kind)
-            if have[seat.peer.uid] > have[uid] + 1 or (seat.peer.uid == uid and not seat.busy)
+    def _to_take(self, kind: Kind, uid: int) -> ConnectionSlot | None:
+        """Return the slot that a new connection of this kind and user takes, if any."""
+        count = Counter(slot.peer.uid for slot in self._slots)
+        candidates = [
+            slot
+            for slot in self._usable_by(kind)
+            if count[slot.peer.uid] > count[uid] + 1 or (slot.peer.uid == uid and not slot.busy)
         ]
-        return min(spared, key=lambda seat: (seat.busy, seat.since_us), default=None)
+        return min(candidates, key=lambda slot: (slot.busy, slot.since_us), default=None)
 
-    def _take_away(self, seat: ConnectionSlot) -> None:
-        seat.taken = True
-        self._seats.remove(seat)
-        says = "all places were taken and this one had been silent the longest; reconnect"
+    def _take(self, slot: ConnectionSlot) -> None:
+        slot.taken = True
+        self._slots.remove(slot)
+        says = "all slots were in use and this connection had been silent the longest; reconnect"
         with suppress(OSError):
-            _, can_take, _ = select.select([], [seat.connection], [], 0)
-            if can_take and not seat.busy:
-                seat.connection.send(refusal("too_many", says))
+            _, writable, _ = select.select([], [slot.connection], [], 0)
+            if writable and not slot.busy:
+                slot.connection.send(refusal("too_many", says))
         with suppress(OSError):
-            seat.connection.shutdown(socket.SHUT_RDWR)
+            slot.connection.shutdown(socket.SHUT_RDWR)
 
 
 class Rate(NamedTuple):
@@ -242,22 +243,22 @@ class Rate(NamedTuple):
     per_s: float
 
 
-A_CONNECTION = Rate(burst=200, per_s=200)
-"""Lines: a screen asks a few times a second, an engine that drains the outbox about a hundred times."""
-A_USER = Rate(burst=800, per_s=400)
-"""Lines of all connections of one unix user, such as a console's web server with many screens."""
+LINES_PER_CONNECTION = Rate(burst=200, per_s=200)
+"""A screen sends a few lines a second, an engine that drains the outbox about a hundred."""
+LINES_PER_USER = Rate(burst=800, per_s=400)
+"""Lines of all connections of one Unix user, such as a web server with many screens."""
 LINE_BYTES = 512
-"""This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB each time."""
+"""Each 512 bytes cost as much as a line; an input is shorter."""
 STATUS_COST = 3.0
-"""The additional cost of a status in lines, since it takes that much longer to make."""
-A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
-"""New connections of one unix user: each costs a thread and a lookup of the user's groups."""
-PER_USER_ACTIONS = Rate(burst=60, per_s=10)
-"""Journaled actions of one unix user: no table's staff enter ten inputs a second for long."""
+"""The additional cost of a status, in lines, because it takes longer to answer."""
+CONNECTIONS_PER_USER = Rate(burst=200, per_s=100)
+"""New connections of one Unix user; each costs a thread and a lookup of the user's groups."""
+ACTIONS_PER_USER = Rate(burst=60, per_s=10)
+"""Journaled actions of one Unix user; a table's staff enter less than ten inputs a second."""
 
 
 class Bucket:
-    """A token bucket on whatever clock it is given; it may be overdrawn, and reports for how long."""
+    """A token bucket that may be overdrawn; times are those of the caller's clock."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
         """Start with a full bucket."""
@@ -266,13 +267,13 @@ class Bucket:
         self._last_us = now_us
 
     def wait_s(self, now_us: int, cost: float = 1.0) -> float:
-        """Spend tokens; return how long to wait until they are available (0: no wait)."""
+        """Spend tokens; return how long to wait until they are available."""
         self._fill(now_us)
         self._tokens -= cost
         return max(0.0, -self._tokens / self._rate.per_s)
 
     def spend(self, now_us: int, cost: float = 1.0) -> bool:
-        """Spend tokens; return False if there are not so many now, and nothing is deducted."""
+        """Spend tokens if there are enough; return whether there were."""
         self._fill(now_us)
         if self._tokens < cost:
             return False
@@ -285,16 +286,16 @@ class Bucket:
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
-        """Return whether it would be full by now, so that a new bucket would be the same."""
+        """Return whether the bucket is full by now, and so the same as a new one."""
         passed_s = (now_us - self._last_us) / 1e6
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
 
 class RateLimiter:
-    """A bucket for each unix user; any thread may ask."""
+    """A token bucket for each Unix user; thread-safe."""
 
-    MAX_REMEMBERED = 256
-    """Users kept before those whose bucket is full again are dropped."""
+    MAX_USERS = 256
+    """With more users than this, those whose bucket is full again are dropped."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -307,26 +308,26 @@ class RateLimiter:
             return self._of(uid, now_us).wait_s(now_us, cost)
 
     def spend(self, uid: int, now_us: int) -> bool:
-        """Spend one of this user's tokens; return False if there is none now, and nothing is deducted."""
+        """Spend one of this user's tokens if there is one; return whether there was."""
         with self._lock:
             return self._of(uid, now_us).spend(now_us)
 
     def _of(self, uid: int, now_us: int) -> Bucket:
-        if uid not in self._buckets and len(self._buckets) >= self.MAX_REMEMBERED:
+        if uid not in self._buckets and len(self._buckets) >= self.MAX_USERS:
             self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
         return self._buckets.setdefault(uid, Bucket(self._rate, now_us))
 
 
 WINDOW_US = 10_000_000
-IN_FULL = 4
-"""Refusals of one user and action that get a row each, in a window."""
+MAX_OWN_ROWS = 4
+"""How many refusals of one user and action get a row of their own within a window."""
 
 Note = Callable[[Mapping[str, object]], bool]
 """Journals a row; returns False if there is no room for it now."""
 
 
 class RefusalKind(NamedTuple):
-    """One kind of refusal: who, and what they may not do."""
+    """The refusals of one action to one user."""
 
     uid: int
     user: str
@@ -334,42 +335,43 @@ class RefusalKind(NamedTuple):
 
 
 class RefusalTally:
-    """Counts refusals; any thread may add, and one thread sums them up from time to time."""
+    """Counts refusals that get no row of their own, so that they are journaled as sums; thread-safe."""
 
-    MAX_REMEMBERED = 64
-    """Kinds distinguished in one window; the others are summed without a name."""
+    MAX_KINDS = 64
+    """Kinds distinguished in one window; all others are summed together."""
 
     def __init__(self) -> None:
         self._since_us: dict[RefusalKind, int] = {}
         self._counts: dict[RefusalKind, int] = {}
-        self._untold: dict[RefusalKind, int] = {}
+        self._pending: dict[RefusalKind, int] = {}
+        """How many refusals are not journaled yet, by kind."""
         self._lock = Lock()
 
-    def in_full(self, refused: RefusalKind, now_us: int) -> bool:
+    def gets_own_row(self, refused: RefusalKind, now_us: int) -> bool:
         """Count a refusal; return whether it gets a row of its own."""
         with self._lock:
             kind = refused
-            if refused not in self._since_us and len(self._since_us) >= self.MAX_REMEMBERED:
+            if refused not in self._since_us and len(self._since_us) >= self.MAX_KINDS:
                 kind = RefusalKind(-1, "others", "others")
             self._since_us.setdefault(kind, now_us)
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            if kind is refused and self._counts[kind] <= IN_FULL:
+            if kind is refused and self._counts[kind] <= MAX_OWN_ROWS:
                 return True
-            self._untold[kind] = self._untold.get(kind, 0) + 1
+            self._pending[kind] = self._pending.get(kind, 0) + 1
             return False
 
-    def uncounted(self, refused: RefusalKind) -> None:
-        """Note that there was no room for a refusal's own row: it goes into the next sum."""
+    def add_to_sum(self, refused: RefusalKind) -> None:
+        """Add a refusal, for whose own row there was no room, to the next sum."""
         with self._lock:
-            self._untold[refused] = self._untold.get(refused, 0) + 1
+            self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for every kind; rows that do not fit wait."""
+        """Journal a sum for each kind whose window is over, or for all; a sum without room is kept."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US
             ]
-            sums = [(kind, self._untold.pop(kind, 0)) for kind in over]
+            sums = [(kind, self._pending.pop(kind, 0)) for kind in over]
             for kind in over:
                 del self._since_us[kind]
                 self._counts.pop(kind, None)
@@ -377,5 +379,5 @@ class RefusalTally:
             fields = {"user": kind.user, "uid": kind.uid, "did": kind.did, "granted": False, "count": count}
             if count and not note(fields):
                 with self._lock:
-                    self._untold[kind] = self._untold.get(kind, 0) + count
+                    self._pending[kind] = self._pending.get(kind, 0) + count
                     self._since_us.setdefault(kind, now_us)

@@ -257,11 +257,11 @@ class ReleaseCheck:
         self._keys = keys
         self._faults = faults
         words = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))
-        process = BackgroundProcess("release", words, faults, answered=self._answered)
+        process = BackgroundProcess("release", words, faults, accept=self._accept)
         self.start = process.start
         self.stop = process.stop
 
-    def _answered(self, output: bytes) -> bool:
+    def _accept(self, output: bytes) -> bool:
         try:
             found = _decode_difference(output)
         except msgspec.MsgspecError:

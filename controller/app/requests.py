@@ -1,5 +1,4 @@
-"""What clients of the control socket ask for, and who may: each request is carried out and answered in a
-line."""
+"""The requests of the control socket: each is checked against the peer's permissions, handled and answered."""
 
 import time
 import zlib
@@ -60,11 +59,11 @@ from controller.replay.source import Source
 R = TypeVar("R", bound=AnyRequest)
 
 DURABLE_S = 2.0
-"""How long to wait for an acknowledgement to reach the disk."""
+"""How long to wait until an acknowledgement is on the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _SAYS = {
-    "not_allowed": "this user may not do that; ask someone in the group that may",
+    "not_allowed": "ask someone in a group that may",
     "nothing_to_approve": "no fault waits for this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
@@ -75,14 +74,14 @@ def _about(request: Enter) -> str:
 
 
 def _closed(request: Enter, view: View) -> str | None:
-    """Return why a ruling's review or proposal is closed; None if it is still open."""
+    """Return why the review or proposal that a ruling names is closed; None if it is still open."""
     named = _about(request).partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
-    word = next((word for word in ("spin", "deal") if getattr(view.first, word) > 1), "roll")
+    kind = next((kind for kind in ("spin", "deal") if getattr(view.first, kind) > 1), "roll")
     return (
-        f"{word} {named} is no longer under review: somebody ruled on it, or play went on; check"
+        f"{kind} {named} is no longer under review: somebody ruled on it, or play continued; check"
         " the result, and correct it if it is wrong"
     )
 
@@ -92,16 +91,16 @@ def _since_boot_us() -> int:
 
 
 class Requests:
-    """Answers requests of a running controller; any thread may ask."""
+    """Answers the requests to one controller; thread-safe."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Answer for this controller."""
+        """Answer for this daemon."""
         self._daemon = daemon
         self._tally = RefusalTally()
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
-        """Handle the request, if this peer may make it, and return the answer's line."""
+        """Handle the request if this peer may make it; return the line of the answer."""
         try:
             return self._answer(request, peer)
         except JournalFault as fault:
@@ -120,7 +119,7 @@ class Requests:
             case Enter():
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
             case Approve():
-                return self._approve_however(request, peer)
+                return self._approve_any(request, peer)
             case HoldPictures():
                 return self._if_may(peer, "hold pictures", request, self._hold_pictures)
             case OutboxRequest() | Settled() if self._daemon.options.shadow:
@@ -131,10 +130,10 @@ class Requests:
                 return self._if_may(peer, "settle", request, self._settled)
         return refusal(
             "bad_request",
-            "`watch` and `test` need a connection of their own; `ask` and `try` belong to a test",
+            "`watch` and `test` need a connection of their own; `ask`, `try` and `tested` belong to a test",
         )
 
-    def _approve_however(self, request: Approve, peer: Peer) -> bytes:
+    def _approve_any(self, request: Approve, peer: Peer) -> bytes:
         if request.what == "journal":
             return self._accept_journal(request, peer)
         if request.token is not None:
@@ -142,25 +141,25 @@ class Requests:
         return self._if_may(peer, "approve", request, self._approve)
 
     def _if_may(
-        self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, RunningTable], bytes]
+        self, peer: Peer, action: str, request: R, do: Callable[[R, Peer, RunningTable], bytes]
     ) -> bytes:
-        if not peer.may(deed):
-            return self.forbidden(peer, deed)
+        if not peer.may(action):
+            return self.forbidden(peer, action)
         live = self._daemon.live
         if live is None:
             return refusal("no_journal", NO_JOURNAL)
         return do(request, peer, live)
 
-    def forbidden(self, peer: Peer, deed: str) -> bytes:
-        """Refuse a deed, and journal that it was refused."""
+    def forbidden(self, peer: Peer, action: str) -> bytes:
+        """Journal that an action was refused, and return the refusal."""
         if (live := self._daemon.live) is not None:
-            self._note_refusal(live, peer, deed)
-        return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
+            self._note_refusal(live, peer, action)
+        return refusal("not_allowed", f"{peer.user} may not {action}; {_SAYS['not_allowed']}")
 
     def at_screen(self, request: BeginTest | Watch | AskPast, peer: Peer) -> tuple[Peer, str | None] | bytes:
-        """Return the role and the person for whom a request is made: those of the token if there is one.
+        """Return the peer and person for whom a request is made; with a token, its role and person.
 
-        Return the refusal if the token proves nothing.
+        Return the refusal instead if the token is not valid.
         """
         if request.token is None:
             return peer, None
@@ -168,17 +167,16 @@ class Requests:
         return claims if isinstance(claims, bytes) else (peer.signed_in_as(claims.role), claims.person)
 
     def admitted(
-        self, request: BeginTest | Watch | AskPast, peer: Peer, deed: str
+        self, request: BeginTest | Watch | AskPast, peer: Peer, action: str
     ) -> tuple[Peer, str | None] | bytes:
-        """Return the role and the person for whom a request is made, if they may make it; else the
-        refusal."""
+        """Return the peer and person for whom a request is made if they may make it, else the refusal."""
         asking = self.at_screen(request, peer)
-        if isinstance(asking, bytes) or asking[0].may(deed):
+        if isinstance(asking, bytes) or asking[0].may(action):
             return asking
-        return self.forbidden(asking[0], deed)
+        return self.forbidden(asking[0], action)
 
     def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
-        """Answer what a screen shows: the board to anybody, the rest to the staff's screens."""
+        """Answer a screen's request: the board for anybody, the rest for staff screens only."""
         live = self._daemon.live
         match request:
             case BoardRequest():
@@ -190,49 +188,51 @@ class Requests:
         return answer(floor=floor_of(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
-        """Enter an input from a screen for the person whom the token names, whatever the screen itself
-        claims."""
+        """Enter an input from a screen for the person in the token; the request's `by` and `who` are ignored."""
         claims = self._claims(token, peer, f"enter {request.name} with this token")
         if isinstance(claims, bytes):
             return claims
         signed = msgspec.structs.replace(request, by=claims.role, who=claims.person, token=None)
         enter = partial(self._enter, console=claims.console)
-        deed = INPUT_NEEDS.get(request.name, "rule")
-        return self._if_may(peer.signed_in_as(claims.role), deed, signed, enter)
+        action = INPUT_NEEDS.get(request.name, "rule")
+        return self._if_may(peer.signed_in_as(claims.role), action, signed, enter)
 
     def _approve_signed(self, request: Approve, peer: Peer, token: str) -> bytes:
-        """Approve from a screen for the person whom the token names."""
-        deed = f"approve {request.what} with this token"
-        claims = self._claims(token, peer, deed)
+        """Handle an approval from a screen for the person in the token."""
+        action = f"approve {request.what} with this token"
+        claims = self._claims(token, peer, action)
         if isinstance(claims, bytes):
             return claims
         if claims.role not in APPROVERS:
             if (live := self._daemon.live) is not None:
-                self._note_refusal(live, peer, deed)
+                self._note_refusal(live, peer, action)
             return refusal("not_theirs", f"a {' or a '.join(sorted(APPROVERS))} approves this; call one")
         signed = msgspec.structs.replace(request, who=claims.person, token=None)
         approve = partial(self._approve, said={"role": claims.role, "console": claims.console})
         return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
 
-    def _claims(self, token: str, peer: Peer, deed: str) -> Claims | bytes:
-        """Return the person whom a token names, or the refusal of this request."""
+    def _claims(self, token: str, peer: Peer, action: str) -> Claims | bytes:
+        """Return the claims of a token, or the refusal of this action."""
         if not peer.may("speak for a screen"):
             return self.forbidden(peer, "speak for a screen")
         try:
             return self._verifier.verify(token)
         except TokenError as error:
             if (live := self._daemon.live) is not None:
-                self._note_refusal(live, peer, deed)
+                self._note_refusal(live, peer, action)
             return refusal(error.code, error.says)
 
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
-        """Draw what waits for a person: no covered card, and nothing of a ball while bets are accepted."""
+        """Answer with a drawing of the attempt that awaits a person.
+
+        A deal is not drawn, because its cards may be covered, nor a spin while bets are accepted.
+        """
         view = live.core.view
         awaited = view.awaited
         if awaited is None or awaited.number != request.number:
             return refusal(
                 "not_now",
-                "only an attempt that waits for a person is drawn; `tablectl explain` draws past ones",
+                "only an attempt that awaits a person is drawn; `tablectl explain` draws past ones",
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
             return answer(svg=None, pictures=())
@@ -241,7 +241,7 @@ class Requests:
 
     def _enter(self, request: Enter, peer: Peer, live: RunningTable, console: str | None = None) -> bytes:
         if request.by == CONTROLLER:
-            return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
+            return refusal("bad_request", f"found `by` {request.by!r}, expected a person's role")
         if request.by not in ROLES:
             return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
@@ -252,7 +252,8 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)
-        # Who confirms a late wager is whom a token or the kernel names: a typed name makes no second person.
+        # A late wager must be confirmed by two people, so a typed name does not identify them: only a token or
+        # the kernel does.
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
         if request.what is not None:
@@ -292,7 +293,7 @@ class Requests:
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
-        """Accept an older journal: the one request that is granted while no journal is open."""
+        """Handle the acceptance of an older journal, the only request that requires that none is open."""
         if not peer.may("approve"):
             return self.forbidden(peer, "approve")
         if self._daemon.live is not None:
@@ -326,32 +327,32 @@ class Requests:
         return answer(closed=request.id)
 
     def note(
-        self, live: RunningTable, peer: Peer, deed: str, *, said: Mapping[str, object] | None = None
+        self, live: RunningTable, peer: Peer, action: str, *, said: Mapping[str, object] | None = None
     ) -> None:
-        """Journal who did what, by the identity that the kernel gives."""
-        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": True}
+        """Journal an action, with the user and process as reported by the kernel."""
+        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": action, "granted": True}
         live.core.note(CONTROL, used if said is None else {**used, "said": said})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal refusals that were too frequent to get a row each."""
+        """Journal, as sums, the refusals that were too frequent to get a row each."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
             self._tally.sum_up(now_us, partial(live.core.note_if_room, CONTROL), all_of_it=all_of_it)
 
-    def _note_refusal(self, live: RunningTable, peer: Peer, deed: str) -> None:
-        refused = RefusalKind(peer.uid, peer.user, deed)
-        if self._tally.in_full(refused, self._daemon.monotonic.now_us()):
-            used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": False}
+    def _note_refusal(self, live: RunningTable, peer: Peer, action: str) -> None:
+        refused = RefusalKind(peer.uid, peer.user, action)
+        if self._tally.gets_own_row(refused, self._daemon.monotonic.now_us()):
+            used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": action, "granted": False}
             if not live.core.note_if_room(CONTROL, used):
-                self._tally.uncounted(refused)
+                self._tally.add_to_sum(refused)
 
 
-NEVER = 2**62
+NO_LIMIT_US = 2**62
 
 
 class _Arrival(msgspec.Struct):
-    """Of a recorded line, when it arrived; the header has no time."""
+    """The arrival of a recorded line; the header has none."""
 
     t: int = 0
     arrived: int | None = None
@@ -361,13 +362,16 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
-    """Return how much of the past may be shown while an attempt is open; read `last_n` before `view`."""
+    """Return how much of the past may be shown now; the caller must read `last_n` before `view`.
+
+    While an attempt's readings must be hidden, that is the past up to `opened`, when bets last opened.
+    """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else Until(last_n, view.now_us)
 
 
 def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
-    """Answer in lines; raises JournalFault if the journal does not contain what is asked for."""
+    """Yield the lines that answer a request about the past; raises JournalFault if the journal has no answer."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view
@@ -376,7 +380,7 @@ def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]
             case RowRequest():
                 row = reader.find(request.id)
                 if row.n > until.n:
-                    yield refusal("not_now", "bets are open or its hand is not decided; ask again then")
+                    yield refusal("not_now", "bets are open or its hand is not decided; ask again afterwards")
                 else:
                     yield answer(row=row)
             case IdentityRequest():
@@ -389,28 +393,29 @@ def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]
                     yield encode({"row": row}) + b"\n"
                 yield answer(end=True)
             case RecordingRequest():
-                limit_us = until.arrived_us if _is_of_now(request.name, view) else NEVER
+                limit_us = until.arrived_us if _is_of_session(request.name, view) else NO_LIMIT_US
                 yield from _recorded(journal / RECORDINGS / (request.name + ENDING), limit_us)
-
             case RecordingsRequest():
                 yield answer(recordings=list(_recordings(journal / RECORDINGS, view)))
             case LogRequest():
                 yield answer(log=[{"at": iso(at_us), "says": says} for at_us, says in last_logged()])
 
 
-def _is_of_now(name: str, view: View) -> bool:
-    """Return whether a recording is one of this session, to which readings are still added."""
+def _is_of_session(name: str, view: View) -> bool:
+    """Return whether a recording is one of the present session, to which readings may still be added."""
     return name.startswith(view.recording.rpartition("-")[0] + "-")
 
 
 def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
-    """Yield each recording; without the size of this session's, which grows with each pass of a ball
-    (R-SPIN-3)."""
+    """Yield each recording, the newest first.
+
+    The present session's are listed without size, which would reveal each pass of the ball (R-SPIN-3).
+    """
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         name = path.name.removesuffix(ENDING)
         kept = None
-        if not _is_of_now(name, view):
-            with suppress(OSError):  # it is made room for meanwhile
+        if not _is_of_session(name, view):
+            with suppress(OSError):  # it may be deleted meanwhile, to make room
                 kept = path.stat()
         yield {
             "name": name,
@@ -432,9 +437,9 @@ def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
         with stream:
             for block in Source(stream):
                 *lines, rest = (rest + block).split(b"\n")
-                told = [line for line in lines if _arrival(line) <= limit_us]
-                yield encode({"lines": b"".join(line + b"\n" for line in told).decode()}) + b"\n"
-                if len(told) < len(lines):
+                shown = [line for line in lines if _arrival(line) <= limit_us]
+                yield encode({"lines": b"".join(line + b"\n" for line in shown).decode()}) + b"\n"
+                if len(shown) < len(lines):
                     break
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
         yield refusal("damaged", f"{path.name}: {error}; the journal has its outcomes' own evidence")

@@ -1,4 +1,4 @@
-"""A guided test: test mode for as long as the connection that asked for it stands, and no longer."""
+"""Guided tests: test mode lasts as long as the connection that requested it."""
 
 import select
 import socket
@@ -28,32 +28,32 @@ from controller.settings.places import config_file
 from drivers.framing import LineSplitter
 
 TURN_S = 0.05
-"""Interval at which the client's own requests are polled."""
+"""The interval at which the client's requests are polled."""
 BEGINS_WITHIN_US = 10_000_000
-"""Test mode is on once earlier readings have been judged; later than this it was refused."""
+"""Test mode is on once earlier readings have been judged; if it is not on by then, it was refused."""
 NOTICED_S = 1.0
-"""A client that is gone is noticed within one turn; a busy machine takes longer."""
+"""How long it may take to notice that the previous client is gone: one turn, longer on a busy machine."""
 ENDS_WITHIN_S = 10.0
-"""The time to leave test mode: earlier readings have to be judged first."""
-LONGEST_US = 3_600_000_000
-"""An hour: an abandoned test then ends automatically."""
+"""How long it may take to leave test mode, for which earlier readings must be judged first."""
+MAX_TEST_US = 3_600_000_000
+"""An hour, after which an abandoned test ends."""
 MAX_FAILED = 64
-"""Sensors of one device that may stand as failed: a wheel has two or three dozen."""
+"""The most failed sensors of one device; a wheel has two or three dozen."""
 RESULTS = Rate(burst=128, per_s=8)
-"""Sensors reported and lamps tried: a guide needs seconds for each."""
+"""Sensors reported and lamps tried; a guided test takes seconds for each."""
 Note = Callable[[str], None]
-"""Journals what this client did."""
+"""Journals an action of this client."""
 
 
 class Tests:
     """Holds the table in test mode for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Test this table."""
+        """Hold tests of this daemon's table."""
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock is over, except that the table has yet to leave test mode."""
+        """Whether the test that holds the lock is over, but the table has not left test mode yet."""
         self._pause = Event()
         self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 
@@ -67,7 +67,7 @@ class Tests:
         note: Note,
         stopping: Callable[[], bool],
     ) -> None:
-        """Carry readings out and requests in until the client is gone; raises OSError with its connection."""
+        """Send readings and answer requests until the client is gone; raises OSError if its connection fails."""
         if not self._take_turn():
             connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
@@ -85,17 +85,17 @@ class Tests:
             self._one.release()
 
     def _take_turn(self) -> bool:
-        """Wait for a test that is just ending; return False if another goes on."""
+        """Wait for a test that is just ending; return False if another one is running."""
         return self._one.acquire(timeout=NOTICED_S) or (
             self._ending and self._one.acquire(timeout=ENDS_WITHIN_S)
         )
 
     def may(self, cost: int) -> bool:
-        """Return whether this much more may be reported or tried now: no test may fill the journal."""
+        """Return whether this many more results or lamps are within the rate limit, which protects the journal."""
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:
-        """Return whether no more of its sensors would stand as failed than a device can have."""
+        """Return whether at most MAX_FAILED sensors of the device would be marked as failed."""
         begins = f"{tested.device}, "
         standing = {fault.where for fault in self._daemon.faults.present if fault.code == TEST_FAILED}
         failed = {where for where in standing if where.startswith(begins)}
@@ -103,7 +103,7 @@ class Tests:
         return len(failed | {begins + sensor for sensor in tested.failed}) <= MAX_FAILED
 
     def note_result(self, tested: TestResult) -> None:
-        """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
+        """Report each failed sensor as a fault, and clear the faults of those that passed."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
             faults.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
@@ -136,9 +136,9 @@ class Tests:
                     return
                 if lines:
                     connection.sendall(b"".join(lines))
-                if not requests.go_on():
+                if not requests.process():
                     return
-                if not live.core.view.testing or daemon.monotonic.now_us() - since_us > LONGEST_US:
+                if not live.core.view.testing or daemon.monotonic.now_us() - since_us > MAX_TEST_US:
                     connection.sendall(refusal("ended", "test mode was switched off"))
                     return
         finally:
@@ -151,7 +151,7 @@ class Tests:
                 self._ending = False
 
     def _end(self, live: RunningTable, who: str, *, begun: bool, stopping: bool) -> None:
-        """Leave test mode, unless that has happened already, and restore every lamp."""
+        """Leave test mode, unless it is off already, and restore all lamps."""
         daemon = self._daemon
         live.core.lamps.asks = ""
         if daemon.hardware is not None:
@@ -159,7 +159,7 @@ class Tests:
         if stopping or (begun and not live.core.view.testing):
             return
         self._switch(live, who, on=False)
-        # What a switch said in test mode was not judged: one that was left open must lock the table now.
+        # Switches did not lock the table in test mode, so one that was left open must lock it now.
         if live.core.devices.open_switches and live.core.view.state.lock == "unlocked":
             daemon.inlet.post(
                 Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
@@ -174,9 +174,9 @@ class Tests:
             self._pause.wait(TURN_S)
 
     def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
-        """Switch test mode; a full inlet is no reason to stay in it."""
-        word = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
-        while not self._daemon.inlet.post(word, stamped=False) and self._daemon.live is live:
+        """Switch test mode on or off, waiting for room in the inlet."""
+        entered = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
+        while not self._daemon.inlet.post(entered, stamped=False) and self._daemon.live is live:
             self._pause.wait(TURN_S)
 
     def _begun(self, live: RunningTable) -> bytes:
@@ -192,7 +192,7 @@ class Tests:
 
 
 class _Requests:
-    """What the client asks for while its test runs."""
+    """The requests of a client during its test."""
 
     def __init__(self, connection: socket.socket, daemon: Daemon, live: RunningTable, tests: Tests) -> None:
         self._connection = connection
@@ -201,10 +201,10 @@ class _Requests:
         self._live = live
         self._lines = LineSplitter(MAX_LINE)
 
-    def go_on(self) -> bool:
-        """Process the requests that have come; return False if the client is gone.
+    def process(self) -> bool:
+        """Process the received requests; return False if the client is gone.
 
-        One block at a time: who sends without end holds up no end of the test.
+        Only one block at a time, so that a client that sends without pause can't delay the end of its test.
         """
         if select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
@@ -247,19 +247,19 @@ class _Requests:
         return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
 
 
-_TOO_FAST = refusal("too_fast", "more than any test reports or tries; send it again in a moment")
+_TOO_FAST = refusal("too_fast", "this is more than any test reports or tries; send it again in a moment")
 _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 
 def why_not(view: View) -> str | None:
-    """Return why no test may begin now; None if one may."""
+    """Return why no test may begin now, with what to do; None if one may."""
     if view.testing:
         return "test mode is already on; switch it off: `tablectl input test_mode off --by technician`"
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
         first = "rule on it (`tablectl status` says what may be entered)"
-        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other begins"
+        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other one begins"
         return f"a throw, spin or deal is under way: wait for its end; or under review: {first}{then}"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"

@@ -80,10 +80,10 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
             lambda: read_register(folder / REGISTER_FILE),
             lambda: key.key,
             _now_us,
-            tells=_print,
+            log=_print,
             idle_us=round(arguments.idle * 60_000_000),
             tries=tries.read(_now_us()),
-            keeps=tries.write,
+            save_tries=tries.write,
             screens=Screens(screens.read(), screens.write),
         )
         service = Service(sessions, lambda uid: uid in (0, os.getuid()))
@@ -175,7 +175,7 @@ def run_people(arguments: argparse.Namespace) -> int:
                     print(f"{one.name:<20} {', '.join(one.roles)}{'  (card)' if one.card else ''}")
                 return OK
             case "remove":
-                write_register(file, register.without(arguments.name))
+                write_register(file, register.without_person(arguments.name))
                 print(f"{arguments.name} may no longer sign in")
             case _:
                 _add(arguments, register, file)
@@ -205,7 +205,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
         raise RegisterError(f"role: found none, expected --role with one or more of {', '.join(ROLES)}")
     pin = _typed("PIN")
     card = _typed("card") if arguments.card else None
-    write_register(file, register.having(name, roles, pin, card))
+    write_register(file, register.with_person(name, roles, pin, card))
     by = "PIN or card" if card else "PIN"
     print(
         f"{name} may sign in by {by} as {', '.join(roles)}{', replacing the previous entry' if there else ''}"

@@ -1,11 +1,13 @@
 """The register: who may sign in, the scrypt hashes of PINs and cards, and locks after failed attempts.
 
-It is one JSON file that only the sign-in process's own user can read. A PIN is never stored; but anybody who
-can try all six-digit PINs finds it, so the file is closed, and each try costs what scrypt costs. Failed
-attempts are kept in files too, so that no restart forgives them. Each screen at which a person has signed in
-successfully has its own count of tries, whatever strangers try elsewhere: a screen is a browser with a secret
-that it received at a successful sign-in. It counts only for the people who signed in there, so that it gives
-no member of staff more tries at another's PIN.
+It is one JSON file that only the sign-in process's own user can read. PINs are stored as hashes only, but a
+six-digit PIN can be found by trying them all; so the file is private, and scrypt makes each try slow. Failed
+attempts are stored too, so that a restart does not reset their counts.
+
+Wrong PINs are counted separately for each screen at which the person has signed in before, so that others'
+attempts elsewhere can't lock the person out there. A screen is a browser with a secret that it received at a
+successful sign-in. It has a count of its own only for the people who signed in there, so that it gives nobody
+more tries at another person's PIN.
 """
 
 import hashlib
@@ -23,6 +25,7 @@ from msgspec import Meta
 from controller.model.conversion import converter_of
 
 FOLDER = "/var/lib/table-sign-in"
+"""The folder of an installed sign-in process; the files below are in it."""
 SOCKET = "/run/table-sign-in/sign-in.sock"
 KEY_FILE = "sign-in.key"
 PUBLIC_FILE = "sign-in.pub"
@@ -30,26 +33,25 @@ HISTORY_FILE = "sign-in.key.history.jsonl"
 REGISTER_FILE = "people.json"
 TRIES_FILE = "tries.json"
 SCREENS_FILE = "screens.json"
-"""Where an installed sign-in process has its files and its socket."""
 
 
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""The fewest and most characters of a PIN, or of what a card reader types."""
+"""The fewest and most characters of a PIN, or of a card's number as the reader types it."""
 _N, _R, _P = 2**14, 8, 1
-"""scrypt's cost: 16 MiB and about 50 ms on a table's board."""
+"""scrypt's parameters: 16 MiB and about 50 ms on a table's computer."""
 _MODE = 0o600
 Name = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
 
 
 class RegisterError(Exception):
-    """The register can't be used, or the request makes no sense; the message says what to do."""
+    """The register can't be used, or a person can't be entered as given; the message says what to do."""
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person: `pin` is `salt:hash` in hex, `card` the hash of a card's number under the register's salt."""
+    """A person: `pin` is `salt:hash` in hex, `card` the hash of a card's number with the register's salt."""
 
     name: Name
     roles: Annotated[tuple[str, ...], Meta(min_length=1, max_length=len(ROLES))]
@@ -64,17 +66,17 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     people: tuple[Person, ...] = ()
 
     def named(self, name: str) -> Person | None:
-        """Return the person of this name."""
+        """Return the person of this name, if any."""
         return next((one for one in self.people if one.name == name), None)
 
     def with_card(self, typed: str) -> Person | None:
-        """Return the owner of this card."""
+        """Return the owner of the card with this number, if any."""
         if not any(one.card for one in self.people):
             return None
         digest = _hash(typed, self.salt)
         return next((one for one in self.people if one.card and hmac.compare_digest(one.card, digest)), None)
 
-    def having(self, name: str, roles: tuple[str, ...], pin: str, card: str | None) -> "Register":
+    def with_person(self, name: str, roles: tuple[str, ...], pin: str, card: str | None) -> "Register":
         """Return the register with this person, replacing one of the same name; raises RegisterError."""
         unknown = sorted(set(roles) - set(ROLES))
         if unknown or not roles:
@@ -96,7 +98,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         others = tuple(one for one in self.people if one.name != name)
         return msgspec.structs.replace(self, people=(*others, person))
 
-    def without(self, name: str) -> "Register":
+    def without_person(self, name: str) -> "Register":
         """Return the register without this person; raises RegisterError if there is none."""
         if self.named(name) is None:
             raise RegisterError(f"found no person named {name!r}, expected one of `tablectl people list`")
@@ -107,8 +109,8 @@ _person_of = converter_of(Person)
 _register_of = msgspec.json.Decoder(Register).decode
 
 
-def knows_pin(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; it takes the same time if there is no such person."""
+def is_pin_of(person: Person | None, typed: str) -> bool:
+    """Return whether this is the person's PIN; for None it is False, after the same time."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -119,11 +121,11 @@ def new_register() -> Register:
 
 
 def read_register(file: Path) -> Register:
-    """Read the register, an empty one if there is no file.
+    """Return the register in this file, or an empty one if there is no file.
 
     Raises:
-        RegisterError: others than its owner can read it, or it is no register.
-        OSError: it can't be read.
+        RegisterError: others than its owner can read the file, or it is not a register.
+        OSError: the file can't be read.
     """
     try:
         mode = file.stat().st_mode
@@ -140,12 +142,12 @@ def read_register(file: Path) -> Register:
 
 
 def write_register(file: Path, register: Register) -> None:
-    """Write the register whole or not at all, for only the owner of its folder; raises OSError."""
+    """Write the register atomically, readable only by the owner of its folder; raises OSError."""
     write_private(file, msgspec.json.encode(register))
 
 
 def write_private(file: Path, data: bytes, mode: int = _MODE) -> None:
-    """Write a file whole or not at all; written by root it belongs to the owner of its folder."""
+    """Write a file atomically; a file written by root belongs to the owner of its folder."""
     draft = file.with_name(f"{file.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -164,16 +166,16 @@ def _hash(typed: str, salt: str) -> str:
     return hashlib.scrypt(typed.encode(), salt=bytes.fromhex(salt), n=_N, r=_R, p=_P).hex()
 
 
-TRIES = 5
-"""Wrong PINs or cards in a row before a lock."""
+MAX_TRIES = 5
+"""Wrong PINs or cards in a row that cause a lock."""
 LOCKED_US = 15 * 60 * 1_000_000
-"""How long a person is locked out: at 20 tries an hour six digits last for years."""
+"""How long a person is locked out: at 20 tries an hour, trying all six-digit PINs takes years."""
 CARD_LOCKED_US = 60 * 1_000_000
-"""How long a screen accepts no card after that many unknown ones."""
+"""How long a screen accepts no card after `MAX_TRIES` unknown ones."""
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Wrong tries in a row, and the end of the lock (time since boot)."""
+    """The number of wrong tries in a row, and the end of the lock (time since boot)."""
 
     wrong: int = 0
     locked_until_us: int = 0
@@ -183,70 +185,74 @@ _decode_tries = msgspec.json.Decoder(dict[str, Tries]).decode
 
 
 class TriesFile:
-    """The file of failed attempts. A lock in it is in time since boot, and no new boot shortens it."""
+    """The file of failed attempts; the end of a lock is stored in time since boot."""
 
-    def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` is called with a log line if it can't be read or written."""
+    def __init__(self, file: Path, log: Callable[[str], None]) -> None:
+        """Use this file; `log` is called with a line if it can't be read or written."""
         self._file = file
-        self._tells = tells
+        self._log = log
 
     def read(self, now_us: int) -> dict[str, Tries]:
-        """Return what was kept; nothing if the file can't be used, so that staff can still sign in.
+        """Return the stored tries; empty if the file can't be used, so that staff can still sign in.
 
-        After a reboot a lock may end days ahead: from now on it lasts no longer than a new one would.
+        After a reboot a stored end may be days ahead; the lock then lasts as long as a new one from now.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
-            self._tells(
-                f"{self._file}: found it unreadable ({error}), expected the wrong PINs;"
-                " their counts start again at 0"
+            self._log(
+                f"{self._file}: found it unreadable ({error}), expected the counts of wrong PINs;"
+                " they start again at 0"
             )
             return {}
-        for of, tries in kept.items():
-            tries.locked_until_us = min(tries.locked_until_us, now_us + lock_of(of))
+        for key, tries in kept.items():
+            tries.locked_until_us = min(tries.locked_until_us, now_us + lock_us(key))
         return kept
 
     def write(self, tries: Mapping[str, Tries]) -> None:
-        """Keep these; a full disk is logged and keeps nobody out."""
+        """Store these tries; a failure, such as a full disk, is logged but prevents no sign-in."""
         try:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
-            self._tells(
+            self._log(
                 f"{self._file}: cannot be written ({error}); a restart will lose the counts of wrong PINs"
             )
 
 
-def of_person(name: str, screen: str = "") -> str:
-    """Return the key under which a person's wrong PINs are counted: the digest of a screen that knows the
-    person, or one key for all unknown screens."""
+def key_of_person(name: str, screen: str = "") -> str:
+    """Return the key under which a person's wrong PINs are counted.
+
+    `screen` is the digest of a screen at which the person has signed in; all other screens share one key.
+    """
     return f"person {name}, screen {screen}" if screen else f"person {name}"
 
 
-def is_of_person(of: str, name: str) -> bool:
-    """Return whether tries are a person's, at any screen."""
-    return of == of_person(name) or of.startswith(f"person {name}, screen ")
+def is_key_of_person(key: str, name: str) -> bool:
+    """Return whether a key is this person's, at any screen."""
+    return key == key_of_person(name) or key.startswith(f"person {name}, screen ")
 
 
-def of_cards(console: str, after: str | None = None) -> str:
-    """Return the key under which unknown cards are counted: a screen at which `after` signed in last, or a
-    console's unknown screens."""
+def key_of_cards(console: str, after: str | None = None) -> str:
+    """Return the key under which unknown cards at a console are counted.
+
+    `after` is who signed in last at the screen; all screens without a sign-in share one key.
+    """
     return f"cards at {console}" if after is None else f"cards at {console}, after {after}"
 
 
-def lock_of(of: str) -> int:
-    """Return for how long (microseconds) tries under this key are locked."""
-    return LOCKED_US if of.startswith("person ") else CARD_LOCKED_US
+def lock_us(key: str) -> int:
+    """Return for how long a lock under this key lasts."""
+    return LOCKED_US if key.startswith("person ") else CARD_LOCKED_US
 
 
-SCREENS = 64
-"""Screens remembered; one more replaces the one with the oldest sign-in."""
-ALONE = 8
-"""The most screens of one person: nobody displaces the others' screens by signing in again and again."""
-PEOPLE = 64
-"""People remembered at a screen, as many as sign in at once."""
+MAX_SCREENS = 64
+"""The most known screens; one more replaces the one with the oldest sign-in."""
+MAX_SCREENS_OF_ONE = 8
+"""The most screens known for one person only, so that nobody displaces others' screens by repeated sign-ins."""
+MAX_PEOPLE = 64
+"""The most people known at a screen, as many as can be signed in at once."""
 
 Known = dict[str, list[str]]
 """The people who signed in at each screen, by its digest; the latest person and screen come last."""
@@ -254,68 +260,68 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the stored form of a screen's secret; empty for an unknown screen."""
+    """Return the digest of a screen's secret, which is what is stored; empty for a screen without one."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
 class Screens:
-    """The screens of one sign-in process."""
+    """The known screens of a sign-in process, each with the people who signed in there."""
 
     def __init__(
-        self, known: Mapping[str, list[str]] | None = None, keeps: Callable[[Known], None] = lambda _: None
+        self, known: Mapping[str, list[str]] | None = None, save: Callable[[Known], None] = lambda _: None
     ) -> None:
-        """Start with these from before a restart; `keeps` is called with all of them after each change."""
+        """Start with the screens known before a restart; `save` is called with all of them at each change."""
         self._known: Known = {digest: list(people) for digest, people in (known or {}).items()}
-        self._keeps = keeps
+        self._save = save
 
     def knows(self, screen: str | None, person: str) -> bool:
         """Return whether this person has signed in at this screen."""
         return person in self._known.get(digest_of(screen), ())
 
     def last_at(self, screen: str | None) -> str | None:
-        """Return who signed in at this screen last; None at an unknown one."""
+        """Return who signed in last at this screen; None at an unknown one."""
         people = self._known.get(digest_of(screen))
         return people[-1] if people else None
 
     def note(self, screen: str | None, person: str) -> str:
-        """Record a sign-in; return the screen's secret, a new one if it had none that is known."""
+        """Record a sign-in; return the screen's secret, which is new if the screen was not known."""
         known = screen if screen and digest_of(screen) in self._known else secrets.token_urlsafe(32)
         digest = digest_of(known)
         people = [one for one in self._known.pop(digest, []) if one != person]
-        self._known[digest] = [*people, person][-PEOPLE:]
+        self._known[digest] = [*people, person][-MAX_PEOPLE:]
         alone = [digest for digest, people in self._known.items() if people == [person]]
-        for digest in alone[:-ALONE]:
+        for digest in alone[:-MAX_SCREENS_OF_ONE]:
             del self._known[digest]
-        while len(self._known) > SCREENS:
+        while len(self._known) > MAX_SCREENS:
             del self._known[next(iter(self._known))]
-        self._keeps(self._known)
+        self._save(self._known)
         return known
 
 
 class ScreensFile:
-    """The file of one sign-in process's screens."""
+    """The file of a sign-in process's known screens."""
 
-    def __init__(self, file: Path, tells: Callable[[str], None]) -> None:
-        """Keep them in this file; `tells` is called with a log line if it can't be read or written."""
+    def __init__(self, file: Path, log: Callable[[str], None]) -> None:
+        """Use this file; `log` is called with a line if it can't be read or written."""
         self._file = file
-        self._tells = tells
+        self._log = log
 
     def read(self) -> Known:
-        """Return what was kept; nothing if the file can't be used: then every screen is unknown."""
+        """Return the stored screens; empty if the file can't be used, so that every screen is unknown."""
         try:
             return _decode_known(self._file.read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
-            self._tells(
+            self._log(
                 f"{self._file}: found it unreadable ({error}), expected the known screens;"
                 " every screen counts as unknown"
             )
             return {}
 
     def write(self, known: Known) -> None:
-        """Keep these; a full disk is logged and keeps nobody out."""
+        """Store these screens; a failure, such as a full disk, is logged but prevents no sign-in."""
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:
-            self._tells(f"{self._file}: found it not writable ({error}); a restart forgets known screens")
+            self._log(f"{self._file}: cannot be written ({error}); a restart will lose the known screens")

@@ -1,7 +1,8 @@
-"""The sign-in process: a PIN or card against the register, five tries, sessions that end when idle, tokens.
+"""The sign-in process: it checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
 
-It listens on a unix socket, one JSON object per line in, one out. It runs as a user of its own, the only one
-that can read the register and the key; the socket's group admits the process that serves the screens.
+It listens on a Unix socket and answers each line, a JSON object, with another. It runs as a user of its own,
+the only one that can read the register and the key. The socket's group admits the process that serves the
+screens.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import struct
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,29 +22,29 @@ from msgspec import Meta
 from controller.model.conversion import decode_strict
 from controller.people.register import (
     MAX_PIN,
-    TRIES,
+    MAX_TRIES,
     Person,
     Register,
     RegisterError,
     Screens,
     Tries,
     digest_of,
-    is_of_person,
-    knows_pin,
-    lock_of,
-    of_cards,
-    of_person,
+    is_key_of_person,
+    is_pin_of,
+    key_of_cards,
+    key_of_person,
+    lock_us,
 )
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
-"""By default a person who enters nothing for this long is signed out."""
-SESSIONS = 64
-"""People signed in at once; one more ends the session that was idle longest."""
+"""By default, a person who enters nothing for this long is signed out."""
+MAX_SESSIONS = 64
+"""The most sessions at once; one more ends the session that was idle longest."""
 
 
 class SignInRefused(Exception):
-    """Not signed in, or no longer: a stable code, and what to do."""
+    """A sign-in or session was refused; `code` is stable, `says` tells the person what to do."""
 
     def __init__(self, code: str, says: str) -> None:
         super().__init__(says)
@@ -61,7 +62,7 @@ class Session:
 
 
 class SignInSessions:
-    """Signs people in and out. One thread; the clock is the machine's time since boot."""
+    """Signs people in and out; for one thread only. Times are the machine's time since boot."""
 
     def __init__(
         self,
@@ -69,25 +70,25 @@ class SignInSessions:
         key: Callable[[], Ed25519PrivateKey],
         now_us: BootClock,
         *,
-        tells: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
         idle_us: int = IDLE_US,
         tries: Mapping[str, Tries] | None = None,
-        keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
+        save_tries: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Use this register, and sign with the present key; `tells` is called with each log line.
+        """Use this register, and sign with the present key; `log` is called with each log line.
 
-        `tries` are the wrong ones from before a restart; `keeps` is called with them after each change. At
-        `screens` that know a person, that person's tries are counted apart from those at unknown ones.
+        `tries` are the wrong tries from before a restart; `save_tries` is called with them after each change.
+        At those of `screens` where a person has signed in, that person's tries are counted separately.
         """
         self._screens = screens or Screens()
         self._register = register
         self._key = key
         self._now_us = now_us
-        self._tells = tells
+        self._log = log
         self._idle_us = idle_us
         self._tries = dict(tries or {})
-        self._keeps = keeps
+        self._save_tries = save_tries
         self._sessions: dict[str, Session] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -97,25 +98,25 @@ class SignInSessions:
     def sign_in(
         self, console: str, person: str | None, typed: str, screen: str | None = None
     ) -> tuple[str, Person, str]:
-        """Return the new session's secret, who it is, and the screen's secret for the next sign-in.
+        """Return the new session's secret, its person, and the screen's secret for the next sign-in.
 
-        `person` is None if a card was read, `screen` if the screen has no secret yet.
+        `person` is None if a card was read, `screen` is None if the screen has no secret yet.
 
-        Raises SignInRefused: `wrong`, or `locked_out` after five in a row.
+        Raises SignInRefused: `wrong`, or `locked_out` after five wrong tries in a row.
         """
         if person is None:
-            of = of_cards(console, self._screens.last_at(screen))
+            key = key_of_cards(console, self._screens.last_at(screen))
         else:
-            of = of_person(person, digest_of(screen) if self._screens.knows(screen, person) else "")
-        self._must_be_free(of)
+            key = key_of_person(person, digest_of(screen) if self._screens.knows(screen, person) else "")
+        self._require_unlocked(key)
         register = self._register()
         one = register.with_card(typed) if person is None else register.named(person)
-        known = one is not None if person is None else knows_pin(one, typed)
+        known = one is not None if person is None else is_pin_of(one, typed)
         if one is None or not known:
-            self._wrong(of, known_name=person is None or one is not None)
+            self._refuse_try(key, known_name=person is None or one is not None)
         assert one is not None
-        self._forget({of})
-        return self._begun(one, console), one, self._screens.note(screen, one.name)
+        self._forget_tries({key})
+        return self._begin_session(one, console), one, self._screens.note(screen, one.name)
 
     def token(self, secret: str, role: str) -> str:
         """Return a token for one input in this role; this counts as use of the session.
@@ -135,25 +136,25 @@ class SignInSessions:
         until_us = session.used_us + LIFE_US
         return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
 
-    def standing(self, secret: str) -> tuple[Person, int]:
-        """Return who a session is, and in how many microseconds it ends; raises SignInRefused."""
+    def status(self, secret: str) -> tuple[Person, int]:
+        """Return a session's person, and in how many microseconds it ends; raises SignInRefused."""
         session, person = self._session(secret)
         return person, session.used_us + self._idle_us - self._now_us()
 
     def sign_out(self, secret: str) -> None:
-        """End a session, if it is one."""
+        """End this session, if there is one."""
         session = self._sessions.pop(secret, None)
         if session is not None:
-            self._tells(f"{session.person} signed out at {session.console}")
+            self._log(f"{session.person} signed out at {session.console}")
 
     def unlock(self, person: str) -> None:
-        """Forget a person's wrong tries."""
-        self._forget({of for of in self._tries if is_of_person(of, person)})
+        """Forget a person's wrong tries, which ends the lock."""
+        self._forget_tries({key for key in self._tries if is_key_of_person(key, person)})
 
-    def _forget(self, forgotten: Set[str]) -> None:
+    def _forget_tries(self, forgotten: Set[str]) -> None:
         if not forgotten.isdisjoint(self._tries):
-            self._tries = {of: tries for of, tries in self._tries.items() if of not in forgotten}
-            self._keeps(self._tries)
+            self._tries = {key: tries for key, tries in self._tries.items() if key not in forgotten}
+            self._save_tries(self._tries)
 
     def _session(self, secret: str) -> tuple[Session, Person]:
         session = self._sessions.get(secret)
@@ -165,44 +166,46 @@ class SignInSessions:
             )
         return session, person
 
-    def _begun(self, person: Person, console: str) -> str:
-        if len(self._sessions) >= SESSIONS:
+    def _begin_session(self, person: Person, console: str) -> str:
+        if len(self._sessions) >= MAX_SESSIONS:
             idlest = min(self._sessions, key=lambda secret: self._sessions[secret].used_us)
             del self._sessions[idlest]
         secret = secrets.token_urlsafe(32)
         self._sessions[secret] = Session(person.name, console, self._now_us())
-        self._tells(f"{person.name} signed in at {console}")
+        self._log(f"{person.name} signed in at {console}")
         return secret
 
-    def _must_be_free(self, of: str) -> None:
-        left_us = self._tries.get(of, Tries()).locked_until_us - self._now_us()
+    def _require_unlocked(self, key: str) -> None:
+        left_us = self._tries.get(key, Tries()).locked_until_us - self._now_us()
         if left_us > 0:
             minutes = -(-left_us // 60_000_000)
             raise SignInRefused(
                 "locked_out",
-                f"locked after {TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
+                f"locked after {MAX_TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
                 " unlocked: tablectl people unlock",
             )
 
-    def _wrong(self, of: str, *, known_name: bool) -> None:
-        if not known_name:  # a name that nobody has is tried by no person: nothing is kept of it
+    def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
+        """Count a wrong try and refuse it; a try at an unknown name is not counted."""
+        if not known_name:
             raise SignInRefused("wrong", "unknown name")
-        tries = self._tries.setdefault(of, Tries())
+        tries = self._tries.setdefault(key, Tries())
         tries.wrong += 1
-        if tries.wrong >= TRIES:
-            self._tries[of] = Tries(locked_until_us=self._now_us() + lock_of(of))
-            self._keeps(self._tries)
-            self._tells(f"locked: {of}, after {TRIES} wrong tries")
-            self._must_be_free(of)
-        self._keeps(self._tries)
-        left = TRIES - tries.wrong
+        if tries.wrong >= MAX_TRIES:
+            self._tries[key] = Tries(locked_until_us=self._now_us() + lock_us(key))
+            self._save_tries(self._tries)
+            self._log(f"locked: {key}, after {MAX_TRIES} wrong tries")
+            self._require_unlocked(key)
+        self._save_tries(self._tries)
+        left = MAX_TRIES - tries.wrong
         raise SignInRefused("wrong", f"that is wrong; {left} {'try' if left == 1 else 'tries'} left")
 
 
 MAX_LINE = 4096
+"""The most bytes of a request."""
 LINE_S = 10.0
-"""A client that has begun a line must finish it within this time."""
-CLIENTS = 32
+"""A client must send a complete line, and take the answer, within this time."""
+MAX_CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]
 
@@ -212,40 +215,40 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid
 
 
 class PeopleRequest(_Request, frozen=True, kw_only=True, tag="people"):
-    """Who can sign in?"""
+    """Asks who can sign in."""
 
 
 class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
-    """Somebody typed a PIN, or (`person` None) a card reader typed a card's number."""
+    """Signs in: a person typed a PIN, or (`person` is None) a card reader typed a card's number."""
 
     console: Short
     typed: Typed
     person: Short | None = None
     screen: Short | None = None
-    """The secret that this screen was given at a successful sign-in."""
+    """The secret that this screen received at a successful sign-in."""
 
 
 class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
-    """A token for one input in this role."""
+    """Requests a token for one input in this role."""
 
     session: Short
     role: Short
 
 
 class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
-    """Is this session still valid?"""
+    """Asks whether this session is still valid."""
 
     session: Short
 
 
 class SignOut(_Request, frozen=True, kw_only=True, tag="sign_out"):
-    """The person leaves the screen."""
+    """Ends this session."""
 
     session: Short
 
 
 class Unlock(_Request, frozen=True, kw_only=True, tag="unlock"):
-    """Forget a person's wrong tries; for root and the process's own user."""
+    """Forgets a person's wrong tries; for root and the process's own user."""
 
     person: Short
 
@@ -256,16 +259,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Service:
-    """Serves one sign-in process."""
+    """The server of the sign-in process's socket."""
 
     def __init__(self, sessions: SignInSessions, may_unlock: Callable[[int], bool]) -> None:
-        """Serve these sessions; `may_unlock` returns whether a client's uid may clear wrong tries."""
+        """Serve these sessions; `may_unlock` returns whether a client's uid may forget wrong tries."""
         self._sessions = sessions
         self._may_unlock = may_unlock
         self._clients = 0
 
     async def serve(self, path: Path, group: int | None, ready: Callable[[], None]) -> None:
-        """Answer at this socket until cancelled; raises OSError if it can't be made."""
+        """Answer at this socket until cancelled, after calling `ready`; raises OSError if it can't be created."""
         path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
@@ -282,14 +285,14 @@ class Service:
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients += 1
         try:
-            while self._clients <= CLIENTS:
+            while self._clients <= MAX_CLIENTS:
                 line = await asyncio.wait_for(reader.readline(), LINE_S)
                 if not line.endswith(b"\n"):
                     return
                 writer.write(self.answer(line, _uid(writer)) + b"\n")
                 await asyncio.wait_for(writer.drain(), LINE_S)
         except (ValueError, TimeoutError, OSError):
-            return  # A line without an end, or a client that is gone or too slow: it connects again.
+            return  # A line that is too long, or a client that is gone or too slow: it can reconnect.
         finally:
             self._clients -= 1
             writer.close()
@@ -317,7 +320,7 @@ class Service:
             case TokenRequest(session=session, role=role):
                 return {"token": sessions.token(session, role)}
             case SessionRequest(session=session):
-                one, left_us = sessions.standing(session)
+                one, left_us = sessions.status(session)
                 return {"person": one.name, "roles": one.roles, "left_s": left_us // 1_000_000}
             case SignOut(session=session):
                 sessions.sign_out(session)
@@ -325,7 +328,7 @@ class Service:
             case Unlock(person=person):
                 if not self._may_unlock(uid):
                     raise SignInRefused(
-                        "not_allowed", "root or the sign-in process's own user unlocks a person"
+                        "not_allowed", "only root and the sign-in process's own user may unlock a person"
                     )
                 sessions.unlock(person)
                 return {"unlocked": person}

@@ -1,7 +1,7 @@
-"""The sign-in process's key, the table's `console` key: it signs who is at a screen.
+"""The sign-in process's key, the table's `console` key, which signs the tokens.
 
-The process makes it at its first start. `tablectl keys ... console` rotates, revokes and replaces it; what
-these leave in the folder is checked whenever a token is signed, so that a new key counts at once.
+The process creates it at its first start. `tablectl keys ... console` rotates, revokes and replaces it. The
+key's file is checked for changes whenever a token is signed, so that a new key takes effect at once.
 """
 
 import os
@@ -24,10 +24,10 @@ from controller.people.register import HISTORY_FILE, KEY_FILE, PUBLIC_FILE, writ
 from controller.people.tokens import KEY_BYTES
 
 LABEL = b"console key of the table controller\n"
-"""The first line of the key's file, by which key commands recognize it."""
-_FOR_ALL = 0o644
-_OLD_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
-"""A key of an earlier release: hexadecimal digits alone."""
+"""The first line of the key's file, by which the key commands recognize it."""
+_PUBLIC_MODE = 0o644
+_HEX_FORM = re.compile(rb"[0-9a-fA-F]{%d}" % (2 * KEY_BYTES))
+"""The form of a key that an earlier release wrote."""
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -44,27 +44,28 @@ class SigningKey:
     """The key in a folder, read again when its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, which is made if there never was one; the public key lies beside it, readable by all.
+        """Read the key, or create it if there never was one; write the public key beside it, readable by all.
 
-        Raises OSError if the folder can't be written, and ValueError if the key's file contains none, others
-        can read it, or it was revoked.
+        Raises OSError if the folder can't be written, and ValueError if the file contains no key, others can
+        read it, or the key was revoked.
         """
         self._file = folder / KEY_FILE
         if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
             write_private(self._file, _pem(Ed25519PrivateKey.generate()))
-        self._seen = _marks(self._file)
+        self._stamp = _stamp_of(self._file)
         self._key = _load(folder)
 
     @property
     def key(self) -> Ed25519PrivateKey:
         """Return the present key; raises OSError or ValueError if there is none any more."""
-        seen = _marks(self._file)
-        if seen != self._seen:
-            self._key, self._seen = _load(self._file.parent), seen
+        stamp = _stamp_of(self._file)
+        if stamp != self._stamp:
+            self._key, self._stamp = _load(self._file.parent), stamp
         return self._key
 
 
-def _marks(file: Path) -> tuple[int, int, int]:
+def _stamp_of(file: Path) -> tuple[int, int, int]:
+    """Return inode, modification time (ns) and size, which change with the file; zeros if there is none."""
     try:
         now = file.stat()
     except FileNotFoundError:
@@ -77,34 +78,35 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if not file.exists():
         why = f"; it was revoked: {last.who}, {last.reason}" if last and not last.new else ""
         raise ValueError(
-            f"{file}: found no key{why}, expected one; tablectl keys replace console {file} --reason WORDS"
+            f"{file}: found no key{why}, expected one; create it: tablectl keys replace console {file}"
+            " --reason WORDS"
         )
     key = _read(file)
     public = _public(key)
     if last is not None and last.new != public:
-        key = _taken_over(file, last, public)
+        key = _finish_rotation(file, last, public)
         public = _public(key)
-    if not _is_published(folder / PUBLIC_FILE, public):  # a full disk keeps nobody out
-        write_private(folder / PUBLIC_FILE, public.encode(), mode=_FOR_ALL)
+    if not _is_published(folder / PUBLIC_FILE, public):  # so that a full disk prevents no sign-in
+        write_private(folder / PUBLIC_FILE, public.encode(), mode=_PUBLIC_MODE)
     return key
 
 
 def _is_published(file: Path, public: str) -> bool:
     try:
-        return file.read_bytes() == public.encode() and stat.S_IMODE(file.stat().st_mode) == _FOR_ALL
+        return file.read_bytes() == public.encode() and stat.S_IMODE(file.stat().st_mode) == _PUBLIC_MODE
     except OSError:
         return False
 
 
-def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
-    """Finish a rotation that was cut off; raises ValueError if the key was revoked or put back."""
-    made = file.with_name(f"{file.name}.new")
-    if last.new and last.old == found and made.exists():
-        key = _read(made)
+def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
+    """Finish a rotation that was cut off; raises ValueError if the key was revoked or an old one put back."""
+    new_file = file.with_name(f"{file.name}.new")
+    if last.new and last.old == found and new_file.exists():
+        key = _read(new_file)
         if _public(key) == last.new:
-            made.replace(file)
+            new_file.replace(file)
             return key
-    was = f"{last.new[:16]} took over from it" if last.new else "it was revoked"
+    was = f"{last.new[:16]} replaced it" if last.new else "it was revoked"
     raise ValueError(
         f"{file}: found key {found[:16]}, expected another: {was} ({last.who}, {last.reason}); move it away,"
         f" then: tablectl keys replace console {file} --reason WORDS"
@@ -112,15 +114,15 @@ def _taken_over(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
 
 
 def _last_step(history: Path) -> _Step | None:
-    """Return the newest step of the key's history; a line that is cut off was never announced."""
+    """Return the newest step of the key's history; an incomplete last line is ignored."""
     written = history.read_bytes() if history.exists() else b""
     lines = written[: written.rfind(b"\n") + 1].splitlines()
     try:
         return _decode_step(lines[-1]) if lines else None
     except msgspec.MsgspecError as error:
         raise ValueError(
-            f"{history}: found {error} in its last line, expected a step of the key's history; put back a"
-            " copy of it"
+            f"{history}: found {error} in its last line, expected a step of the key's history; restore the"
+            " file from a backup"
         ) from error
 
 
@@ -128,19 +130,20 @@ def _read(file: Path) -> Ed25519PrivateKey:
     mode = stat.S_IMODE(file.stat().st_mode)
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
-            f"{file}: found mode {mode:04o}, expected 0600: whoever has it can sign in anybody's name. chmod"
-            f" 600; if others could have read it: tablectl keys rotate console {file} --reason WORDS"
+            f"{file}: found mode {mode:04o}, expected 0600, because anybody who has the key can sign in as"
+            f" anybody: chmod 600 {file}; if others may have read it: tablectl keys rotate console {file}"
+            " --reason WORDS"
         )
     text = file.read_bytes()
-    if _OLD_FORM.fullmatch(text.strip()):
+    if _HEX_FORM.fullmatch(text.strip()):
         key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(text.strip().decode()))
         write_private(file, _pem(key))
         return key
     found = _key_in(text)
     if found is None:
         raise ValueError(
-            f"{file}: found {len(text)} bytes that are not a key, expected the sign-in process's;"
-            f" move it away, then: tablectl keys replace console {file} --reason WORDS"
+            f"{file}: found {len(text)} bytes that are not a key, expected the sign-in process's key; move"
+            f" the file away, then: tablectl keys replace console {file} --reason WORDS"
         )
     return found
 

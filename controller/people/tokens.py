@@ -1,8 +1,7 @@
-"""Short-lived signed tokens, in which the sign-in process states who is at a screen, and which the daemon
-checks.
+"""Short-lived signed tokens: the sign-in process states in them who is at a screen, and the daemon checks them.
 
-A token is `claims.signature`, both base64url: the claims as JSON, the signature Ed25519 over a purpose and
-the claims. Its end is in the machine's time since boot, which no change of the wall clock moves.
+A token is `claims.signature`, both base64url: the claims as JSON, and an Ed25519 signature over a purpose and
+the claims. Its end is in the machine's time since boot, which does not depend on the wall clock.
 """
 
 import base64
@@ -15,8 +14,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 LIFE_US = 10_000_000
-"""How long a token is valid: one is issued for each input, so it need only outlast a slow answer."""
-LONGEST = 1024
+"""How long a token is valid. One is issued for each input, so it only needs to outlast a slow answer."""
+MAX_TOKEN = 1024
 """The most characters of a token."""
 KEY_BYTES = 32
 _PURPOSE = b"table-screen token\0"
@@ -27,7 +26,7 @@ BootClock = Callable[[], int]
 
 
 class TokenError(Exception):
-    """A token that proves nothing: a stable code, and what to do."""
+    """A token is not valid; `code` is stable, `says` tells the person what to do."""
 
     def __init__(self, code: str, says: str) -> None:
         super().__init__(says)
@@ -36,7 +35,7 @@ class TokenError(Exception):
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who is at which screen, in which role, until when."""
+    """Who is at which screen, in which role, and until when (time since boot)."""
 
     person: str
     role: str
@@ -48,18 +47,18 @@ _decode = msgspec.json.Decoder(Claims).decode
 
 
 def issue(key: Ed25519PrivateKey, claims: Claims) -> str:
-    """Return the token of these claims."""
+    """Return the signed token of these claims."""
     body = _encode(claims)
     return f"{_text(body)}.{_text(key.sign(_PURPOSE + body))}"
 
 
 def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
-    """Return what a token claims.
+    """Return the claims of a token.
 
     Raises:
         TokenError: `bad_token` if this key did not sign it, `signed_out` if it has expired.
     """
-    body, _, signature = text[:LONGEST].partition(".")
+    body, _, signature = text[:MAX_TOKEN].partition(".")
     try:
         signed = _bytes(body)
         key.verify(_bytes(signature), _PURPOSE + signed)
@@ -72,16 +71,16 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
 
 
 class Verifier:
-    """Checks tokens by the key that the sign-in process left in a file; a new key there counts at once."""
+    """Checks tokens by the sign-in process's public key in a file; a new key there takes effect at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
-        """Check by the key in this file; None: no token is accepted."""
+        """Check by the key in this file; without a file, no token is accepted."""
         self._file = file
         self._now_us = now_us
         self._read: tuple[int, Ed25519PublicKey] | None = None
 
     def verify(self, text: str) -> Claims:
-        """Return what a token claims; raises TokenError."""
+        """Return the claims of a token; raises TokenError."""
         return verify(text, self._key(), self._now_us())
 
     def _key(self) -> Ed25519PublicKey:
@@ -92,13 +91,13 @@ class Verifier:
             if self._read is None or self._read[0] != changed:
                 self._read = changed, read_public(self._file)
         except (OSError, ValueError) as error:
-            says = f"{self._file}: found no key of the sign-in process, expected one; is it running?"
+            says = f"{self._file}: found no key of the sign-in process, expected one; start that process"
             raise TokenError("no_sign_in", says) from error
         return self._read[1]
 
 
 def read_public(file: Path) -> Ed25519PublicKey:
-    """Read a public key; raises OSError, or ValueError if the file holds none."""
+    """Return the public key in this file; raises OSError, or ValueError if it contains none."""
     return Ed25519PublicKey.from_public_bytes(bytes.fromhex(file.read_text(encoding="ascii").strip()))
 
 

@@ -214,7 +214,7 @@ def test_an_orderly_stop_waits_for_the_call_of_a_deal_that_is_held(house: HouseM
         return turn(timeout_s)
 
     core.turn = as_time_runs  # type: ignore[method-assign]  # the clock in hand runs on as it waits
-    core.run_out()
+    core.drain()
     drain(daemon)
     assert "deal.called" in one.types()
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from controller.app import control as control_module
 from controller.app.control import Control, _gone
 from controller.app.messages import MAX_LINE
-from controller.app.peers import OWN, PLACES, SHARED, Groups
+from controller.app.peers import RESERVED_SLOTS, SHARED_SLOTS, SLOTS, Groups
 from controller.cli.link import OutOfReachError, ask
 from controller.cli.main import main
 from tests.app.house import HouseMaker
@@ -24,7 +24,7 @@ from tests.app.rig import PATIENCE_S, Json, until
 
 FAULTS = b'{"do":"faults"}\n'
 WATCH = b'{"do":"watch","topics":["lamps"]}\n'
-CLIENTS = OWN["root"] + SHARED
+CLIENTS = RESERVED_SLOTS["root"] + SHARED_SLOTS
 """As many as the user can be that runs the controller, and these tests."""
 
 
@@ -100,7 +100,7 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
         for words in (("status",), ("input", "no_roll"), ("watch", "lamps"), ("test", "cam")):
             assert main([*words, "--socket", path]) == 3
             said = capsys.readouterr().err
-            assert said.startswith(f"tablectl: {path}: the controller is there, but all {PLACES} connections")
+            assert said.startswith(f"tablectl: {path}: the controller is there, but all {SLOTS} connections")
             assert f"processes {os.getpid()}" in said
     until(lambda: is_answered(path), "a place once the others are gone")
 

@@ -28,7 +28,7 @@ def played(house: HouseMaker) -> House:
             live.core.turn(0)
     daemon.clock.reach(70 * SECOND_US)
     live.core.turn(0)
-    live.core.run_out()
+    live.core.drain()
     assert live.recorder.stop(PATIENCE_S)
     daemon.close()
     return one

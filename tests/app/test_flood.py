@@ -18,9 +18,9 @@ from controller.app import control as control_module
 from controller.app.control import Control
 from controller.app.faults import MAX_UNSEEN, Fault
 from controller.app.peers import (
-    A_USERS_CONNECTIONS,
-    IN_FULL,
-    PER_USER_ACTIONS,
+    ACTIONS_PER_USER,
+    CONNECTIONS_PER_USER,
+    MAX_OWN_ROWS,
     WINDOW_US,
     Bucket,
     Groups,
@@ -51,7 +51,7 @@ SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
 @pytest.fixture
 def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
     """Give a table with its socket, at which nobody is slowed down."""
-    for name in ("A_CONNECTION", "A_USER", "PER_USER_ACTIONS"):
+    for name in ("LINES_PER_CONNECTION", "LINES_PER_USER", "ACTIONS_PER_USER"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
     one = At(house(), monkeypatch)
@@ -114,7 +114,7 @@ def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: b
     at.plays()
     at.control.stop()
     used = [row for row in at.used() if row["did"] == deed]
-    assert len(used) <= IN_FULL + 1 + len(answers) // 1000
+    assert len(used) <= MAX_OWN_ROWS + 1 + len(answers) // 1000
     assert sum(int(str(row.get("count", 1))) for row in used) == FLOOD
     assert {row["uid"] for row in used} == {OUTSIDER.uid}
 
@@ -266,7 +266,7 @@ def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
     control = Control(daemon, one.options.socket, Groups())
     control.start()
     answers = []
-    for _ in range(int(A_USERS_CONNECTIONS.burst) + 50):
+    for _ in range(int(CONNECTIONS_PER_USER.burst) + 50):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, link.makefile("rb") as heard:
             link.settimeout(PATIENCE_S)
             link.connect(str(one.options.socket))
@@ -277,7 +277,7 @@ def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
     control.stop()
     turned_away = [answer for answer in answers if b"opens connections too fast" in answer]
     assert len(turned_away) == 50
-    assert len(looked_up) == A_USERS_CONNECTIONS.burst + 1
+    assert len(looked_up) == CONNECTIONS_PER_USER.burst + 1
 
 
 def test_who_was_turned_away_owes_nothing_for_it() -> None:
@@ -297,10 +297,10 @@ def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:
 
 
 def test_a_users_connections_share_his_pace_and_no_other_users() -> None:
-    pace = RateLimiter(PER_USER_ACTIONS)
+    pace = RateLimiter(ACTIONS_PER_USER)
     waits = [pace.wait_s(1, 0) for _ in range(6_000)]
     assert waits[59] == 0
-    assert waits[-1] == pytest.approx((6_000 - 60) / PER_USER_ACTIONS.per_s)
+    assert waits[-1] == pytest.approx((6_000 - 60) / ACTIONS_PER_USER.per_s)
     assert pace.wait_s(2, 0) == 0
 
 
@@ -310,7 +310,7 @@ def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
         pace.wait_s(uid, uid * 10_000_000)
     pace.wait_s(5000, 10_000_000_000)
     assert pace.wait_s(5000, 10_000_000_000) > 0
-    assert len(pace._buckets) <= RateLimiter.MAX_REMEMBERED + 1
+    assert len(pace._buckets) <= RateLimiter.MAX_USERS + 1
 
 
 def keeping(told: list[Mapping[str, object]]) -> Note:
@@ -325,8 +325,8 @@ def keeping(told: list[Mapping[str, object]]) -> Note:
 
 def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -> None:
     tally, kind = RefusalTally(), RefusalKind(1, "guest", "rule")
-    in_full = sum(tally.in_full(kind, 0) for _ in range(100))
-    assert in_full == IN_FULL
+    own_rows = sum(tally.gets_own_row(kind, 0) for _ in range(100))
+    assert own_rows == MAX_OWN_ROWS
     told: list[Mapping[str, object]] = []
     kept = keeping(told)
     tally.sum_up(WINDOW_US - 1, kept)
@@ -334,17 +334,17 @@ def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -
     tally.sum_up(WINDOW_US, lambda _: False)
     tally.sum_up(2 * WINDOW_US + 1, kept)
     tally.sum_up(9 * WINDOW_US, kept)
-    assert [row["count"] for row in told] == [100 - IN_FULL]
+    assert [row["count"] for row in told] == [100 - MAX_OWN_ROWS]
 
 
 def test_many_users_are_summed_without_a_name_rather_than_remembered_without_end() -> None:
     tally = RefusalTally()
-    in_full = sum(tally.in_full(RefusalKind(uid, "guest", "rule"), 0) for uid in range(1000))
-    assert in_full == RefusalTally.MAX_REMEMBERED
+    own_rows = sum(tally.gets_own_row(RefusalKind(uid, "guest", "rule"), 0) for uid in range(1000))
+    assert own_rows == RefusalTally.MAX_KINDS
     told: list[Mapping[str, object]] = []
     kept = keeping(told)
     tally.sum_up(WINDOW_US, kept)
-    assert [row["count"] for row in told] == [1000 - RefusalTally.MAX_REMEMBERED]
+    assert [row["count"] for row in told] == [1000 - RefusalTally.MAX_KINDS]
 
 
 # --- with another user's process ---

@@ -42,7 +42,7 @@ class Screens:
         people.mkdir()
         register = new_register()
         for name, (roles, pin) in PEOPLE.items():
-            register = register.having(name, roles, pin, CARD if name == "bob" else None)
+            register = register.with_person(name, roles, pin, CARD if name == "bob" else None)
         write_register(people / REGISTER_FILE, register)
         self.table = Table(
             self.folder,

@@ -6,9 +6,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import (
-    ALONE,
-    SCREENS,
-    TRIES,
+    MAX_SCREENS,
+    MAX_SCREENS_OF_ONE,
+    MAX_TRIES,
     Register,
     Screens,
     ScreensFile,
@@ -22,8 +22,8 @@ CARD = "0049300117"
 
 
 def people() -> Register:
-    register = new_register().having("ann", ("boxperson",), "1234", None)
-    return register.having("bob", ("dealer",), "2345", CARD)
+    register = new_register().with_person("ann", ("boxperson",), "1234", None)
+    return register.with_person("bob", ("dealer",), "2345", CARD)
 
 
 def sessions_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> SignInSessions:
@@ -43,7 +43,7 @@ def tried(sessions: SignInSessions, person: str | None, typed: str, screen: str 
 def test_strangers_who_lock_a_pin_keep_its_person_out_at_no_screen_of_hers() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
-    assert [tried(sessions, "ann", "9999") for _ in range(TRIES)][-1] == "locked_out"
+    assert [tried(sessions, "ann", "9999") for _ in range(MAX_TRIES)][-1] == "locked_out"
     assert tried(sessions, "ann", "1234") == "locked_out"
     assert tried(sessions, "ann", "1234", "made up") == "locked_out"
     assert tried(sessions, "ann", "1234", screen) == ""
@@ -52,7 +52,7 @@ def test_strangers_who_lock_a_pin_keep_its_person_out_at_no_screen_of_hers() -> 
 def test_her_own_screen_locks_after_as_many_tries_and_alone() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
-    assert [tried(sessions, "ann", "9999", screen) for _ in range(TRIES)][-1] == "locked_out"
+    assert [tried(sessions, "ann", "9999", screen) for _ in range(MAX_TRIES)][-1] == "locked_out"
     assert tried(sessions, "ann", "1234", screen) == "locked_out"
     assert tried(sessions, "ann", "1234") == ""
     sessions.unlock("ann")
@@ -62,10 +62,10 @@ def test_her_own_screen_locks_after_as_many_tries_and_alone() -> None:
 def test_who_signs_in_anew_and_anew_gets_no_more_tries_at_another_s_pin() -> None:
     sessions = sessions_of()
     codes = []
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         _, _, screen = sessions.sign_in("pit 1", "bob", "2345")
         codes.append(tried(sessions, "ann", "9999", screen))
-    assert codes == ["wrong"] * (TRIES - 1) + ["locked_out"]
+    assert codes == ["wrong"] * (MAX_TRIES - 1) + ["locked_out"]
 
 
 def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() -> None:
@@ -74,7 +74,7 @@ def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() ->
     _, _, again = sessions.sign_in("pit 1", "bob", "2345", screen)
     assert again == screen
     for person in ("ann", "bob"):
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             tried(sessions, person, "9999")
     assert [tried(sessions, "ann", "1234", screen), tried(sessions, "bob", "2345", screen)] == ["", ""]
 
@@ -82,7 +82,7 @@ def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() ->
 def test_strangers_cards_leave_the_reader_of_a_known_screen_alone() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "bob", "2345")
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         tried(sessions, None, "0000000000")
     assert tried(sessions, None, CARD) == "locked_out"
     assert tried(sessions, None, CARD, screen) == ""
@@ -97,7 +97,7 @@ def test_known_screens_outlive_a_restart_and_only_as_digests(
     assert screen not in kept
     assert (tmp_path / "screens.json").stat().st_mode & 0o777 == 0o600
     sessions = sessions_of(Screens(file.read(), file.write))
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         tried(sessions, "ann", "9999")
     assert tried(sessions, "ann", "1234", screen) == ""
     (tmp_path / "screens.json").write_text("[", encoding="utf-8")
@@ -107,13 +107,13 @@ def test_known_screens_outlive_a_restart_and_only_as_digests(
 
 def test_no_more_screens_are_remembered_than_a_house_has() -> None:
     kept: list[int] = []
-    screens = Screens(keeps=lambda known: kept.append(len(known)))
+    screens = Screens(save=lambda known: kept.append(len(known)))
     first = screens.note(None, "ann")
-    for _ in range(SCREENS):
+    for _ in range(MAX_SCREENS):
         screens.note(None, "bob")
     assert screens.knows(first, "ann")
-    assert kept[-1] == 1 + ALONE
-    for number in range(SCREENS):
+    assert kept[-1] == 1 + MAX_SCREENS_OF_ONE
+    for number in range(MAX_SCREENS):
         screens.note(None, f"guest {number}")
-    assert max(kept) == SCREENS
+    assert max(kept) == MAX_SCREENS
     assert not screens.knows(first, "ann")

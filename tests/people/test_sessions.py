@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import (
     LOCKED_US,
-    TRIES,
+    MAX_TRIES,
     Register,
     RegisterError,
     TriesFile,
@@ -23,8 +23,8 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
 
 def people() -> Register:
-    register = new_register().having("ann", ("boxperson", "supervisor"), "1234", None)
-    return register.having("bob", ("dealer",), "2345", "0049300117")
+    register = new_register().with_person("ann", ("boxperson", "supervisor"), "1234", None)
+    return register.with_person("bob", ("dealer",), "2345", "0049300117")
 
 
 class Clock:
@@ -42,7 +42,7 @@ class Door:
         self.clock = Clock()
         self.told: list[str] = []
         self.register = people()
-        self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, tells=self.told.append)
+        self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, log=self.told.append)
 
     def restarted(self, file: Path) -> SignInSessions:
         """Start the sessions anew, with its tries kept in this file."""
@@ -51,9 +51,9 @@ class Door:
             lambda: self.register,
             lambda: KEY,
             self.clock,
-            tells=self.told.append,
+            log=self.told.append,
             tries=kept.read(self.clock.us),
-            keeps=kept.write,
+            save_tries=kept.write,
         )
         return self.sessions
 
@@ -82,7 +82,7 @@ def test_a_card_signs_its_person_in(door: Door) -> None:
 
 
 def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
-    for left in range(TRIES - 1, 0, -1):
+    for left in range(MAX_TRIES - 1, 0, -1):
         refused = door.refused("ann", "9999")
         assert (refused.code, f"{left} tr" in refused.says) == ("wrong", True)
     locked = door.refused("ann", "9999")
@@ -94,11 +94,11 @@ def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
 
 
 def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> None:
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
     door.sessions.unlock("ann")
     door.sessions.sign_in("pit 1", "ann", "1234")
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
     door.clock.us += LOCKED_US
     door.sessions.sign_in("pit 1", "ann", "1234")
@@ -106,14 +106,14 @@ def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> No
 
 def test_a_right_pin_forgets_the_wrong_ones_before_it(door: Door) -> None:
     for _ in range(3):
-        for _ in range(TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             door.refused("ann", "9999")
         door.sessions.sign_in("pit 1", "ann", "1234")
 
 
 def test_a_restart_forgives_no_wrong_try(door: Door, tmp_path: Path) -> None:
     file = tmp_path / "tries.json"
-    for left in range(TRIES - 1, 0, -1):
+    for left in range(MAX_TRIES - 1, 0, -1):
         door.restarted(file)
         assert f"{left} tr" in door.refused("ann", "9999").says
     door.restarted(file)
@@ -132,7 +132,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
     file = tmp_path / "tries.json"
     door.clock.us = 10 * 24 * 3600 * 1_000_000
     door.restarted(file)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
     door.clock.us = 20_000_000
     door.restarted(file)
@@ -144,7 +144,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
 def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
     file = tmp_path / "tries.json"
     door.restarted(file)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
     door.sessions.unlock("ann")
     door.restarted(file).sign_in("pit 1", "ann", "1234")
@@ -176,7 +176,7 @@ def test_who_enters_nothing_is_signed_out(door: Door) -> None:
     door.clock.us += IDLE_US - 1
     door.sessions.token(secret, "boxperson")
     door.clock.us += IDLE_US - 1
-    assert door.sessions.standing(secret)[1] == 1
+    assert door.sessions.status(secret)[1] == 1
     door.clock.us += 1
     with pytest.raises(SignInRefused) as refused:
         door.sessions.token(secret, "boxperson")
@@ -192,7 +192,7 @@ def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
 
 def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
-    door.register = door.register.without("ann")
+    door.register = door.register.without_person("ann")
     with pytest.raises(SignInRefused) as refused:
         door.sessions.token(secret, "boxperson")
     assert refused.value.code == "signed_out"
@@ -241,5 +241,5 @@ def test_a_mistake_in_the_register_is_told(
     name: str, roles: tuple[str, ...], pin: str, card: str | None, says: str
 ) -> None:
     with pytest.raises(RegisterError) as error:
-        people().having(name, roles, pin, card)
+        people().with_person(name, roles, pin, card)
     assert says in str(error.value)

@@ -111,7 +111,7 @@ def test_an_old_key_put_back_is_named(tmp_path: Path) -> None:
     old = (tmp_path / KEY_FILE).read_bytes()
     keys.rotate("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
     (tmp_path / KEY_FILE).write_bytes(old)
-    with pytest.raises(ValueError, match="took over from it"):
+    with pytest.raises(ValueError, match="replaced it"):
         SigningKey(tmp_path)
 
 
