@@ -1,9 +1,9 @@
 """Background work: processes at the lowest priority, and the upkeep of a running table's journal.
 
 A start verifies only the rows on which the state depends. A separate process, `python -m
-controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. A thread of the
-controller took twelve seconds for what the process does in two, and slowed down play. Contents older than the
-table's retention are dropped once an hour.
+controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. A thread of
+the controller took twelve seconds for what the process does in two, and slowed down play. Contents older than
+the table's retention are dropped once an hour.
 """
 
 import os
@@ -56,7 +56,7 @@ class BackgroundProcess:
     def __init__(
         self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]
     ) -> None:
-        """`what` names the process in faults; `accept` handles the output and returns whether it is a result."""
+        """`what` names the process in faults; `accept` handles the output and returns whether it is valid."""
         self._what = what
         self._command = (sys.executable, *arguments)
         self._faults = faults
@@ -175,7 +175,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """`done` is called if the journal is sound; otherwise the fault becomes active, and play is locked."""
+        """`done` is called if the journal is sound; otherwise its fault becomes active and locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done
@@ -209,7 +209,7 @@ DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Drops contents of the journal whose retention time is over; their digests stay, so the chain verifies."""
+    """Drops the journal's contents that expired; their digests stay, so that the chain still verifies."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Check at the first call of `drop_expired`."""

@@ -1,7 +1,7 @@
 """The core: the thread that owns the engine. It takes readings, advances the time and passes on the effects.
 
-It never waits for the disk or for a watcher. Outcomes go to the journal and are announced from there once they
-are durable; lamps are lit at once.
+It never waits for the disk or for a watcher. Outcomes go to the journal and are announced from there once
+they are durable; lamps are lit at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +43,7 @@ ALLOWED_US = 20_000
 ALLOWED_IDLE_US = 250_000
 """The same when idle, when they hardly change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
-"""Readings that may change the state without an outcome: a seat is taken or left, a card drawn for the button.
-"""
+"""Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
 _encode = msgspec.json.Encoder().encode
 
@@ -282,7 +281,7 @@ class Core:
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End the recording: complete between two attempts, or cut off during one, whose result is unknown."""
+        """End the recording: complete between two attempts, or cut off in the middle of one."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):

@@ -73,7 +73,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     """The object of the input; for a ruling, the number of the attempt as in outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """Whether the ruling is for the attempt that awaits a person; it is refused if that was ruled on meanwhile."""
+    """Whether the ruling is for the attempt that awaits a person; refused if that was ruled on since."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
     """How long to wait for the result; with 0, the answer only says that the input was queued."""
@@ -115,7 +115,7 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Starts test mode for as long as this connection lasts; it then accepts only `ask`, `try` and `tested`."""
+    """Starts test mode until this connection ends; it then accepts only `ask`, `try` and `tested`."""
 
     who: Words | None = None
     token: Token | None = None

@@ -1,4 +1,4 @@
-"""The requests of the control socket: each is checked against the peer's permissions, handled and answered."""
+"""The requests of the control socket: each is checked against permissions, handled and answered."""
 
 import time
 import zlib
@@ -188,7 +188,7 @@ class Requests:
         return answer(floor=floor_of(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
-        """Enter an input from a screen for the person in the token; the request's `by` and `who` are ignored."""
+        """Enter an input from a screen for the person in the token; `by` and `who` are ignored."""
         claims = self._claims(token, peer, f"enter {request.name} with this token")
         if isinstance(claims, bytes):
             return claims
@@ -252,8 +252,8 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)
-        # A late wager must be confirmed by two people, so a typed name does not identify them: only a token or
-        # the kernel does.
+        # A late wager must be confirmed by two people, so a typed name does not identify them: only a token
+        # or the kernel does.
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
         if request.what is not None:
@@ -371,7 +371,7 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
 
 
 def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
-    """Yield the lines that answer a request about the past; raises JournalFault if the journal has no answer."""
+    """Yield the lines that answer a request about the past; raises JournalFault if there is no answer."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view

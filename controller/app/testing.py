@@ -67,7 +67,7 @@ class Tests:
         note: Note,
         stopping: Callable[[], bool],
     ) -> None:
-        """Send readings and answer requests until the client is gone; raises OSError if its connection fails."""
+        """Send readings and answer requests until the client is gone; raises OSError if that fails."""
         if not self._take_turn():
             connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
@@ -91,7 +91,7 @@ class Tests:
         )
 
     def may(self, cost: int) -> bool:
-        """Return whether this many more results or lamps are within the rate limit, which protects the journal."""
+        """Return whether this many more results or lamps are within the rate limit."""
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:

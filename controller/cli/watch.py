@@ -192,10 +192,10 @@ def outcome_of(sent: object) -> Outcome:
 
 def _ended(path: str) -> int:
     """Print why the stream ended: a controller that still answers has disconnected this reader."""
-    from controller.app.peers import answered  # noqa: PLC0415 - at the end of `watch` alone
+    from controller.app.peers import is_listening  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):
-        if answered(Path(path)):
+        if is_listening(Path(path)):
             say(f"{path}: lines were missed: this reader was too slow, or the controller restarted")
             return FAILED
     say(f"{path}: the controller has stopped")

@@ -250,7 +250,7 @@ def lock_us(key: str) -> int:
 MAX_SCREENS = 64
 """The most known screens; one more replaces the one with the oldest sign-in."""
 MAX_SCREENS_OF_ONE = 8
-"""The most screens known for one person only, so that nobody displaces others' screens by repeated sign-ins."""
+"""The most screens known for one person only, so that nobody can displace all others."""
 MAX_PEOPLE = 64
 """The most people known at a screen, as many as can be signed in at once."""
 

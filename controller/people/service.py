@@ -268,7 +268,7 @@ class Service:
         self._clients = 0
 
     async def serve(self, path: Path, group: int | None, ready: Callable[[], None]) -> None:
-        """Answer at this socket until cancelled, after calling `ready`; raises OSError if it can't be created."""
+        """Answer at this socket until cancelled, after calling `ready`; raises OSError."""
         path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:

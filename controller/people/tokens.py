@@ -1,4 +1,4 @@
-"""Short-lived signed tokens: the sign-in process states in them who is at a screen, and the daemon checks them.
+"""Short-lived signed tokens: they say who is at a screen; the daemon checks them.
 
 A token is `claims.signature`, both base64url: the claims as JSON, and an Ed25519 signature over a purpose and
 the claims. Its end is in the machine's time since boot, which does not depend on the wall clock.

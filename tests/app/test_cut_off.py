@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from controller.app.control import Control
-from controller.app.messages import LONGEST_WAIT_S
+from controller.app.messages import MAX_WAIT_S
 from controller.app.peers import Groups
 from controller.cli.link import ask
 from controller.model.readings import DieReleased
@@ -23,7 +23,7 @@ from tests.scenes import SECOND_US
 PATIENT = f"""
 import sys
 from controller.cli import input, link, main
-input.WAIT_S, link.TIMEOUT_S = {LONGEST_WAIT_S}, {PATIENCE_S}
+input.WAIT_S, link.TIMEOUT_S = {MAX_WAIT_S}, {PATIENCE_S}
 sys.exit(main.main())
 """
 """The command line, with all the time for an answer that may be asked for."""

@@ -62,7 +62,7 @@ def stopped_in_flight(one: House, readings: list[tuple[int, AnyReading]], runs_o
         core.turn(0)
     daemon.clock.reach(daemon.clock.now_us() + runs_on_us)
     core.turn(0)
-    core.run_out()
+    core.drain()
     assert live_of(daemon).recorder.stop(PATIENCE_S)
     daemon.close()
     _, rows = last_session(one.rows())

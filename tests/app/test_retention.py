@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app.background import DAY_US, LOOK_EVERY_US, PRUNED_BY, Retention
+from controller.app.background import CHECK_EVERY_US, DAY_US, PRUNED_BY, Retention
 from controller.journal.chain import WallTime
 from controller.journal.contents import PRUNED
 from controller.journal.journal import Journal
@@ -93,12 +93,12 @@ def test_it_is_looked_at_once_an_hour_and_noted_only_where_something_goes(rig: R
         retention = Retention(journal, KEPT_90, lambda: wall(days[0]))
         retention.drop_expired(0)
         days[0] = 91
-        retention.drop_expired(LOOK_EVERY_US - 1)
+        retention.drop_expired(CHECK_EVERY_US - 1)
         durable(journal.note("shift.ended", {}))
         assert kept(rig)[2] == 0
-        retention.drop_expired(LOOK_EVERY_US)
+        retention.drop_expired(CHECK_EVERY_US)
         until(lambda: kept(rig)[0] == 0, "the evidence is gone")
-        retention.drop_expired(2 * LOOK_EVERY_US)
+        retention.drop_expired(2 * CHECK_EVERY_US)
         durable(journal.note("shift.ended", {}))
         assert kept(rig)[2] == 1
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from controller.app import peers as limits_module
 from controller.app.peers import (
-    OWN,
-    PLACES,
-    SHARED,
+    RESERVED_SLOTS,
+    SHARED_SLOTS,
+    SLOTS,
     ConnectionSlot,
     ConnectionSlots,
     Kind,
@@ -47,15 +47,15 @@ def connection() -> Iterator[socket.socket]:
 
 def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
     """Let one user of this kind take all that it can have."""
-    for number in range(PLACES):
+    for number in range(SLOTS):
         seat = seats.admit(connection, peer(kind), number)
         if isinstance(seat, ConnectionSlot):
             seats.note_line(seat, number, busy=busy)
 
 
-@pytest.mark.parametrize("newcomer", list(OWN))
+@pytest.mark.parametrize("newcomer", list(RESERVED_SLOTS))
 @pytest.mark.parametrize("busy", [False, True], ids=["silent", "watching"])
-@pytest.mark.parametrize("holder", list(OWN))
+@pytest.mark.parametrize("holder", list(RESERVED_SLOTS))
 def test_no_user_locks_another_out(
     holder: Kind,
     busy: bool,
@@ -68,28 +68,28 @@ def test_no_user_locks_another_out(
     seats = ConnectionSlots()
     filled(seats, connection, holder, busy=busy)
     other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
-    assert isinstance(seats.admit(connection, other, PLACES), ConnectionSlot)
+    assert isinstance(seats.admit(connection, other, SLOTS), ConnectionSlot)
 
 
 def test_a_user_whose_own_connections_are_silent_is_always_heard(connection: socket.socket) -> None:
     seats = ConnectionSlots()
     filled(seats, connection, "root", busy=False)
-    assert isinstance(seats.admit(connection, peer("root"), PLACES), ConnectionSlot)
+    assert isinstance(seats.admit(connection, peer("root"), SLOTS), ConnectionSlot)
 
 
 def test_a_user_who_watches_with_all_he_can_have_is_told_who_that_is(connection: socket.socket) -> None:
     seats = ConnectionSlots()
     filled(seats, connection, "staff", busy=True)
-    assert seats.admit(connection, peer("staff"), PLACES) == (UIDS["staff"],)
+    assert seats.admit(connection, peer("staff"), SLOTS) == (UIDS["staff"],)
 
 
 def test_the_place_of_the_one_who_was_silent_for_longest_is_given_away_and_he_is_told() -> None:
     seats = ConnectionSlots()
     with ExitStack() as links:
-        pairs = [tuple(links.enter_context(one) for one in socket.socketpair()) for _ in range(SHARED)]
+        pairs = [tuple(links.enter_context(one) for one in socket.socketpair()) for _ in range(SHARED_SLOTS)]
         for number, (ours, _) in enumerate(pairs):
             assert isinstance(seats.admit(ours, peer("others"), number), ConnectionSlot)
-        assert isinstance(seats.admit(pairs[0][0], peer("others"), SHARED), ConnectionSlot)
+        assert isinstance(seats.admit(pairs[0][0], peer("others"), SHARED_SLOTS), ConnectionSlot)
         oldest = pairs[0][1]
         assert b"silent the longest" in oldest.recv(1000)
         assert oldest.recv(1000) == b""
@@ -103,7 +103,8 @@ def test_who_is_in_every_group_is_staff_and_root_is_root() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(list(OWN)), st.integers(0, 3), st.booleans(), st.booleans()), max_size=120
+        st.tuples(st.sampled_from(list(RESERVED_SLOTS)), st.integers(0, 3), st.booleans(), st.booleans()),
+        max_size=120,
     )
 )
 def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
@@ -124,8 +125,8 @@ def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
                 inside.append(seat)
             inside = [one for one in inside if not one.taken]
             taken = Counter(one.kind for one in inside)
-            assert len(inside) <= PLACES
-            assert sum(max(0, count - OWN[one]) for one, count in taken.items()) <= SHARED
+            assert len(inside) <= SLOTS
+            assert sum(max(0, count - RESERVED_SLOTS[one]) for one, count in taken.items()) <= SHARED_SLOTS
             if not isinstance(seat, ConnectionSlot):
-                assert taken[kind] >= OWN[kind], "a kind's own places are nobody else's"
-    assert limits_module.PLACES == 24
+                assert taken[kind] >= RESERVED_SLOTS[kind], "a kind's own places are nobody else's"
+    assert limits_module.SLOTS == 24

@@ -135,7 +135,7 @@ def _in_a_rotation(moment: Moment) -> None:
         original(self, setup, epoch, recorder, SHORT, *rest)
 
     def is_idle(self: Core, _now_us: int) -> bool:
-        return not (self._attempt_open or self._bets_closed or self._testing or self._lock_asked)
+        return not (self._attempt_open or self._bets_closed or self._testing or self._lock_requested)
 
     def rotate(args: tuple[Any, ...], _returned: object) -> None:
         core, _, now_us = args
