@@ -108,7 +108,7 @@ def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest
     def first_one_ends(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
         return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as given
 
-    monkeypatch.setattr(background, "AGAIN_S", 0.001)
+    monkeypatch.setattr(background, "RESTART_S", 0.001)
     monkeypatch.setattr(subprocess, "Popen", first_one_ends)
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
@@ -148,7 +148,7 @@ def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
         made.append(process.pid)
         return process
 
-    monkeypatch.setattr(background, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(background, "OVERDUE_S", 0.01)
     monkeypatch.setattr(subprocess, "Popen", stopped)
     heard.verifier.start()
     until(lambda: heard.codes == ["verifier_ended"], "the silence to be told")
