@@ -430,7 +430,7 @@ class Core:
         before, self._first = self._first, first
         for kind, number in begun_between(before, first):
             try:
-                self._journal.begun(kind, number, self._segment.last_us)
+                self._journal.attempt_begun(kind, number, self._segment.last_us)
             except JournalFault as fault:
                 self._halt(fault)
 

@@ -47,7 +47,7 @@ from controller.app.service import (
 from controller.app.view import Drawn
 from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
-from controller.journal.keys import Key, key_of_service, new_key
+from controller.journal.keys import Key, new_key, service_key
 from controller.journal.lock import fault_of_os
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
@@ -370,7 +370,7 @@ class Daemon:
                 new_key(path)
             except OSError as error:
                 raise fault_of_os(error, path, "a writable folder") from error
-        return key_of_service(self._environ, path)
+        return service_key(self._environ, path)
 
     def _check_identity(self, live: RunningTable) -> None:
         assert self.key is not None

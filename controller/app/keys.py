@@ -28,8 +28,8 @@ from controller.journal.keys import (
     CREDENTIAL,
     Key,
     PublicKey,
-    alone_in,
     load_key,
+    locked_folder,
     new_pem,
     read_key,
     write_key,
@@ -180,7 +180,7 @@ def _take_place(made: Path, path: Path) -> None:
 def alone_with(path: Path) -> Iterator[None]:
     """Hold the lock on changes to this key's folder; raises KeyFault if another command has it."""
     try:
-        with alone_in(path.parent):
+        with locked_folder(path.parent):
             yield
     except BlockingIOError as error:
         raise KeyFault(

@@ -17,9 +17,9 @@ from controller.app.peers import Groups, group_id, is_listening
 from controller.app.recording import Rotation
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
-from controller.journal.keys import CREDENTIAL, key_of_service
+from controller.journal.keys import CREDENTIAL, service_key
 from controller.journal.lock import holder_of
-from controller.journal.store import rows_there
+from controller.journal.store import last_row_number
 from controller.settings.mistakes import Mistake
 
 UnlockBy = Literal["automatic", "person"]
@@ -240,7 +240,7 @@ def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
             yield from _folder("--key", path.parent)
         return
     try:
-        key_of_service(environ, path)
+        service_key(environ, path)
     except JournalFault as fault:
         hint = fault.kind.next_step
         if given and fault.code == "journal_key_missing":
@@ -256,7 +256,7 @@ def _head(options: Options) -> Iterator[Mistake]:
     if holder_of(place.journal) is not None:
         return  # Another controller writes it, which is told already.
     try:
-        rows = rows_there(place.journal)
+        rows = last_row_number(place.journal)
     except JournalFault:
         return  # It is damaged: the table opens locked, and says so.
     if rows:

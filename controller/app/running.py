@@ -196,7 +196,7 @@ class RunningTable:
             key,
             table=settings.table,
             wall=wall,
-            told=self._note_durable,
+            on_durable=self._note_durable,
             alarm=self._alarmed,
             accept=accept,
             progress=progress,

@@ -17,9 +17,9 @@ from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.faults import JournalFault
-from controller.journal.head import JournalLocation, check_begun, read_head
+from controller.journal.head import JournalLocation, check_journal_exists, read_head
 from controller.journal.keys import PublicKey
-from controller.journal.opening import FORGIVABLE
+from controller.journal.opening import ACCEPTABLE
 from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
 from controller.journal.verify import Keyring
@@ -151,7 +151,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 say(
                     "name the head file with --head; if there is none, --no-head verifies the rows without it"
                 )
-            elif fault.code in FORGIVABLE:
+            elif fault.code in ACCEPTABLE:
                 say("the rows that are there are in order")
             return FAILED
     if key is not None and key.raw != last_key.raw:
@@ -194,7 +194,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _begun(place: JournalLocation) -> bool:
     """Return whether the journal exists; print a fault if its head file records one that is gone."""
     try:
-        check_begun(place, read_head(place.head))
+        check_journal_exists(place, read_head(place.head))
     except JournalFault as fault:
         if fault.code != "journal_absent":
             raise

@@ -120,7 +120,7 @@ def _show_tables(arguments: argparse.Namespace) -> int:
     firsts = (1, *(n + 1 for n in keyring.handovers))
     for key, first in zip(keyring.keys, firsts, strict=True):
         print(f"{key.raw.hex()} from row {first}")
-    for words in keyring.unvouched:
+    for words in keyring.unsigned_handovers:
         print(f"not authenticated: {words}")
     return OK
 

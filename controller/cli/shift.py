@@ -32,9 +32,9 @@ from controller.journal.shifts import (
     Review,
     Shift,
     Span,
-    compared,
-    shift_from,
+    compare_attempts,
     starts_of,
+    summarize,
 )
 
 EXAMPLES = (
@@ -71,9 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with open_journal(arguments) as journal:
             starts = starts_of(journal)
-            shift = (
-                None if arguments.back >= len(starts) else shift_from(journal, starts[-1 - arguments.back])
-            )
+            shift = None if arguments.back >= len(starts) else summarize(journal, starts[-1 - arguments.back])
     except UNREADABLE as error:
         return unreadable(error)
     if shift is None:
@@ -254,7 +252,7 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
     """Print the comparison; return 1 if an attempt differs, 2 without a journal."""
     try:
         with open_journal(arguments) as journal:
-            attempts = compared(journal)
+            attempts = compare_attempts(journal)
             table = journal.origin.table
         if arguments.pictures is not None:
             _draw(arguments, attempts)

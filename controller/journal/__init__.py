@@ -1,5 +1,5 @@
-"""The journal: the table's durable memory, and the one place from which an outcome may be announced.
+"""The journal: the table's durable, append-only record; an outcome may be announced only once it is in here.
 
-SQLite in WAL mode with synchronous=FULL, append-only, each row chained to the last by its hash, each outcome
-signed. One connection in one thread writes; everybody else reads through a connection of their own.
+It is a SQLite database in WAL mode with synchronous=FULL. Each row is chained to the one before by its hash,
+and each outcome is signed. One connection in one thread writes; each reader has a connection of its own.
 """

@@ -1,8 +1,8 @@
-"""Rows and the chain that holds them together.
+"""Rows and the hash chain that connects them.
 
-A row's digest covers its contents, its evidence has a digest of its own, and the link covers both, the row's
-number and the link before. So evidence and old bodies can be dropped while the chain still verifies, and a
-signature of one link vouches for every row up to it.
+A row's digest covers its contents, and a separate digest its evidence. Its link covers both digests, its
+number and the previous link. So evidence and old bodies can be dropped while the chain still verifies, and a
+signature of one link authenticates every row up to it.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class WallTime(NamedTuple):
-    """Wall time as a label: microseconds since 1970 (UTC), and whether the clock was synchronized."""
+    """A wall time: microseconds since 1970 (UTC), and whether the clock was synchronized."""
 
     us: int
     synced: bool
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row will contain, before it has its place in the chain.
+    """A row's contents, before it has its place in the chain.
 
     `name` is an outcome's type or an event's name, `seq` an outcome's number, `body` the canonical bytes,
-    `after` the session's state afterwards, `evidence` the packed readings behind it.
+    `after` the session's state after it, and `evidence` the packed readings on which it is based.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row in its place; body, after and evidence may have been dropped since."""
+    """A row of the chain; its body, after and evidence may have been pruned since."""
 
     n: int
     name: str
@@ -56,7 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
-    """Return the link that a journal's first row follows: no two journals share it."""
+    """Return the link before a journal's first row; it differs for every journal."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 
@@ -66,16 +66,16 @@ def digest_of(body: bytes | None, after: bytes | None) -> bytes:
 
 
 def link_of(before: bytes, row: Row) -> bytes:
-    """Return the link that this row must have after the link before."""
+    """Return the link of this row, after the previous link `before`."""
     wall = row.wall
     place = (before, row.n, row.name, row.seq, wall.us, wall.synced, row.digest, row.evidence_digest)
     return sha256(_pack(place)).digest()
 
 
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
-    """Return the rows of one commit, after row `last_n`: each signed that must be, and always the last one.
+    """Return the rows of one commit, which follow row `last_n`.
 
-    So no row is ever on the disk without a signature that vouches for it.
+    The drafts marked `signed` and the last row get a signature, so every row on the disk is covered by one.
     """
     rows: list[Row] = []
     link = last_link

@@ -1,4 +1,4 @@
-"""What rows contain, and how they are drafted: outcomes, events, and the state after each."""
+"""The contents of rows, and how they are drafted: outcomes, events, evidence and the state after each."""
 
 import zlib
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ EVENTS = (
 )
 """The name of every row that is not an outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
-"""Events that are signed like outcomes, wherever they are in a commit."""
+"""Events that are signed like outcomes, even if they are not the last row of a commit."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who plays from here on: written as the first row of every session.
+    """A session's program and setup: the first row of every session.
 
-    `setup` is all that a replay needs; `config` the SHA-256 of the table's configuration, `boot` the
-    machine's boot id. `setup.session` is the session's number, as in outcomes' ids.
+    `setup` is all that a replay needs, `config` the SHA-256 of the table's configuration, and `boot` the
+    machine's boot id. `setup.session` is the session's number, as in the outcomes' ids.
     """
 
     session: int
@@ -58,7 +58,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the raw readings behind a row are: the recording's name, its span, and the hash of its file."""
+    """The recording of a row's raw readings: its name, the span of time (us), and its file's SHA-256."""
 
     name: str
     from_us: int
@@ -67,15 +67,15 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What held after a row was written: the session's state and next numbers."""
+    """The session's state and next numbers after a row."""
 
     state: State
     first: First
     recording: Recording | None = None
 
 
-class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt began: `number` is its number, `t` the table's time in microseconds."""
+class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt began: its number, and the table's time `t` (us)."""
 
     attempt: AttemptKind
     number: int
@@ -83,17 +83,16 @@ class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
-    """The state changed without an outcome: a card for the button, a player who sat down or left, the end of
-    the hours.
+    """The state changed without an outcome, for example because a player sat down or left.
 
-    `changed` names the parts of the state; the row's `after` contains them.
+    `changed` names the parts of the state that changed; the row's `after` contains the new state.
     """
 
     changed: tuple[str, ...]
 
 
 class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far the last attempt of a kind has come."""
+    """The progress of the latest attempt of a kind; `t` is when it began (us)."""
 
     number: int
     t: int = 0
@@ -102,7 +101,7 @@ class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault that began and is not over: its code, its place, and what was found there."""
+    """An active fault: its code, its place, and what was found there."""
 
     code: str
     where: str = ""
@@ -110,16 +109,16 @@ class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AckProof(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed acknowledgement as it came, and the public key in hex of the engine that signed it."""
+    """A signed acknowledgement as received, and the public key (hex) of the engine that signed it."""
 
     words: str
     key: str
 
 
 class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settlement engine's acknowledgement of an outcome: its id and its row's link in hex.
+    """The settlement engine's acknowledgement of an outcome: the outcome's id, and its row's link in hex.
 
-    `proof` is kept if it was signed; an engine in the table's own process signs nothing.
+    `proof` is the signed acknowledgement; None from an engine in the table's process, which signs none.
     """
 
     id: str
@@ -129,9 +128,9 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """An acknowledgement that fits no outcome of this journal.
+    """An acknowledgement that matches no outcome of this journal.
 
-    `count` are those since the row before: if many come, only the first in each ten seconds get a row.
+    `count` is the number of them since the last such row: only the first few in ten seconds get a row.
     """
 
     id: str
@@ -142,7 +141,7 @@ class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
-    """From here on evidence below one row and outcomes' bodies below another may be gone."""
+    """A decision to prune: evidence before one row, and outcomes' bodies before another, may be missing."""
 
     evidence_below: int
     bodies_below: int
@@ -151,11 +150,11 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
-    """From the next row on another key signs: both public keys in hex, and who replaced it and why.
+    """The signing key was replaced: from the next row on the new key signs; who replaced it, and why.
 
-    The row is signed with the old key; `proof` is the new key's signature (hex) of the old key, which shows
-    that whoever replaced it has the new one. If the old key was `lost`, the new one signs the row, and only
-    the named person's statement joins the two.
+    Both public keys are in hex. The row is signed with the old key; `proof` is the new key's signature (hex)
+    of the old key, which shows that the person who replaced it has the new one. If the old key was `lost`,
+    the new one signs the row, and only the named person's statement links the two.
     """
 
     old: str
@@ -168,9 +167,9 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """A named person let the table continue with a journal that differs from what the head file remembers.
+    """A named person accepted a journal that does not match its head file; the table continues with it.
 
-    `seq` and `session` are the last ones that may have been used; later ones can't collide with them.
+    `seq` and `session` are the last numbers that may have been used, so that later ones can't collide.
     """
 
     code: str
@@ -181,8 +180,8 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class RepairedJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """Writing works again after this fault; `rows` waited for it."""
+class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
+    """Writing works again after a fault since `since` (us since 1970); `rows` waited for it."""
 
     code: str
     found: str
@@ -196,7 +195,7 @@ def canonical(outcome: Outcome) -> bytes:
 
 
 def encode(value: object) -> bytes:
-    """Return an event's bytes."""
+    """Encode the body of an event."""
     return _encode(value)
 
 
@@ -209,7 +208,7 @@ class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcome_of(body: bytes) -> Outcome:
-    """Read an outcome's canonical bytes."""
+    """Decode an outcome's canonical bytes."""
     envelope = _decode_envelope(body)
     data = data_of(envelope.type, envelope.data)
     return Outcome(type=envelope.type, t=envelope.t, id=envelope.id, seq=envelope.seq, data=data)
@@ -219,15 +218,15 @@ _encode = msgspec.json.Encoder().encode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
-LEVEL = 3
-"""Level of zlib: on a throw's readings it takes half the time of level 6, for an eighth more bytes."""
+ZLIB_LEVEL = 3
+"""For a throw's readings it takes half the time of level 6, for an eighth more bytes."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the judge had in addition to the readings, and its verdict.
+    """A verdict with the readings and the other inputs of its judge.
 
-    The keys up to `objection` and `sources` are those of the verdict's `Basis`. `rests_on` are the positions
-    among `readings` of those that the verdict rests on.
+    The fields up to `objection`, and `sources`, are those of the verdict's `Basis`. `rests_on` contains the
+    indexes of the `readings` on which the verdict rests.
     """
 
     decided_at_us: int
@@ -247,14 +246,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict as it was, with the readings it rests on."""
+        """Return the original verdict, with the readings on which it rests."""
         bare = self.throw or self.spin or self.deal
         assert bare is not None
         return msgspec.structs.replace(bare, evidence=tuple(self.readings[place] for place in self.rests_on))
 
     @property
     def basis(self) -> Basis:
-        """Return what the judge had in addition to the readings, as it was."""
+        """Return the judge's inputs other than the readings."""
         return Basis(
             decided_at_us=self.decided_at_us,
             called=self.called,
@@ -273,7 +272,7 @@ _decode_evidence = msgspec.json.Decoder(Evidence).decode
 
 
 def evidence_of(judged: Judged) -> Evidence:
-    """Make the evidence of a verdict just given."""
+    """Return the evidence of a verdict."""
     basis = judged.basis
     readings = list(judged.readings)
     places = {id(reading): place for place, reading in enumerate(readings)}
@@ -303,31 +302,31 @@ def evidence_of(judged: Judged) -> Evidence:
 
 
 def pack(evidence: Evidence) -> bytes:
-    """Compress evidence; the same evidence gives the same bytes on one machine."""
-    return zlib.compress(_encode_evidence(evidence), LEVEL)
+    """Compress evidence; on one machine the same evidence always gives the same bytes."""
+    return zlib.compress(_encode_evidence(evidence), ZLIB_LEVEL)
 
 
 def unpack(packed: bytes) -> Evidence:
-    """Read packed evidence whose digest has been checked."""
+    """Decompress packed evidence; check its digest first."""
     return _decode_evidence(zlib.decompress(packed))
 
 
 class Drafter:
-    """Drafts rows in order, and remembers which attempts are noted to have begun."""
+    """Drafts rows in order, and keeps track of the attempts whose begin has been recorded."""
 
     def __init__(self, first: First) -> None:
-        """Continue from these numbers."""
+        """Continue with these next numbers."""
         self._first = first
         self._state = State()
 
     def session(self, setup: Setup) -> None:
-        """Begin a session."""
+        """Continue with the state and numbers of a new session."""
         self._first, self._state = setup.first, setup.state
 
     def effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
-        """Draft the rows of one reading's effects; the last one contains the state afterwards.
+        """Draft the rows of one reading's effects; the last one contains the state after them.
 
-        Without any effect the state has changed nevertheless: a row of its own records it.
+        A change of state without any effect gets its own row.
         """
         begun = self._begun(after.first)
         drafts: list[Draft] = []
@@ -335,18 +334,19 @@ class Drafter:
         for place, effect in enumerate(effects):
             match effect:
                 case Outcome():
-                    drafts.append(outcome_draft(effect, wall, _proof(effects[place + 1 : place + 2])))
+                    evidence = _evidence_in(effects[place + 1 : place + 2])
+                    drafts.append(outcome_draft(effect, wall, evidence))
                     ended |= _ends(effect)
                 case Lamp():
                     drafts.append(event_draft(LAMP, effect, wall))
                 case Proposed():
                     bare = msgspec.structs.replace(effect.verdict, evidence=())
-                    told = msgspec.structs.replace(effect, verdict=bare)
-                    drafts.append(event_draft(PROPOSED, told, wall))
+                    bare_proposal = msgspec.structs.replace(effect, verdict=bare)
+                    drafts.append(event_draft(PROPOSED, bare_proposal, wall))
                 case _:
                     pass
         t = max((effect.t for effect in effects if isinstance(effect, Outcome | Lamp | Proposed)), default=0)
-        drafts += [_begin(word, number, t, wall) for word, number in begun if (word, number) not in ended]
+        drafts += [_begun_draft(*attempt, t, wall) for attempt in begun if attempt not in ended]
         if not (effects or drafts):
             noted = Noted(changed=differing(self._state, after.state))
             drafts.append(event_draft(STATE_NOTED, noted, wall))
@@ -356,15 +356,15 @@ class Drafter:
         return drafts
 
     def begins(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
-        """Note that this attempt began, unless that is noted already."""
+        """Draft the row for the beginning of an attempt; nothing if it was recorded already."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
         begun = self._begun(first)
         if begun:
             self._first = first
-        return [_begin(word, number, t, wall) for word, number in begun]
+        return [_begun_draft(word, number, t, wall) for word, number in begun]
 
     def _begun(self, first: First) -> list[tuple[AttemptKind, int]]:
-        """Return the attempts that the session's numbers show to have begun since the last ones."""
+        """Return the attempts that began since the last rows, by comparing the sessions' next numbers."""
         return [
             (word, getattr(first, word) - 1)
             for word in ATTEMPT_KINDS
@@ -373,18 +373,18 @@ class Drafter:
 
 
 def differing(before: State, after: State) -> tuple[str, ...]:
-    """Return the names of the parts in which two states differ."""
+    """Return the names of the fields in which two states differ."""
     return tuple(name for name in State.__struct_fields__ if getattr(before, name) != getattr(after, name))
 
 
-def outcome_draft(outcome: Outcome, wall: WallTime, proof: Evidence | None = None) -> Draft:
-    """Draft an outcome's row: its bytes exactly as they will be published."""
+def outcome_draft(outcome: Outcome, wall: WallTime, evidence: Evidence | None = None) -> Draft:
+    """Draft an outcome's row; its body is exactly what will be published."""
     return Draft(
         name=outcome.type,
         wall=wall,
         seq=outcome.seq,
         body=canonical(outcome),
-        evidence=None if proof is None else pack(proof),
+        evidence=None if evidence is None else pack(evidence),
         signed=True,
     )
 
@@ -399,12 +399,12 @@ def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:
     return event_draft(LATE, late, wall)
 
 
-def _proof(following: Sequence[Effect]) -> Evidence | None:
+def _evidence_in(following: Sequence[Effect]) -> Evidence | None:
     return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
 
 
-def _begin(word: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
-    return event_draft(ATTEMPT_BEGUN, SessionStart(attempt=word, number=number, t=t), wall)
+def _begun_draft(word: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
+    return event_draft(ATTEMPT_BEGUN, AttemptBegun(attempt=word, number=number, t=t), wall)
 
 
 def _attempt_of(outcome: Outcome) -> tuple[AttemptKind, int] | None:

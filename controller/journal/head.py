@@ -1,10 +1,9 @@
-"""The head file: how far the journal had come, kept elsewhere, so that an older copy put in its place is
-noticed.
+"""The head file: records the journal's last row on another medium, so that an older copy is detected.
 
-Two copies of one small record are written in turn, each within a sector of its own, so that a torn write
-can't damage both. It is written after the commit: it may lag behind the journal but never run ahead of it.
-Each record is signed with the table's key, so that nobody can write one for a journal that was truncated;
-what can still be done is to restore an old record together with the journal of its time.
+Two slots, each in its own sector, are written in turn, so that a torn write can't damage both records. The
+file is written after the commit: it may be behind the journal, but never ahead of it. Each record is signed
+with the table's key, so nobody else can write one for a truncated journal. Restoring an old record together
+with the journal of that time is not detected.
 """
 
 import os
@@ -19,26 +18,26 @@ from controller.journal.contents import CHECKPOINT
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, PublicKey
 from controller.journal.lock import fault_of_os, sync_directory
-from controller.journal.store import fetch_one, rows_there, rows_where
+from controller.journal.store import fetch_one, last_row_number, rows_where
 from controller.journal.totals import checkpoint_of
 from controller.journal.verify import Keyring
 
 SECTOR = 4096
 RECORD = 512
-"""Bytes that a disk writes completely or not at all."""
+"""The size of a record in bytes; a disk writes it completely or not at all."""
 SLOTS = 2
 _DIGEST = 64
 
 
 class JournalLocation(NamedTuple):
-    """Where a journal is: the database, and the head file that should lie on another medium."""
+    """The paths of a journal: the database, and the head file, which should be on another medium."""
 
     journal: Path
     head: Path
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal's last row as far as this file knows: its number, link (hex), outcome and session."""
+    """A record of the journal's last row: its number, its link (hex), and the last outcome and session."""
 
     table: str
     n: int
@@ -46,7 +45,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     session: int
     signature: str = ""
-    """The signature of all else, in hex; empty in a record of a release before 0.2."""
+    """The signature (hex) of the other fields; empty in a record of a release before 0.2."""
 
 
 _decode_head = msgspec.json.Decoder(Head).decode
@@ -56,7 +55,7 @@ class HeadFile:
     """The head file, open for writing."""
 
     def __init__(self, path: Path, table: str, key: Key) -> None:
-        """Open it for this table, made empty if it is missing; raises JournalFault if that fails."""
+        """Open the file, creating it if it is missing; raises JournalFault if that fails."""
         self.path = path
         self.table = table
         self._key = key
@@ -65,17 +64,17 @@ class HeadFile:
         except OSError as error:
             raise fault_of_os(error, path, "a head file that can be written") from error
         newest = _newest_slot(os.pread(self._descriptor, SECTOR * SLOTS, 0))
-        self._turn = 0 if newest is None else 1 - newest
+        self._next_slot = 0 if newest is None else 1 - newest
         self._dirty = False
 
     def write(self, head: Head) -> None:
-        """Sign and write the record; it reaches the disk with the next sync, or when the system decides."""
+        """Sign and write a record; it is on the disk only after the next `sync`."""
         signature = self._key.sign_head(_unsigned(head)).hex()
         text = msgspec.json.encode(msgspec.structs.replace(head, signature=signature))
         record = sha256(text).hexdigest().encode() + text
         assert len(record) <= RECORD
-        self.put(record.ljust(RECORD, b"\n"), SECTOR * self._turn)
-        self._turn = (self._turn + 1) % SLOTS
+        self.put(record.ljust(RECORD, b"\n"), SECTOR * self._next_slot)
+        self._next_slot = (self._next_slot + 1) % SLOTS
         self._dirty = True
 
     def sync(self) -> None:
@@ -85,16 +84,16 @@ class HeadFile:
             self._dirty = False
 
     def settle(self, head: Head) -> None:
-        """Write the record to both places, one after the other.
+        """Write the record to both slots, one after the other, and sync each.
 
-        No older one is left that a disk's owner could go back to, dropping the last commit.
+        No older record is left with which the last commit could be removed undetected.
         """
         for _ in range(SLOTS):
             self.write(head)
             self.sync()
 
     def begin(self, head: Head) -> None:
-        """Fill both places of a new file, so that every later write only replaces one."""
+        """Write the record to both slots of a new file, so that later writes never extend it."""
         for _ in range(SLOTS):
             self.write(head)
         self.sync()
@@ -109,12 +108,12 @@ class HeadFile:
         os.pwrite(self._descriptor, data, offset)
 
     def flush(self) -> None:
-        """Make the system write them to the disk."""
+        """Sync the file's data to the disk."""
         os.fdatasync(self._descriptor)
 
 
 def read_head(path: Path) -> Head | None:
-    """Read the newer of the two records; None if there is no file or nothing was ever written.
+    """Return the newer of the two records; None if there is no file or it is empty.
 
     Raises:
         JournalFault: both records are damaged, or the file can't be read.
@@ -129,12 +128,12 @@ def read_head(path: Path) -> Head | None:
     if newest is not None:
         return _record(data, newest)
     if data.strip(b"\0\n"):
-        raise JournalFault("journal_head_damaged", path, "no sound record", "one of its two to be sound")
+        raise JournalFault("journal_head_damaged", path, "no intact record", "at least one of two")
     return None
 
 
 def signed_by(head: Head, key: PublicKey) -> bool:
-    """Return whether this key signed the record; a malformed signature belongs to no key."""
+    """Return whether this key signed the record; False for a malformed signature."""
     try:
         signature = bytes.fromhex(head.signature)
     except ValueError:
@@ -147,8 +146,8 @@ def _unsigned(head: Head) -> bytes:
 
 
 def _newest_slot(data: bytes) -> int | None:
-    sound = [(head.n, slot) for slot in range(SLOTS) if (head := _record(data, slot)) is not None]
-    return max(sound)[1] if sound else None
+    intact = [(head.n, slot) for slot in range(SLOTS) if (head := _record(data, slot)) is not None]
+    return max(intact)[1] if intact else None
 
 
 def _record(data: bytes, slot: int) -> Head | None:
@@ -162,17 +161,17 @@ def _record(data: bytes, slot: int) -> Head | None:
         return None
 
 
-def check_begun(place: JournalLocation, head: Head | None) -> None:
-    """Check, creating nothing, that there is a journal if its head remembers rows.
+def check_journal_exists(place: JournalLocation, head: Head | None) -> None:
+    """Check, without creating any file, that there is a journal if its head file records rows.
 
     Raises JournalFault if there is none, it is empty, or it can't be read.
     """
     if head is None or not head.n:
         return
-    expected = f"the journal of {head.table} up to row {head.n}, as {place.head} remembers"
+    expected = f"the journal of {head.table} up to row {head.n}, as {place.head} records"
     if not place.journal.exists():
         raise JournalFault("journal_absent", place.journal, "no file", expected)
-    if not rows_there(place.journal):
+    if not last_row_number(place.journal):
         raise JournalFault("journal_cut_short", place.journal, "a journal without a row", expected)
 
 
@@ -185,25 +184,25 @@ def check_head(
     table: str,
     keys: Keyring,
 ) -> None:
-    """Compare a journal that ends at this row with its head, which was read before that row was looked for.
+    """Compare a journal that ends at row `last_n` with its head record, which must have been read before.
 
-    A head is signed by the key that signs the row after it, among those that signed the journal.
+    The record must be signed by the key in force for the row after it.
 
-    Raises JournalFault if there is no head, it is another table's, another key or none signed it, or rows
-    that it remembers are missing.
+    Raises JournalFault if there is no record, it is another table's, unsigned or signed by another key, or
+    rows that it records are missing.
     """
     if head is None:
         if last_n:
-            raise JournalFault("journal_head_missing", place.head, "no head", f"one of about row {last_n}")
+            raise JournalFault("journal_head_missing", place.head, "no file", f"one for row {last_n}")
         return
     if head.table != table:
         raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
     if head.signature and not signed_by(head, keys.at(head.n + 1)):
         found = "a record that the table's key did not sign"
-        raise JournalFault("journal_head_forged", place.head, found, "the table's own")
+        raise JournalFault("journal_head_forged", place.head, found, "one that it signed")
     if head.n > last_n:
-        code = "journal_restored" if _closed_in_order(connection, last_n, place) else "journal_cut_short"
-        expected = f"row {head.n} or later, as {place.head} remembers"
+        code = "journal_restored" if _was_closed(connection, last_n, place) else "journal_cut_short"
+        expected = f"row {head.n} or later, as {place.head} records"
         raise JournalFault(code, place.journal, _missing(connection, last_n, place, head), expected)
     row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
     if head.n and (row is None or row.link.hex() != head.link):
@@ -222,7 +221,7 @@ def _missing(connection: apsw.Connection, last_n: int, place: JournalLocation, h
     return f"row {last_n} as its last: at least {rows} rows are missing, {outcomes} outcomes among them"
 
 
-def _closed_in_order(connection: apsw.Connection, last_n: int, place: JournalLocation) -> bool:
+def _was_closed(connection: apsw.Connection, last_n: int, place: JournalLocation) -> bool:
     last = next(rows_where(connection, place.journal, "WHERE n = ?", (last_n,)), None)
     if last is None or last.name != CHECKPOINT or last.body is None:
         return False

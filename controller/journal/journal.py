@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: queue entries, be notified when they are durable, close."""
+"""The journal as the daemon uses it: queue entries, get notified when they are durable, close."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -24,14 +24,14 @@ from controller.journal.keys import Key
 from controller.journal.opening import Acceptance, Recovered, open_journal, recovered_from
 from controller.journal.reading import Reader
 from controller.journal.verify import Progress
-from controller.journal.writer import Entry, Limits, Ticket, Told, WallClock, Writer
+from controller.journal.writer import Entry, Limits, OnDurable, Ticket, WallClock, Writer
 from controller.machines.setup import First, State
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import AttemptKind, Outcome
 
 
 class Journal:
-    """A table's journal, open for writing in a thread of its own: `Journal.open` makes one."""
+    """A table's journal, open for writing in its own thread; opened with `Journal.open`."""
 
     def __init__(
         self,
@@ -57,29 +57,36 @@ class Journal:
         *,
         table: str,
         wall: WallClock,
-        told: Told,
+        on_durable: OnDurable,
         alarm: Alarm,
         limits: Limits | None = None,
         vfs: str | None = None,
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Lock, open, verify from the last checkpoint, and start the writer; a new journal is begun.
+        """Lock, open, verify from the last checkpoint, and start the writer; create the journal if it is new.
 
-        `told` is called in the writer's thread for each ticket that is durable, `alarm` for each fault as it
-        begins and with None when all is well again; both must return at once. `vfs` is SQLite's way to the
-        disk. With `accept` a journal that is behind its head file is continued, and that is journaled.
-        `progress` is called with the rows verified: after an upgrade these can be all, for minutes.
+        `on_durable` is called in the writer's thread for each ticket that is durable, `alarm` for each fault
+        as it begins, and with None when the last one is over; both must return at once. `vfs` names SQLite's
+        file system layer. With `accept` a journal that is behind its head file is continued, and the
+        acceptance is journaled. `progress` is called with the rows verified: after an upgrade these can be
+        all rows, which takes minutes.
 
         Raises:
-            JournalFault: anything that forbids telling a result from here.
+            JournalFault: anything because of which no result may be announced.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
-        recovered = recovered_from(opened.memory, opened.last_n, opened.last_link)._replace(
+        recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
             verified_from=opened.verified_from
         )
         writer = Writer(
-            opened, place.journal, key, told=told, alarm=alarm, wall=wall, limits=limits or Limits()
+            opened,
+            place.journal,
+            key,
+            on_durable=on_durable,
+            alarm=alarm,
+            wall=wall,
+            limits=limits or Limits(),
         )
         return cls(place, writer, recovered, wall, opened.release)
 
@@ -91,7 +98,7 @@ class Journal:
     ) -> None:
         self.close()
 
-    # --- handing over: nothing waits for the disk; JournalFault is raised if a row can't be kept ---
+    # --- queueing: never waits for the disk; raises JournalFault if no more entries are accepted ---
 
     def start(self, identity: Identity) -> Ticket:
         """Begin a session: the first entry after opening."""
@@ -118,36 +125,36 @@ class Journal:
         self._next_seq = next_seq
         return ticket
 
-    def begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Record that an attempt began without an effect, so that a restart knows that it was cut off."""
+    def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
+        """Record that an attempt began without an effect yet; a restart then knows that it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
-        """Queue an event that is not an outcome: a clock's note, who used the console and for what.
+        """Queue an event that is not an outcome, such as a change of the clock or who used the console.
 
-        An event that anybody `outside` can cause gets no more room than play leaves it (`journal_crowded`).
+        Use `outside` for events that somebody outside can cause in any number: queue space is reserved for
+        play, and such an event raises `journal_crowded` when the rest is full.
         """
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
-        """Close an outcome's place in the outbox on the settlement engine's own acknowledgement (id and chain
-        hash).
+        """Remove an outcome from the outbox, as the settlement engine acknowledged it (id and chain hash).
 
-        `proof` is that acknowledgement as the engine signed it; it is kept in the row. If there is no room
-        for it beside play (`journal_crowded`), the outcome is published and acknowledged again.
+        `proof` is the acknowledgement as the engine signed it; the row keeps it. If the queue has no space
+        for it (`journal_crowded`), the outcome will be published and acknowledged again.
         """
         return self._writer.put(Entry(ack=Ack(id=outcome_id, chain=chain, by=by, proof=proof), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None
     ) -> Ticket:
-        """Drop evidence and outcomes' bodies older than these wall times; the chain stays whole.
+        """Drop evidence and outcomes' bodies older than these wall times; the chain still verifies.
 
-        What is not acknowledged yet, and what came since the last checkpoint, stays. The rows are dropped
-        little by little, when nothing else waits; the ticket is durable once they are gone. What is left at a
-        close is dropped with the next pruning.
+        Outcomes not yet acknowledged, and rows since the last checkpoint, are kept. Rows are pruned in small
+        batches while nothing else is queued; the ticket is durable once all are pruned. What is left when the
+        journal is closed is dropped with the next pruning.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
@@ -160,7 +167,7 @@ class Journal:
         draft = event_draft(PRUNED, pruned, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], pruned=pruned))
 
-    # --- how it stands ---
+    # --- status ---
 
     @property
     def fault(self) -> JournalFault | None:
@@ -169,15 +176,15 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """How many entries wait for the disk; if it does not go down, the disk has stalled."""
+        """The number of entries that wait for the disk; if it does not go down, the disk has stalled."""
         return self._writer.waiting
 
     def close(self, timeout_s: float = 20.0) -> None:
-        """Write what waits and a last checkpoint; raises JournalFault if the disk does not take it."""
+        """Write all queued entries and a last checkpoint; raises JournalFault if the disk refuses them."""
         try:
             self._writer.close(timeout_s)
         finally:
-            if not self._writer.at_work:
+            if not self._writer.running:
                 self._release.close()
 
     def _in_sequence(self, effects: Sequence[Effect]) -> int | None:

@@ -1,4 +1,4 @@
-"""The table's signing key: Ed25519, in a file that nobody else can read or in systemd's credentials."""
+"""The table's Ed25519 signing key, in a file that only its owner can read or in systemd's credentials."""
 
 import errno
 import fcntl
@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The credential's name in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""The first line of a key file, before the PEM, says whose key it is; PEM readers skip it."""
+"""Who uses a key: the first line of a key file says so, before the PEM; PEM readers skip it."""
 _LABEL = re.compile(rb"\A(table|engine|console|release) key of the table controller\n")
 
 _OTHERS = stat.S_IRWXO
@@ -38,30 +38,30 @@ _HISTORY = b"table-key history\0"
 
 
 class PublicKey:
-    """Checks a journal's signatures; it can be given to anybody."""
+    """Verifies signatures; it is not secret."""
 
     def __init__(self, raw: bytes) -> None:
-        """Make a key of the 32 bytes of an Ed25519 public key."""
+        """Create it from the 32 bytes of an Ed25519 public key."""
         self.raw = raw
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
     def signed(self, link: bytes, signature: bytes) -> bool:
-        """Return whether this signature of a row's link is the key's own."""
-        return self._made(signature, _PURPOSE + link)
+        """Return whether this is the key's signature of a row's link."""
+        return self._verifies(signature, _PURPOSE + link)
 
     def signed_head(self, record: bytes, signature: bytes) -> bool:
-        """Return whether this signature of a head record is the key's own."""
-        return self._made(signature, _HEAD + record)
+        """Return whether this is the key's signature of a head record."""
+        return self._verifies(signature, _HEAD + record)
 
     def signed_handover(self, old: bytes, signature: bytes) -> bool:
-        """Return whether this key took over from the old public key (32 bytes)."""
-        return self._made(signature, _HANDOVER + old)
+        """Return whether this key signed that it replaces the old public key (32 bytes)."""
+        return self._verifies(signature, _HANDOVER + old)
 
     def signed_history(self, step: bytes, signature: bytes) -> bool:
-        """Return whether this key ended itself with this step of a history."""
-        return self._made(signature, _HISTORY + step)
+        """Return whether this is the key's signature of a step of its history."""
+        return self._verifies(signature, _HISTORY + step)
 
-    def _made(self, signature: bytes, message: bytes) -> bool:
+    def _verifies(self, signature: bytes, message: bytes) -> bool:
         try:
             self._key.verify(signature, message)
         except InvalidSignature:
@@ -77,31 +77,31 @@ class Key:
         self.public = PublicKey(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def sign(self, link: bytes) -> bytes:
-        """Sign a row's link, and with it the row and all before it (64 bytes)."""
+        """Return the signature (64 bytes) of a row's link, which covers the row and all rows before it."""
         return self._private.sign(_PURPOSE + link)
 
     def sign_handover(self, old: bytes) -> bytes:
-        """Sign that this key takes over from the old public key (64 bytes)."""
+        """Return the signature (64 bytes) that this key replaces the old public key."""
         return self._private.sign(_HANDOVER + old)
 
     def sign_history(self, step: bytes) -> bytes:
-        """Sign a step of this key's history (64 bytes)."""
+        """Return the signature (64 bytes) of a step of this key's history."""
         return self._private.sign(_HISTORY + step)
 
     def sign_head(self, record: bytes) -> bytes:
-        """Sign a record of the head file (64 bytes)."""
+        """Return the signature (64 bytes) of a head record."""
         return self._private.sign(_HEAD + record)
 
 
 def new_pem(kind: KeyKind = "table") -> bytes:
-    """Make a key, in the form of a key file."""
+    """Return the contents of a key file with a new key."""
     private = Ed25519PrivateKey.generate()
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return f"{kind} key of the table controller\n".encode() + pem
 
 
 def kind_of(pem: bytes) -> KeyKind:
-    """Return whose key this is; release 0.1.0 knew only tables' keys, and wrote no kind."""
+    """Return the kind of a key file's key; without a label, as in release 0.1.0, it is a table's."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -113,17 +113,17 @@ def kind_of(pem: bytes) -> KeyKind:
 
 
 def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
-    """Make a key in a new file that only its owner can read; FileExistsError if there is one."""
+    """Create a key in a new file that only its owner can read; raises FileExistsError if the file exists."""
     write_key(path, new_pem(kind))
     return load_key(path, kind).public
 
 
 def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> None:
-    """Write a key whole into a new file that only its owner can read; FileExistsError if there is one.
+    """Write a key into a new file that only its owner can read; raises FileExistsError if the file exists.
 
-    If a full disk did not take all of it, it is removed: part of a key would be taken for a damaged key. If
-    root writes it, it belongs to the owner of its folder: the service whose key it is. A key that takes the
-    place of another is `like` that one: it belongs to the same service, and the same group can read it.
+    If the disk is full, the incomplete file is removed. If root writes it, the file belongs to the owner of
+    its folder, which is the service's user. Pass the status of a replaced key's file as `like`: the new file
+    then has the same owner, and the same group may read it.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -140,9 +140,9 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
                 file.flush()
                 os.fsync(descriptor)
                 if not has_name:
-                    # With a folder's descriptor this is linkat, which alone follows the link in /proc.
-                    mine = f"/proc/self/fd/{descriptor}"
-                    os.link(mine, path.name, dst_dir_fd=folder, follow_symlinks=True)
+                    # With `dst_dir_fd` Python uses linkat, the only call that follows the link in /proc.
+                    unnamed = f"/proc/self/fd/{descriptor}"
+                    os.link(unnamed, path.name, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
             if has_name:
                 path.unlink()
@@ -153,18 +153,18 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file, and return whether it has its name yet: without one, nothing is left of half a key."""
+    """Open a new file, and return whether it has its name yet; one without is deleted when closed."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
         return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), False
-    except OSError:  # A file system without such files: FAT, some over a network.
+    except OSError:  # a file system without O_TMPFILE, such as FAT and some network shares
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), True
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock on changes to the keys of a folder; raises BlockingIOError if another command has it."""
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder's keys against other commands; raises BlockingIOError if one has the lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,20 +174,20 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
-    """Read a key file; raises JournalFault if it is missing, open to others, or no key of this kind.
+    """Return the key in a file; raises JournalFault if it is missing, readable by others, or of another kind.
 
-    `by_acl`: it is a credential of systemd, which lets the service's user in by an ACL.
+    `by_acl`: it is a systemd credential, to which an ACL gives the service's user access.
     """
     if by_acl:
         return _load(path, kind, _OTHERS, "a credential closed to others")
     return _load(path, kind, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
 
 
-def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
-    """Read the key from `$CREDENTIALS_DIRECTORY` where systemd gives one, else from this file.
+def service_key(environ: Mapping[str, str], path: Path) -> Key:
+    """Return the key from `$CREDENTIALS_DIRECTORY`, if systemd provides one there, else from this file.
 
-    systemd lets the service's user in by an ACL, which shows as a group's right to read; its directory is
-    closed to everybody else.
+    systemd gives the service's user access by an ACL, which appears as a group's permission to read; nobody
+    else can enter its directory.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if directory is None or not (Path(directory) / CREDENTIAL).exists():
@@ -196,11 +196,13 @@ def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
 
 
 def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
-    """Read a key as its file holds it; raises JournalFault if it is none of this kind."""
+    """Return the key in a key file's contents; raises JournalFault if it is not a key of this kind."""
     try:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise JournalFault("journal_key_unreadable", path, "no such key", "an Ed25519 key (PEM)") from error
+        raise JournalFault(
+            "journal_key_unreadable", path, "no private key", "an Ed25519 key (PEM)"
+        ) from error
     if not isinstance(private, Ed25519PrivateKey):
         raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
     if (found := kind_of(pem)) != kind:
@@ -219,7 +221,7 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
         if not stat.S_ISREG(mode):
             raise JournalFault("journal_key_unreadable", path, "not a regular file", "a key file")
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, which lets others at the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:
@@ -230,5 +232,5 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
 if __name__ == "__main__":
     import sys
 
-    # For who seals it at once: it is in the clear nowhere but in the pipe.
+    # For sealing: the unencrypted key exists only in the pipe.
     sys.stdout.buffer.write(new_pem())

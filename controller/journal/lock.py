@@ -1,4 +1,4 @@
-"""Who has a journal open: the one controller that may write it, and every process that is reading it."""
+"""Which processes have a journal open: the lock of the controller that writes it, and its readers."""
 
 import errno
 import fcntl
@@ -11,11 +11,11 @@ from controller.journal.faults import JournalFault
 
 
 class Lock:
-    """Held from construction until it is released, or until the process ends for any reason."""
+    """A journal's lock, held from construction until its release or the end of the process."""
 
     def __init__(self, journal: Path) -> None:
-        """Acquire the lock; raises JournalFault with the holder's process id if another has it."""
-        self.path = lock_of(journal)
+        """Acquire the lock; raises JournalFault with the holder's process id if another process has it."""
+        self.path = lock_file_of(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -23,52 +23,52 @@ class Lock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = _written_in(self._descriptor)
+            holder = _pid_in(self._descriptor)
             os.close(self._descriptor)
             found = f"process {holder} holding it"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
-        # The lock is what counts: a full disk may not take its holder's number.
+        # The process id is only for messages: on a full disk the lock counts without it.
         with suppress(OSError):
             written = os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
             os.ftruncate(self._descriptor, written)
 
     def release(self) -> None:
-        """Release the journal for another controller."""
+        """Release the lock."""
         os.close(self._descriptor)
 
 
 def holder_of(journal: Path) -> str | None:
-    """Return the process id of the controller that holds this journal's lock, without taking or making it."""
+    """Return the process id of the controller that holds this journal's lock; None if nobody does."""
     try:
-        descriptor = os.open(lock_of(journal), os.O_RDONLY)
+        descriptor = os.open(lock_file_of(journal), os.O_RDONLY)
     except OSError:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return _written_in(descriptor)
+        return _pid_in(descriptor)
     finally:
         os.close(descriptor)
     return None
 
 
-def lock_of(journal: Path) -> Path:
-    """Return the lock file of a journal."""
+def lock_file_of(journal: Path) -> Path:
+    """Return the path of a journal's lock file."""
     return journal.with_name(journal.name + ".lock")
 
 
-def _written_in(descriptor: int) -> str:
+def _pid_in(descriptor: int) -> str:
     return os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
 
 
 def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
-    """Describe what the system refused."""
+    """Return the journal fault for an error of the operating system."""
     code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names of new files reach the disk."""
+    """Sync a directory, so that the names of new files are on the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -87,37 +87,36 @@ _BY_ERRNO = {
 
 READ_LOCKS = range(123, 128)
 """The bytes of a `-shm` file that readers lock (sqlite.org/walformat.html, WAL_READ_LOCK(0) to (4))."""
-LOCKS = Path("/proc/locks")
+PROC_LOCKS = Path("/proc/locks")
 
 
 def readers_of(journal: Path) -> list[str]:
-    """Return the name of each process that reads this journal, as `PROGRAM (process N)`; none if the system
-    does not say.
+    """Return each process that reads this journal, as `PROGRAM (process N)`; empty if the system can't say.
 
-    The controller's own process is named too: a reader that it forgot would be its defect.
+    The controller's own process is included, since a reader that it never closed would be a defect.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()
-        listed = LOCKS.read_text(encoding="ascii")
+        listed = PROC_LOCKS.read_text(encoding="ascii")
     except OSError:
         return []
-    # In hexadecimal the device, in decimal the inode (proc_locks(5)).
+    # The device in hexadecimal, the inode in decimal (proc_locks(5)).
     file = f"{os.major(shared.st_dev):02x}:{os.minor(shared.st_dev):02x}:{shared.st_ino}"
-    return [_named(process) for process in sorted(set(_reading(listed, file)))]
+    return [_program_of(process) for process in sorted(set(_reading(listed, file)))]
 
 
 def _reading(listed: str, file: str) -> Iterator[int]:
     """Yield the processes that hold a reader's lock: `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
     for line in listed.splitlines():
-        words = line.split()
-        if len(words) != 8 or words[1] != "POSIX" or words[5] != file:
+        fields = line.split()
+        if len(fields) != 8 or fields[1] != "POSIX" or fields[5] != file:
             continue
-        first, last = words[6:]
-        if words[3] == "READ" and first.isdigit() and last.isdigit() and int(first) in READ_LOCKS:
-            yield int(words[4])
+        first, last = fields[6:]
+        if fields[3] == "READ" and first.isdigit() and last.isdigit() and int(first) in READ_LOCKS:
+            yield int(fields[4])
 
 
-def _named(process: int) -> str:
+def _program_of(process: int) -> str:
     program = "a program"
     with suppress(OSError):
         program = Path(f"/proc/{process}/comm").read_text(encoding="utf-8", errors="replace").strip()

@@ -1,7 +1,7 @@
-"""Open a journal for writing: locked, verified from its last checkpoint, and not older than its head says.
+"""Opening a journal for writing: it is locked, verified from its last checkpoint, and compared with its head.
 
-The rows then show where the table continues after a stop of any kind. A key is replaced in the same way: the
-journal's own rows say from where on the new one signs.
+The rows then show where the table continues, however it stopped. A key is replaced here too: a row of the
+journal records from where on the new key signs.
 """
 
 from collections.abc import Iterator
@@ -25,19 +25,26 @@ from controller.journal.contents import (
     event_draft,
 )
 from controller.journal.faults import JournalFault
-from controller.journal.head import Head, HeadFile, JournalLocation, check_begun, check_head, read_head
+from controller.journal.head import (
+    Head,
+    HeadFile,
+    JournalLocation,
+    check_head,
+    check_journal_exists,
+    read_head,
+)
 from controller.journal.keys import Key, PublicKey
 from controller.journal.lock import Lock
 from controller.journal.schema import ALL_SIGNED, migrate, version_of
 from controller.journal.store import (
     Origin,
-    begin,
     fault_of,
     insert,
+    last_row_number,
     open_reader,
     open_writer,
     origin_of,
-    rows_there,
+    write_origin,
 )
 from controller.journal.totals import Totals
 from controller.journal.verify import Progress, Walk, check_strays
@@ -46,12 +53,11 @@ from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 
 class Recovered(NamedTuple):
-    """What a session that starts now continues from.
+    """The state from which the next session continues.
 
-    `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
-    opens locked is up to the caller. `in_flight` is what was cut off: if it was noted before any outcome of
-    it, `first` does not count it yet. `faults` began in some session and are not reported to be over.
-    `verified_from` is the first row that was verified; rows before it are known only by its digest.
+    `session` is its number; `state` and `first` are those after the last row. `in_flight` are the attempts
+    that were cut off; one that has no outcome yet is not counted in `first`. `faults` are those whose end is
+    not recorded. `verified_from` is the first row that was verified; its link covers earlier ones.
     """
 
     session: int
@@ -65,22 +71,22 @@ class Recovered(NamedTuple):
 
 
 LOOK_BACK = 5000
-"""The fewest rows before the end that a start verifies: some hours of play, a fraction of a second's work."""
+"""A start verifies at least this many rows before the end: hours of play, in a fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
-    """Verify from the last checkpoint, without writing, and return where a session continues.
+    """Verify from the last checkpoint without writing, and return the state from which a session continues.
 
     Raises:
-        JournalFault: the journal is absent, another table's, damaged, changed, of a layout that a person has
-            to vouch for, or older than its head.
+        JournalFault: the journal is absent, another table's, damaged, changed, older than its head file, or
+            of a layout that a person must accept.
     """
     connection = open_reader(place.journal)
     try:
         head = read_head(place.head)
         walk = walk_from_checkpoint(connection, place.journal, key, table)
         check_head(connection, walk.n, place, head, table=table, keys=walk.keyring)
-        return recovered_from(walk.memory, walk.n, walk.link)
+        return recovered_from(walk.totals, walk.n, walk.link)
     finally:
         connection.close()
 
@@ -88,7 +94,7 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
 ) -> Walk:
-    """Verify what came since the last checkpoint, and that the journal is this table's and this key's."""
+    """Verify the rows since the last checkpoint, and that the journal has this table and this key."""
     origin = origin_of(connection, path)
     if origin is not None and origin.table != table:
         raise JournalFault("journal_other_table", path, f"the journal of {origin.table}", f"that of {table}")
@@ -101,26 +107,26 @@ def walk_from_checkpoint(
     return walk
 
 
-def recovered_from(memory: Totals, last_n: int, last_link: bytes) -> Recovered:
-    """Return where a session continues."""
-    first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
-    standings = [(word, memory.attempts[word]) for word in ATTEMPT_KINDS if word in memory.attempts]
+def recovered_from(totals: Totals, last_n: int, last_link: bytes) -> Recovered:
+    """Return the state from which a session continues."""
+    first = totals.first if not totals.seq else msgspec.structs.replace(totals.first, seq=totals.seq + 1)
+    attempts = [(word, totals.attempts[word]) for word in ATTEMPT_KINDS if word in totals.attempts]
     return Recovered(
-        session=memory.session + 1,
-        state=memory.state,
+        session=totals.session + 1,
+        state=totals.state,
         first=first,
-        in_flight=tuple(_in_flight(word, standing) for word, standing in standings if not standing.ended),
+        in_flight=tuple(_in_flight(word, progress) for word, progress in attempts if not progress.ended),
         last_n=last_n,
         last_link=last_link,
-        faults=tuple(memory.faults.values()),
+        faults=tuple(totals.faults.values()),
     )
 
 
-def _in_flight(word: AttemptKind, standing: AttemptProgress) -> InFlight:
-    return InFlight(word, standing.number, standing.t, standing.review)
+def _in_flight(word: AttemptKind, progress: AttemptProgress) -> InFlight:
+    return InFlight(word, progress.number, progress.t, progress.review)
 
 
-FORGIVABLE = frozenset(
+ACCEPTABLE = frozenset(
     {
         "journal_absent",
         "journal_cut_short",
@@ -133,12 +139,12 @@ FORGIVABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""Faults that a named person may accept: the rows are sound, but the end or a signature may be missing."""
+"""Codes of faults that a named person may accept: existing rows are sound, but some may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A person's decision to continue with a journal that is behind its head file, and why."""
+    """A person's decision to continue with a journal despite a fault in `ACCEPTABLE`, and the reason."""
 
     by: str
     who: str
@@ -146,11 +152,11 @@ class Acceptance:
 
 
 class Opened(NamedTuple):
-    """An open journal: its connection, the end of its chain, and what undoes the opening."""
+    """An open journal: its connection, its totals, and the end of its chain."""
 
     connection: apsw.Connection
     head: HeadFile
-    memory: Totals
+    totals: Totals
     last_n: int
     last_link: bytes
     verified_from: int
@@ -168,47 +174,49 @@ def open_journal(
     accept: Acceptance | None,
     progress: Progress | None = None,
 ) -> Opened:
-    """Open it, or begin it if neither journal nor head exists; `progress` is called with the rows verified.
+    """Open the journal, or create it if neither it nor its head file exists.
+
+    `progress` is called with the rows verified.
 
     Raises:
-        JournalFault: anything that forbids publishing a result, unless it was accepted.
+        JournalFault: anything because of which no result may be published, unless `accept` covers it.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
         stack.callback(lock.release)
-        excused = _Excused(accept)
-        head = _known_head(place, excused)
+        acceptances = _Acceptances(accept)
+        head = _known_head(place, acceptances)
         try:
-            check_begun(place, head)
+            check_journal_exists(place, head)
         except JournalFault as fault:
-            excused.hear(fault)
+            acceptances.accept_or_raise(fault)
         connection = open_writer(place.journal, vfs)
         with ExitStack() as unless_opened:
             unless_opened.callback(connection.close)
             if origin_of(connection, place.journal) is None:
-                begin(connection, Origin(table, key.public.raw, now))
+                write_origin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table, progress)
             check_strays(connection, place.journal, walk.n)
             for found in _faults_at_the_end(connection, walk, place, head):
-                excused.hear(found)
+                acceptances.accept_or_raise(found)
             end = _End(walk.n, walk.link)
-            if excused.fault is not None:
-                end = _write_acceptance(connection, key, walk, _accepted(excused, walk.memory, head), now)
-            _bring_forward(connection, place)
-            walk.memory.layout = ALL_SIGNED
+            if acceptances.fault is not None:
+                end = _write_acceptance(connection, key, walk, _accepted(acceptances, walk.totals, head), now)
+            _migrate(connection, place)
+            walk.totals.layout = ALL_SIGNED
             head_file = HeadFile(place.head, table, key)
             stack.callback(head_file.close)
-            if head is None or excused.fault is not None:
-                head_file.begin(head_at(table, end.n, end.link, walk.memory))
+            if head is None or acceptances.fault is not None:
+                head_file.begin(head_at(table, end.n, end.link, walk.totals))
             unless_opened.pop_all()
         return Opened(
-            connection, head_file, walk.memory, end.n, end.link, walk.verified_from, stack.pop_all()
+            connection, head_file, walk.totals, end.n, end.link, walk.verified_from, stack.pop_all()
         )
 
 
-def head_at(table: str, n: int, link: bytes, memory: Totals) -> Head:
-    """Return the head record of a journal that ends here."""
-    return Head(table=table, n=n, link=link.hex(), seq=memory.seq, session=memory.session)
+def head_at(table: str, n: int, link: bytes, totals: Totals) -> Head:
+    """Return the head record of a journal that ends with row `n`."""
+    return Head(table=table, n=n, link=link.hex(), seq=totals.seq, session=totals.session)
 
 
 class _End(NamedTuple):
@@ -219,9 +227,9 @@ class _End(NamedTuple):
 def _faults_at_the_end(
     connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
-    """Yield what is missing at a journal's end and needs a person's acceptance: signatures or rows."""
+    """Yield what is missing at a journal's end, signatures or rows; a person may accept these faults."""
     if walk.layout < ALL_SIGNED and walk.n:
-        unsigned = walk.n - walk.vouched_n
+        unsigned = walk.n - walk.authenticated_n
         found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows unsigned"
         yield JournalFault("journal_old_layout", place.journal, found, f"layout {ALL_SIGNED}, all signed")
     try:
@@ -230,7 +238,7 @@ def _faults_at_the_end(
         yield fault
 
 
-def _bring_forward(connection: apsw.Connection, place: JournalLocation) -> None:
+def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
     if version_of(connection, str(place.journal)) < ALL_SIGNED:
         try:
             migrate(connection, str(place.journal))
@@ -238,39 +246,39 @@ def _bring_forward(connection: apsw.Connection, place: JournalLocation) -> None:
             raise fault_of(error, place.journal) from error
 
 
-class _Excused:
-    """Return the first fault, if an acceptance covers it; any other is raised."""
+class _Acceptances:
+    """Keeps the first fault that a person accepted, and raises every other."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
         self.fault: JournalFault | None = None
 
-    def hear(self, fault: JournalFault) -> None:
-        if self.accept is None or fault.code not in FORGIVABLE:
+    def accept_or_raise(self, fault: JournalFault) -> None:
+        if self.accept is None or fault.code not in ACCEPTABLE:
             raise fault
         self.fault = self.fault or fault
 
 
-def _known_head(place: JournalLocation, excused: _Excused) -> Head | None:
+def _known_head(place: JournalLocation, acceptances: _Acceptances) -> Head | None:
     try:
         return read_head(place.head)
     except JournalFault as fault:
-        excused.hear(fault)
+        acceptances.accept_or_raise(fault)
         return None
 
 
-def _accepted(excused: _Excused, memory: Totals, head: Head | None) -> AcceptedJournal:
-    assert excused.fault is not None
-    assert excused.accept is not None
-    if excused.fault.code == "journal_head_forged":
-        head = None  # It tells nothing of this journal.
+def _accepted(acceptances: _Acceptances, totals: Totals, head: Head | None) -> AcceptedJournal:
+    assert acceptances.fault is not None
+    assert acceptances.accept is not None
+    if acceptances.fault.code == "journal_head_forged":
+        head = None  # its numbers are not this journal's
     return AcceptedJournal(
-        code=excused.fault.code,
-        seq=max(memory.seq, head.seq if head else 0),
-        session=max(memory.session, head.session if head else 0),
-        by=excused.accept.by,
-        who=excused.accept.who,
-        reason=excused.accept.reason,
+        code=acceptances.fault.code,
+        seq=max(totals.seq, head.seq if head else 0),
+        session=max(totals.session, head.session if head else 0),
+        by=acceptances.accept.by,
+        who=acceptances.accept.who,
+        reason=acceptances.accept.reason,
     )
 
 
@@ -278,21 +286,21 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # One commit: after a power cut between the two the word would be asked for again.
+    # In one commit: after a power cut between the two, the person would be asked again.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
-    walk.memory.take(rows[-1])
+    walk.totals.take(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
 
 
 class KeyReplacement(NamedTuple):
-    """A key was replaced: at which row, and of which table."""
+    """A key replacement: the table, and the row that records it."""
 
     table: str
     row: int
 
 
 class Authorization(NamedTuple):
-    """Who replaces a key, and why."""
+    """The person who replaces a key, and the reason."""
 
     by: str
     who: str
@@ -300,11 +308,11 @@ class Authorization(NamedTuple):
 
 
 def replace_key(
-    place: JournalLocation, old: Key | None, new: Key, word: Authorization, now: WallTime
+    place: JournalLocation, old: Key | None, new: Key, authorization: Authorization, now: WallTime
 ) -> KeyReplacement:
-    """Replace the key that signs from here on; `old` is None if it is lost, and the person's word must do.
+    """Replace the signing key from the next row on; `old` is None if it is lost.
 
-    The journal must be whole, and no controller may run. Done twice it changes nothing the second time.
+    The journal must be complete, and no controller may be running. Repeating a replacement changes nothing.
 
     Raises:
         JournalFault: the journal can't be continued, or `old` is not its key.
@@ -312,22 +320,22 @@ def replace_key(
     with ExitStack() as stack:
         connection, walk = _opened(stack, place, old, new)
         if walk.key.raw != new.public.raw:
-            draft = event_draft(KEY_REPLACED, _handover(walk, old, new, word), now)
+            draft = event_draft(KEY_REPLACED, _handover(walk, old, new, authorization), now)
             (row,) = seal([draft], walk.n, walk.link, old or new)
             try:
                 insert(connection, [row], [])
             except apsw.Error as error:
                 raise fault_of(error, place.journal) from error
-            walk.memory.take(row)
+            walk.totals.take(row)
             walk.n, walk.link = row.n, row.link
         head_file = HeadFile(place.head, walk.table, new)
         stack.callback(head_file.close)
-        head_file.begin(head_at(walk.table, walk.n, walk.link, walk.memory))
+        head_file.begin(head_at(walk.table, walk.n, walk.link, walk.totals))
         return KeyReplacement(walk.table, walk.n)
 
 
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
-    """Find out, changing nothing, whether `old` can be replaced (by `new`, if that was begun before).
+    """Check, without changing anything, that `old` can be replaced (by `new`, if that was started before).
 
     Raises:
         JournalFault: there is no journal, it can't be continued, or `old` is not its key.
@@ -343,16 +351,16 @@ def _opened(
         "journal_absent",
         place.journal,
         "no row of a journal",
-        "the journal of the table whose key this is; name its folder",
+        "the journal of the table that uses this key; name its folder",
     )
     if not place.journal.exists():
         raise absent
     lock = Lock(place.journal)
     stack.callback(lock.release)
-    if not rows_there(place.journal):
+    if not last_row_number(place.journal):
         raise absent
     head = read_head(place.head)
-    check_begun(place, head)
+    check_journal_exists(place, head)
     connection = open_writer(place.journal)
     stack.callback(connection.close)
     walk = Walk(connection, place.journal)
@@ -370,14 +378,14 @@ def _opened(
     return connection, walk
 
 
-def _handover(walk: Walk, old: Key | None, new: Key, word: Authorization) -> KeyReplaced:
+def _handover(walk: Walk, old: Key | None, new: Key, authorization: Authorization) -> KeyReplaced:
     before = walk.key.raw
     return KeyReplaced(
         old=before.hex(),
         new=new.public.raw.hex(),
         proof=new.sign_handover(before).hex(),
-        by=word.by,
-        who=word.who,
-        reason=word.reason,
+        by=authorization.by,
+        who=authorization.who,
+        reason=authorization.reason,
         lost=old is None,
     )

@@ -1,4 +1,4 @@
-"""Read a journal: anybody may, at any time, without getting in the writer's way."""
+"""Reading a journal, which any process may do at any time without disturbing the writer."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -17,10 +17,10 @@ from controller.journal.store import (
     LANDMARK,
     Origin,
     fetch_one,
-    holds_below,
+    first_row_since,
+    has_prunable,
     open_reader,
     origin_of,
-    row_before,
     rows_where,
 )
 from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
@@ -45,7 +45,7 @@ class Rows(Protocol):
         """Return an outcome's row by its id."""
 
     def identity_at(self, n: int) -> Identity | None:
-        """Return who played at this row."""
+        """Return the identity of the session to which this row belongs."""
 
     def key_at(self, n: int) -> PublicKey:
         """Return the key that signs this row."""
@@ -58,7 +58,7 @@ class Reader:
     """A journal open for reading only, for one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; raises JournalFault if there is none or it can't be read."""
+        """Open the journal; raises JournalFault if there is none or it can't be read."""
         self.path = path
         self._connection = open_reader(path)
         origin = origin_of(self._connection, path)
@@ -76,7 +76,7 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._connection.close()
 
     def rows(
@@ -87,16 +87,16 @@ class Reader:
         *,
         evidence: bool = False,
     ) -> Iterator[Row]:
-        """Yield rows in order, `to_n` included, of all types or of these; with their evidence where asked.
+        """Yield rows in order, `to_n` included, of all types or only of these.
 
         Raises:
-            JournalFault: the file is damaged here; what was given before stands.
+            JournalFault: the file is damaged at this point; the rows yielded before are valid.
         """
         clause = "WHERE n >= ? AND n <= ? ORDER BY n LIMIT ?"
         last_n = 2**62 if to_n is None else to_n
         while True:
             values = (from_n, last_n, SLICE)
-            rows = list(rows_where(self._connection, self.path, clause, values, proved=evidence))
+            rows = list(rows_where(self._connection, self.path, clause, values, with_evidence=evidence))
             for row in rows:
                 if not types or row.name in types:
                     yield row
@@ -105,12 +105,12 @@ class Reader:
             from_n = rows[-1].n + 1
 
     def outbox(self, limit: int = 100, after_n: int = 0) -> list[Row]:
-        """Return the first outcomes after a row that settlement has not acknowledged, in order."""
+        """Return the first unacknowledged outcomes after a row, in order."""
         clause = "JOIN outbox USING (n) WHERE n > ? ORDER BY n LIMIT ?"
         return list(rows_where(self._connection, self.path, clause, (after_n, limit)))
 
     def outbox_size(self) -> int:
-        """Return how many outcomes settlement has not acknowledged."""
+        """Return the number of outcomes that settlement has not acknowledged."""
         found = fetch_one(self._connection, self.path, "SELECT count(*) FROM outbox")
         assert found is not None
         return int(str(found[0]))
@@ -119,12 +119,14 @@ class Reader:
         """Return an outcome's row by its id, with its evidence.
 
         Raises:
-            JournalFault: this journal holds no such outcome.
+            JournalFault: the journal has no such outcome.
         """
         number = outcome_id.rpartition("/")[2]
         if number.isascii() and number.isdigit() and len(number) < 19:
             values = (int(number),)
-            row = next(rows_where(self._connection, self.path, "WHERE seq = ?", values, proved=True), None)
+            row = next(
+                rows_where(self._connection, self.path, "WHERE seq = ?", values, with_evidence=True), None
+            )
             if row is not None and (row.body is None or outcome_of(row.body).id == outcome_id):
                 return row
         raise JournalFault(
@@ -132,13 +134,13 @@ class Reader:
         )
 
     def identity_at(self, n: int) -> Identity | None:
-        """Return who played at this row; None before the first session."""
+        """Return the identity of the session to which this row belongs; None before the first session."""
         clause = f"{LANDMARK} AND n <= ? ORDER BY n DESC LIMIT 1"
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
 
     def keyring(self) -> Keyring:
-        """Return the keys that sign it; raises JournalFault if a change of keys is not in order."""
+        """Return the journal's keys; raises JournalFault if a key replacement is invalid."""
         return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key))
 
     def key_at(self, n: int) -> PublicKey:
@@ -147,7 +149,7 @@ class Reader:
 
     def first_since(self, wall_us: int) -> int:
         """Return the number of the first row that is not older than this wall time."""
-        return row_before(self._connection, self.path, wall_us)
+        return first_row_since(self._connection, self.path, wall_us)
 
     def last_n(self) -> int:
         """Return the number of the last row."""
@@ -158,11 +160,10 @@ class Reader:
         limit = self.prunable_below()
         evidence_below = min(limit, self.first_since(evidence_before_us))
         bodies_below = min(limit, self.first_since(bodies_before_us))
-        return holds_below(self._connection, self.path, evidence_below, bodies_below)
+        return has_prunable(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
-        """Return the row from which on everything is needed: the last checkpoint, or the first
-        unacknowledged."""
+        """Return the last checkpoint's row, or an earlier unacknowledged one; rows before may be pruned."""
         clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:
@@ -172,39 +173,39 @@ class Reader:
     def verify_all(
         self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
     ) -> Verified:
-        """Check every page and row, and every signature or only those of checkpoints and sessions.
+        """Check every page, row and signature; with the head file's path, check the journal's end too.
 
-        A checkpoint's signature vouches for all rows before it; the outcomes' own take most of the time. With
-        the path of its head file, that none is missing at the end too.
+        Without `every_signature`, outcomes' signatures are not checked: it takes a fraction of the time, and
+        a checkpoint's signature authenticates all rows before it.
 
         Raises:
             JournalFault: the first fault.
         """
-        # Before the walk: a controller that writes meanwhile puts the head no further than the rows.
-        remembered = None if head is None else read_head(head)
+        # Read before the walk, so that a controller writing meanwhile can't put it ahead of the walked rows.
+        recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unvouched = found.unvouched
         if head is not None:
             place = JournalLocation(self.path, head)
             try:
                 table = self.origin.table
-                check_head(self._connection, found.last_n, place, remembered, table=table, keys=keys)
+                check_head(self._connection, found.last_n, place, recorded, table=table, keys=keys)
             except JournalFault as fault:
                 if fault.code != "journal_head_unsigned":
                     raise
-                unvouched = (*unvouched, f"where it ends: {head} is unsigned")
+                unvouched = (*unvouched, f"the journal's end: {head} is unsigned")
         else:
-            unvouched = (*unvouched, "where it ends: without a head file it is unknown whether rows follow")
+            unvouched = (*unvouched, "the journal's end: without a head file, rows may be missing there")
         return found._replace(unvouched=unvouched)
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()
     ) -> int:
-        """Write rows as JSON Lines, the journal's origin first; give how many.
+        """Write the journal's origin and then rows as JSON Lines; return the number of rows.
 
         Raises:
-            JournalFault: the file is damaged at some row, or that is not what its digests say; what was
-                written before stands.
+            JournalFault: the file is damaged, or a row does not match its digests; the rows written before it
+                are valid.
         """
         origin = self.origin
         stream.write(
@@ -229,12 +230,12 @@ class Reader:
 
 
 def check_contents(row: Row, path: Path) -> None:
-    """Check that a row is what its own digests say; raises JournalFault."""
-    told = row.body is None or digest_of(row.body, row.after) == row.digest
-    proved = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
-    if not (told and proved):
+    """Check that a row matches its digests; raises JournalFault."""
+    contents_match = row.body is None or digest_of(row.body, row.after) == row.digest
+    evidence_matches = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
+    if not (contents_match and evidence_matches):
         where = f"{path}, row {row.n}"
-        raise JournalFault("journal_row_changed", where, "other contents", "what its digest says")
+        raise JournalFault("journal_row_changed", where, "changed contents", "those of its digest")
 
 
 def _exported(row: Row) -> dict[str, object]:
@@ -255,18 +256,18 @@ def _exported(row: Row) -> dict[str, object]:
 
 
 class Outbox(Protocol):
-    """What the pump reads: a journal's `Reader`, opened in the pump's own thread."""
+    """The part of `Reader` that publishing uses."""
 
     path: Path
 
     def outbox(self, limit: int = ..., after_n: int = ...) -> list[Row]:
-        """Return the first outcomes after a row that are not acknowledged, in order."""
+        """Return the first unacknowledged outcomes after a row, in order."""
 
     def rows(self, from_n: int = ..., to_n: int | None = ...) -> Iterator[Row]:
         """Yield rows in order."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
 
 
 def outcome_at(outbox: Outbox, seq: int) -> Row | None:
@@ -279,7 +280,7 @@ def outcome_at(outbox: Outbox, seq: int) -> Row | None:
 def row_of(outbox: Outbox, seq: int) -> int | None:
     """Return the row of the first outcome from this number on; None if there is none. Raises JournalFault.
 
-    Found by doubling and then by halves: outcomes' numbers grow with their rows'.
+    An exponential and then a binary search: outcomes' numbers increase with their rows'.
     """
     low, high = 1, 1
     while (outcome := _first_outcome(outbox, high)) is not None and outcome[1] < seq:
@@ -296,5 +297,5 @@ def row_of(outbox: Outbox, seq: int) -> int | None:
 
 
 def _first_outcome(outbox: Outbox, from_n: int) -> tuple[int, int] | None:
-    """Return row and number of the first outcome from this row on."""
+    """Return the row and the number of the first outcome from this row on."""
     return next(((row.n, row.seq) for row in outbox.rows(from_n) if row.seq is not None), None)

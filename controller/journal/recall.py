@@ -1,6 +1,6 @@
-"""Recall one attempt: what was published, what it rested on, who ruled, and whether the judge still agrees.
+"""Recall of one attempt: what was published, its evidence, who ruled, and whether the judge still agrees.
 
-The judge is asked again with nothing but the evidence that was kept.
+The attempt is judged again from nothing but the stored evidence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,14 +31,14 @@ from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.judge import after_late_close, after_relaunch
 from controller.rules.wheel.watch import CheckedWatch
 
-_SLICE = 500
+_SLICE_ROWS = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")
 _CLOSED = "bets.closed"
 _NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in ATTEMPT_KINDS for ending in _ENDINGS)})
 
 
 class AttemptRows(NamedTuple):
-    """The rows of one attempt in order, and that of the bets' close before it, if there is one."""
+    """The rows of one attempt in order, and the row that closed the bets before it, if there is one."""
 
     number: int
     rows: tuple[Row, ...]
@@ -46,19 +46,19 @@ class AttemptRows(NamedTuple):
 
 
 def find_attempt(reader: Rows, number: int | None = None, near: Row | None = None) -> AttemptRows:
-    """Find an attempt: the one that a row tells of, else the one of this number, else the last.
+    """Return the rows of an attempt: that of row `near`, else that with this number, else the last one.
 
     Raises:
-        JournalFault: there is none, or what it told was pruned.
+        JournalFault: there is none, or its outcomes were pruned.
     """
     if near is not None:
         number = _attempt(near)
         if number is None:
-            raise _none(
+            raise _no_such_outcome(
                 reader, f"row {near.n}, {near.name}, which is not an outcome of a throw, spin or deal"
             )
     found: list[Row] = []
-    last_n = reader.last_n() if near is None else near.n + CORRECTIONS_WITHIN
+    last_n = reader.last_n() if near is None else near.n + CORRECTION_ROWS
     for row in _newest_first(reader, last_n):
         if found and row.name == _CLOSED:
             return _attempt_rows(found, row)
@@ -69,7 +69,9 @@ def find_attempt(reader: Rows, number: int | None = None, near: Row | None = Non
         elif attempt is not None and found:
             break
     if not found:
-        raise _none(reader, "no throw, spin or deal" + ("" if number is None else f" numbered {number}"))
+        raise _no_such_outcome(
+            reader, "no throw, spin or deal" + ("" if number is None else f" numbered {number}")
+        )
     return _attempt_rows(found, None)
 
 
@@ -85,26 +87,26 @@ def _attempt(row: Row) -> int | None:
 
 def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
     while last_n > 0:
-        first_n = max(last_n - _SLICE + 1, 1)
+        first_n = max(last_n - _SLICE_ROWS + 1, 1)
         yield from reversed(list(reader.rows(first_n, last_n, _NAMES, evidence=True)))
         last_n = first_n - 1
 
 
-def _none(reader: Rows, found: str) -> JournalFault:
+def _no_such_outcome(reader: Rows, found: str) -> JournalFault:
     return JournalFault("journal_no_such_outcome", reader.path, found, "one that was called or voided")
 
 
 class Judgement(NamedTuple):
-    """The judge asked again: its verdict, and how that differs from the earlier one."""
+    """The verdict of judging again, and its differences from the original one."""
 
     verdict: Verdict
     differences: tuple[str, ...]
 
 
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
-    """Judge again what was kept; None if this version has no judge for it.
+    """Judge stored evidence again; return None if this version has no judge for it.
 
-    A wheel that is trusted (`revolutions: trusted_wheel`) judges itself.
+    There is none for a trusted wheel (`revolutions: trusted_wheel`), which decides itself.
     """
     throw, spin, deal = setup.ruleset.throw, setup.ruleset.spin, setup.ruleset.deal
     basis = evidence.basis
@@ -135,7 +137,7 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
 
 
 def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
-    """Describe where two verdicts differ."""
+    """Return a sentence for each field in which two verdicts differ."""
     if type(then) is not type(now):
         return (f"a {type(then).__name__} then, a {type(now).__name__} now",)
     return tuple(
@@ -158,36 +160,36 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
     return after_late_close(verdict, rules) if basis.late_close else verdict
 
 
-CORRECTIONS_WITHIN = 2000
-"""Corrections of an outcome are looked for in this many later rows: they come before it is settled."""
+CORRECTION_ROWS = 2000
+"""The number of later rows searched for corrections; an outcome is corrected only until it is settled."""
 
 
 class Recalled(NamedTuple):
-    """One outcome and everything behind it."""
+    """One outcome with its evidence, rulings, corrections and signature."""
 
     row: Row
     outcome: Outcome
     identity: Identity | None
     evidence: Evidence | None
-    """None if the outcome needs none, or it was pruned (`row.evidence_digest` then is still there)."""
+    """None if the outcome has none, or it was pruned (then `row.evidence_digest` is still set)."""
     judged_again: Judgement | None
     """None without evidence, or if this version has no judge for it."""
     ruled_by: str | None
-    """The role, and the person if known, that ruled; None if the sensors did."""
+    """The role, and the person if known, that ruled; None if the sensors decided."""
     corrections: tuple[Outcome, ...]
     signed: bool
 
     @property
     def judged(self) -> Judged | None:
-        """Return the verdict with all that it rests on, as the engine reported it; None without evidence."""
+        """Return the verdict with its evidence, as the engine reported it; None without evidence."""
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
 def recall(reader: Rows, outcome_id: str) -> Recalled:
-    """Recall an outcome by its id.
+    """Return an outcome by its id, with everything behind it.
 
     Raises:
-        JournalFault: there is none of this id, it was pruned, or it is not what its digests say.
+        JournalFault: there is none of this id, it was pruned, or its row does not match its digests.
     """
     row = reader.find(outcome_id)
     if row.body is None:
@@ -213,7 +215,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
 
 
 def judged_of(outcome: Outcome, evidence: Evidence) -> Judged:
-    """Return the verdict behind an outcome as the engine handed it out."""
+    """Return the verdict behind an outcome, as the engine reported it."""
     return Judged(outcome=outcome, verdict=evidence.verdict, readings=evidence.readings, basis=evidence.basis)
 
 
@@ -230,7 +232,7 @@ def _corrections(reader: Rows, outcome: Outcome, n: int) -> list[Outcome]:
     corrections: list[Outcome] = []
     wanted = {outcome.id}
     types = (f"{outcome.type[:4]}.corrected",)
-    for row in reader.rows(n + 1, n + CORRECTIONS_WITHIN, types):
+    for row in reader.rows(n + 1, n + CORRECTION_ROWS, types):
         published = outcome_of(row.body) if row.body is not None else None
         data = None if published is None else published.data
         if not isinstance(data, RollCorrected | SpinCorrected | DealCorrected):

@@ -1,4 +1,4 @@
-"""The file's layout, its version, and the way forward from older ones."""
+"""The database's layout, its version, and the migrations from older versions."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,7 @@ import apsw
 from controller.journal.faults import JournalFault
 
 APPLICATION_ID = 0x74626C6A
-"""`tblj`, in the file's own header."""
+"""`tblj`, in the header of the database file."""
 
 _ROWS = """
 CREATE TABLE journal (
@@ -46,8 +46,8 @@ GUARDS = "".join(
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
     for change, table in _GUARDED
 )
-"""Against accidents with another program, not against its owner, whom the chain guards against."""
-NO_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
+"""Triggers against accidental changes by another program; deliberate ones are detected by the chain."""
+DROP_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
 
 Migration = Callable[[apsw.Connection], None]
 
@@ -58,20 +58,20 @@ def _first_layout(connection: apsw.Connection) -> None:
 
 
 def _all_signed(_connection: apsw.Connection) -> None:
-    """Change no table: from this version on each commit's last row and each head record is signed."""
+    """Change no table; from this version on, each commit's last row and each head record is signed."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
-"""The step from each version to the next, version 0 being an empty file."""
+"""The migration from each version to the next; version 0 is an empty file."""
 ALL_SIGNED = 2
-"""The first version in which no row and no head record goes unsigned; older files need a person's word."""
+"""The first version in which a signature covers every row and head record; older ones must be accepted."""
 
 
 def migrate(connection: apsw.Connection, where: str) -> None:
-    """Bring the file forward, each step in a transaction of its own.
+    """Migrate the file to the newest version, one transaction for each version.
 
     Raises:
-        JournalFault: it is no journal, or of a newer version.
+        JournalFault: the file is not a journal, or of a newer version.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -89,7 +89,7 @@ def version_of(connection: apsw.Connection, where: str) -> int:
     """Return the layout's version, 0 for an empty file.
 
     Raises:
-        JournalFault: it is no journal, or of a newer version.
+        JournalFault: the file is not a journal, or of a newer version.
     """
     version = connection.pragma("user_version")
     application = connection.pragma("application_id")
@@ -104,7 +104,7 @@ def version_of(connection: apsw.Connection, where: str) -> int:
 
 
 class _Part(NamedTuple):
-    """One table, index, trigger or view, and the statement that made it."""
+    """A table, index, trigger or view, and the statement that created it."""
 
     kind: str
     name: str
@@ -115,22 +115,22 @@ class _Part(NamedTuple):
 def check_schema(connection: apsw.Connection, where: str) -> None:
     """Check that a journal has exactly the tables, indexes and triggers of its version.
 
-    A trigger more would change what a commit writes, an index or view what a search finds.
+    An additional trigger could change what a commit writes, an additional index or view what a query finds.
 
     Raises:
-        JournalFault: a part is missing, differs, or is not ours.
+        JournalFault: a part is missing, differs, or is additional.
     """
     version = version_of(connection, where)
     found, expected = _parts(connection), _expected(MIGRATIONS[:version])
     wrong = sorted(found ^ expected)
     if wrong:
         part = wrong[0]
-        theirs = f"{part.kind} {part.name!r}"
+        named = f"{part.kind} {part.name!r}"
         if part in found:
-            says = f"{theirs}, made by: {' '.join((part.statement or 'unknown').split())[:200]}"
+            says = f"{named}, created by: {' '.join((part.statement or 'unknown').split())[:200]}"
         else:
-            says = f"no {theirs} as the layout has it"
-        raise JournalFault("journal_schema_changed", where, says, f"the parts of layout {version} alone")
+            says = f"no {named} like the layout's"
+        raise JournalFault("journal_schema_changed", where, says, f"only the parts of layout {version}")
 
 
 def _parts(connection: apsw.Connection) -> frozenset[_Part]:
@@ -143,7 +143,7 @@ def _parts(connection: apsw.Connection) -> frozenset[_Part]:
 
 @cache
 def _expected(migrations: tuple[Migration, ...]) -> frozenset[_Part]:
-    """Return the parts that these steps make of an empty file."""
+    """Return the parts that these migrations create in an empty file."""
     connection = apsw.Connection(":memory:")
     for step in migrations:
         step(connection)

@@ -1,7 +1,7 @@
-"""Shifts, from the row that opened the table to the one that closed it, and a shadow's comparison.
+"""Summaries of shifts, from opening the table to closing it, and the comparison of a shadow's calls.
 
-Counts are of what the journal contains; a corrected result counts as what it was corrected to. A shadow is a
-controller that makes its own calls next to the dealers; its calls are compared with what they entered.
+A corrected result counts as what it was corrected to. A shadow is a controller that makes its own calls
+beside a table run by hand; they are compared with what the dealers entered.
 """
 
 from collections import Counter
@@ -30,15 +30,15 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 LOCKS = {"table.locked": True, "table.unlocked": False}
 DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
-"""The entry for who ruled, if the next attempt closed a review or it is still open."""
+"""The value of `Review.by` while a review is open, or if the next attempt closed it."""
 NO_PERSON = frozenset({NOBODY, "sensors"})
-"""What `by` contains in a void other than a person's role."""
+"""The values of a void's `by` that are not a person's role."""
 
 Kind = Literal["result", "void", "open"]
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's input that made, voided or changed a result: role and name, and what became of it."""
+    """A person's ruling that called, voided or corrected a result, with the person's role and name."""
 
     attempt: int
     wall_us: int
@@ -49,7 +49,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Review(msgspec.Struct, kw_only=True):
-    """A review: its causes, and how it ended. `ended_us` is None while it is open."""
+    """A review: its causes, and how it ended; `ended_us` is None while it is open."""
 
     attempt: int
     wall_us: int
@@ -61,7 +61,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """From when to when a lock, a fault or a device's absence lasted; `ended_us` is None while it lasts."""
+    """The time span of a lock, a fault or a device's absence; `ended_us` is None while it lasts."""
 
     what: str
     cause: str
@@ -71,9 +71,9 @@ class Span(msgspec.Struct, kw_only=True):
 
 
 class Shift(msgspec.Struct, kw_only=True):
-    """A shift. Times are the wall clock's labels in microseconds since 1970, in UTC.
+    """A shift's summary. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` tells whether that clock was synchronized at every row. `told` are the results, voids, reviews
+    `synced` says whether the clock was synchronized at every row. `told` contains the results, voids, reviews
     and corrections in order, each with the wall time of its row.
     """
 
@@ -97,7 +97,7 @@ class Shift(msgspec.Struct, kw_only=True):
     told: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
 
     def rulings_by(self) -> dict[str, dict[str, int]]:
-        """Return for each person, as "role name", how many results they called, voided and corrected."""
+        """Return how many results each person ("role name") called, voided and corrected."""
         people: dict[str, dict[str, int]] = {}
         for ruling in self.rulings:
             none = {"called": 0, "voided": 0, "corrected": 0}
@@ -107,43 +107,43 @@ class Shift(msgspec.Struct, kw_only=True):
 
 
 class Start(NamedTuple):
-    """Where a shift starts and ends (None: it continues), and the faults that were active when it started."""
+    """The first and last row of a shift (None: it is open), and the faults active at its start."""
 
     first_n: int
     last_n: int | None
-    standing: tuple[Span, ...]
+    active_faults: tuple[Span, ...]
 
 
 def starts_of(journal: Rows) -> list[Start]:
-    """Return where each shift of a journal starts and ends, oldest first; nothing else of it is read."""
+    """Return the starts of a journal's shifts, oldest first, without reading the shifts' other rows."""
     starts: list[Start] = []
-    standing: dict[str, Span] = {}
+    active_faults: dict[str, Span] = {}
     is_open = False
     for row in journal.rows(types=_LANDMARKS):
         if row.name in (FAULT_BEGAN, FAULT_OVER):
-            _follow_fault(standing, row)
+            _follow_fault(active_faults, row)
         elif row.name == "table.closed" and is_open:
             starts[-1] = starts[-1]._replace(last_n=row.n)
             is_open = False
         elif row.name == "table.opened" or (not is_open and _starts_open(row)):
-            starts.append(Start(row.n, None, tuple(standing.values())))
+            starts.append(Start(row.n, None, tuple(active_faults.values())))
             is_open = True
     return starts
 
 
-def shift_from(journal: Rows, start: Start) -> Shift:
-    """Return the shift that starts there; a row whose body was dropped counts for nothing."""
-    clerk: _Clerk | None = None
+def summarize(journal: Rows, start: Start) -> Shift:
+    """Return the summary of the shift with this start; rows whose body was pruned are not counted."""
+    builder: _ShiftBuilder | None = None
     for row in journal.rows(start.first_n, start.last_n):
-        if clerk is None:
-            clerk = _Clerk(_opened(journal.origin.table, row), start.standing)
-        clerk.enter(row)
-    assert clerk is not None, "a shift has its first row"
-    return clerk.shift
+        if builder is None:
+            builder = _ShiftBuilder(_opened(journal.origin.table, row), start.active_faults)
+        builder.add(row)
+    assert builder is not None, "a shift has at least its first row"
+    return builder.shift
 
 
 def _starts_open(row: Row) -> bool:
-    """Return whether a session starts with the table open: a new table's first shift is opened by nobody."""
+    """Return whether a session starts with the table open, as a new table's first session does."""
     return (
         row.name == SESSION_STARTED
         and row.body is not None
@@ -160,64 +160,64 @@ def _opened(table: str, row: Row) -> Shift:
     return Shift(table=table, first_n=row.n, opened_us=row.wall.us, opened_by=opened_by, last_n=row.n)
 
 
-def _follow_fault(standing: dict[str, Span], row: Row) -> Span | None:
-    """Begin or end a fault among the active ones; return one that began."""
+def _follow_fault(active_faults: dict[str, Span], row: Row) -> Span | None:
+    """Add or remove a fault among the active ones; return it if it began."""
     if row.body is None:
         return None
     fault = _decode_fault(row.body)
     what = fault.where or fault.code
     key = f"{fault.code} {what}"
     if row.name == FAULT_BEGAN:
-        standing[key] = Span(what=what, cause=fault.code, began_us=row.wall.us)
-        return standing[key]
-    if key in standing:
-        standing.pop(key).ended_us = row.wall.us
+        active_faults[key] = Span(what=what, cause=fault.code, began_us=row.wall.us)
+        return active_faults[key]
+    if key in active_faults:
+        active_faults.pop(key).ended_us = row.wall.us
     return None
 
 
-class _Clerk:
-    """Enters one shift's rows."""
+class _ShiftBuilder:
+    """Builds a shift's summary from its rows."""
 
-    def __init__(self, shift: Shift, standing: Iterable[Span]) -> None:
+    def __init__(self, shift: Shift, active_faults: Iterable[Span]) -> None:
         self.shift = shift
-        shift.faults.extend(standing)
-        self._standing = {f"{span.cause} {span.what}": span for span in shift.faults}
-        self._before: dict[str, Span] = {}
-        """The faults that were active when the controller last stopped."""
+        shift.faults.extend(active_faults)
+        self._active_faults = {f"{span.cause} {span.what}": span for span in shift.faults}
+        self._before_restart: dict[str, Span] = {}
+        """The faults that were active when the controller last stopped, by code and place."""
         self._open_reviews: dict[int, Review] = {}
-        self._lock: dict[str, Span] = {}
-        self._away: dict[str, Span] = {}
+        self._locks: dict[str, Span] = {}
+        self._absences: dict[str, Span] = {}
         self._voids: Counter[str] = Counter()
         self._outcomes: dict[str, Outcome] = {}
 
-    def enter(self, row: Row) -> None:
-        """Enter a row, whatever it contains."""
+    def add(self, row: Row) -> None:
+        """Add a row."""
         if row.name == SESSION_STARTED:
             self._restart(self.shift.last_us or row.wall.us)
         self.shift.last_n, self.shift.last_us = row.n, row.wall.us
         self.shift.synced = self.shift.synced and row.wall.synced
         if row.name in (FAULT_BEGAN, FAULT_OVER):
-            began = _follow_fault(self._standing, row)
-            if began is not None and not self._is_open(began):
+            began = _follow_fault(self._active_faults, row)
+            if began is not None and not self._continues(began):
                 self.shift.faults.append(began)
         elif row.seq is not None and row.body is not None:
             self._outcome(outcome_of(row.body), row.wall.us)
 
     def _restart(self, stopped_us: int) -> None:
-        """End the faults of a controller that has stopped, with its last row."""
-        for key, span in self._standing.items():
+        """End all active faults at the time of the last row before a restart."""
+        for key, span in self._active_faults.items():
             span.ended_us = stopped_us
-            self._before[key] = span
-        self._standing.clear()
+            self._before_restart[key] = span
+        self._active_faults.clear()
 
-    def _is_open(self, began: Span) -> bool:
-        """Continue a fault that was active when the controller stopped, if the next one finds it again."""
+    def _continues(self, began: Span) -> bool:
+        """Return whether a fault continues one that was active before a restart; if so, reopen that one."""
         key = f"{began.cause} {began.what}"
-        before = self._before.pop(key, None)
+        before = self._before_restart.pop(key, None)
         if before is None:
             return False
         before.ended_us = None
-        self._standing[key] = before
+        self._active_faults[key] = before
         return True
 
     def _outcome(self, outcome: Outcome, wall_us: int) -> None:
@@ -272,28 +272,30 @@ class _Clerk:
             case "table.closed":
                 self.shift.closed_us, self.shift.closed_by = wall_us, _person(data.by, data.who)
             case "table.locked" | "table.unlocked":
-                self._last(self.shift.locks, self._lock, data, wall_us, begins=LOCKS[type_])
+                self._follow_span(self.shift.locks, self._locks, data, wall_us, begins=LOCKS[type_])
             case "device.down" | "device.up":
-                self._last(self.shift.devices, self._away, data, wall_us, begins=DEVICES[type_])
+                self._follow_span(self.shift.devices, self._absences, data, wall_us, begins=DEVICES[type_])
             case "input.refused":
                 self.shift.refused[data.cause] = self.shift.refused.get(data.cause, 0) + 1
             case _:
                 pass
 
-    def _last(
-        self, spans: list[Span], lasting: dict[str, Span], data: Happening, wall_us: int, *, begins: bool
+    def _follow_span(
+        self, spans: list[Span], open_spans: dict[str, Span], data: Happening, wall_us: int, *, begins: bool
     ) -> None:
-        """Begin or end something that lasts; a second lock while one is active continues it."""
-        what = "table" if lasting is self._lock else data.what or ""
-        if begins and what not in lasting:
-            lasting[what] = Span(what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who))
-            spans.append(lasting[what])
-        elif not begins and what in lasting:
-            lasting.pop(what).ended_us = wall_us
+        """Begin or end a span; beginning one that is active already changes nothing."""
+        what = "table" if open_spans is self._locks else data.what or ""
+        if begins and what not in open_spans:
+            open_spans[what] = Span(
+                what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who)
+            )
+            spans.append(open_spans[what])
+        elif not begins and what in open_spans:
+            open_spans.pop(what).ended_us = wall_us
 
 
 def _number_of_attempt(data: Data) -> int:
-    """Return the attempt's number of a roll's, a spin's or a deal's outcome."""
+    """Return the number of the attempt to which an outcome of a roll, spin or deal belongs."""
     return next(int(getattr(data, word)) for word in ATTEMPT_KINDS if hasattr(data, word))
 
 
@@ -313,24 +315,24 @@ _decode_fault = msgspec.json.Decoder(StandingFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""Whether the dealer's result and the controller's agree; `review`: the controller had none."""
+"""How the dealers' result compares with the controller's; `review`: the controller had none."""
 VOID = "void"
 _STANDS = frozenset({"no_change", "already_void"})
-"""The refusals of an input that repeats the present result."""
+"""The causes of refusal for an input that repeats the current result."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )
 
 
 class Compared(msgspec.Struct, kw_only=True):
-    """One attempt: the controller's own result, the last that a person entered, and the row's wall time."""
+    """One attempt: the controller's own result, the last one that a person entered, and the wall time."""
 
     attempt: int
     wall_us: int
     called: str | None = None
-    """A result such as 3-4 or 17, `void`, or None if it went to review, or a person was first."""
+    """A result such as 3-4 or 17, or `void`; None if it went to review, or a person entered one first."""
     why: tuple[str, ...] = ()
-    """The causes of its void or its review."""
+    """The causes of the controller's void or review."""
     entered: str | None = None
     by: str | None = None
 
@@ -344,14 +346,14 @@ class Compared(msgspec.Struct, kw_only=True):
         return "agrees" if self.entered == self.called else "differs"
 
 
-def compared(journal: Rows) -> list[Compared]:
-    """Return every attempt of a journal, in order of its number."""
+def compare_attempts(journal: Rows) -> list[Compared]:
+    """Return the comparison of every attempt in a journal, by attempt number."""
     attempts: dict[int, Compared] = {}
     latest: Compared | None = None
     for wall_us, outcome in _outcomes(journal):
         number = attempt_of(outcome)
         if number is None:
-            if latest is not None and _confirms(outcome.data):
+            if latest is not None and _repeats_result(outcome.data):
                 _enter(latest, latest.entered or latest.called, outcome.data)
             continue
         latest = attempts.setdefault(number, Compared(attempt=number, wall_us=wall_us))
@@ -386,14 +388,13 @@ def _enter(attempt: Compared, result: str | None, data: Data) -> None:
     )
 
 
-def _confirms(data: Data) -> bool:
-    """Return whether a person entered what holds already: it is refused, since it changes nothing."""
+def _repeats_result(data: Data) -> bool:
+    """Return whether a person's input was refused because it repeats the result in force."""
     return isinstance(data, Happening) and data.cause in _STANDS and data.what in _RULINGS
 
 
 def _result(data: Data) -> str:
-    """Return a result in the form in which it is compared: the dice in any order, the number, or every
-    hand."""
+    """Return a result in a form to compare: the dice sorted, the number, or all hands."""
     dice = getattr(data, "dice", None)
     if dice:
         return "-".join(map(str, sorted(dice)))

@@ -1,6 +1,6 @@
-"""The SQLite file: how it is opened, and the statements that write, read and prune its rows.
+"""The SQLite database: how it is opened, and the statements that write, read and prune its rows.
 
-Only evidence and outcomes' bodies are dropped. Their digests stay, so the chain can still be verified.
+Only evidence and outcomes' bodies are pruned. Their digests stay, so the chain can still be verified.
 """
 
 import os
@@ -16,16 +16,16 @@ import msgspec
 from controller.journal.chain import Row, WallTime, genesis
 from controller.journal.contents import PRUNED, Pruned
 from controller.journal.faults import JournalFault
-from controller.journal.lock import fault_of_os, lock_of, sync_directory
-from controller.journal.schema import ALL_SIGNED, GUARDS, NO_GUARDS, check_schema, migrate, version_of
+from controller.journal.lock import fault_of_os, lock_file_of, sync_directory
+from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_schema, migrate, version_of
 
-OLDEST_SQLITE = (3, 51, 3)
-"""Older versions can lose commits when two connections write or checkpoint a WAL at once."""
+MIN_SQLITE = (3, 51, 3)
+"""Older versions can lose commits when two connections write or checkpoint a WAL at the same time."""
 SYNCHRONOUS = "FULL"
-"""Each commit waits for the disk: NORMAL loses the last ones at a power cut."""
+"""Each commit waits for the disk; with NORMAL, a power cut loses the last ones."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
-"""The first bytes of a database's `-shm` file (sqlite.org/walformat.html)."""
+"""The smallest size of a database's `-shm` file (sqlite.org/walformat.html)."""
 _EXPECTED = {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
 _WRITER_PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -34,11 +34,11 @@ PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
 """
 LANDMARK = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
-"""Finds sessions, checkpoints and other signed events by their index."""
+"""The clause that finds sessions, checkpoints and other signed events by their index."""
 _SELECT = """
 SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature FROM rows
 """
-_SELECT_PROVED = """
+_SELECT_WITH_EVIDENCE = """
 SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature, packed
 FROM rows LEFT JOIN evidence USING (n)
 """
@@ -64,7 +64,7 @@ _Columns = tuple[
 
 
 class Origin:
-    """Whose journal it is: the table, its public key, and when it was begun."""
+    """A journal's origin: the table, its public key, and when the journal was created."""
 
     def __init__(self, table: str, public_key: bytes, created: WallTime) -> None:
         self.table = table
@@ -74,12 +74,12 @@ class Origin:
 
 
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
-    """Open the one connection that writes, bring the file forward, and prove what it promises.
+    """Open the one connection that writes; check its pragmas and schema.
 
-    A file of a version before `ALL_SIGNED` stays as it is: it goes forward only on a person's word.
+    An empty file gets the newest layout; one before `ALL_SIGNED` is unchanged until a person has accepted it.
 
     Raises:
-        JournalFault: SQLite is too old, a pragma did not take, or the file is no journal or not only one.
+        JournalFault: SQLite is too old, a pragma was refused, or the file is not a journal.
     """
     check_sqlite()
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -106,18 +106,19 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 class OpenFiles:
-    """The files of a journal that is open for writing, watched for being deleted, renamed or replaced."""
+    """The files of a journal open for writing, checked for being deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Remember which files have the names now; raises OSError if one is not there."""
+        """Record which files have the names now; raises OSError if one is missing."""
         beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
-        self._opened = {file: _identity(file) for file in (journal, *beside, lock_of(journal), head)}
+        files = (journal, *beside, lock_file_of(journal), head)
+        self._opened = {file: _device_and_inode(file) for file in files}
 
     def fault(self) -> JournalFault | None:
-        """Return the fault of the first name that no longer belongs to the file that was opened."""
+        """Return a fault for the first name that no longer belongs to the opened file; None if all do."""
         for file, opened in self._opened.items():
             try:
-                found = None if _identity(file) == opened else "another file under its name"
+                found = None if _device_and_inode(file) == opened else "another file under its name"
             except OSError as error:
                 found = error.strerror or str(error)
             if found is not None:
@@ -125,13 +126,13 @@ class OpenFiles:
         return None
 
 
-def _identity(file: Path) -> tuple[int, int]:
-    there = file.stat()
-    return there.st_dev, there.st_ino
+def _device_and_inode(file: Path) -> tuple[int, int]:
+    existing = file.stat()
+    return existing.st_dev, existing.st_ino
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """Open a connection that can't write; any thread or process may have one.
+    """Open a connection for reading only; any thread or process may have one.
 
     Raises:
         JournalFault: there is no journal, or it can't be read.
@@ -149,7 +150,7 @@ def open_reader(path: Path) -> apsw.Connection:
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # On a read-only disk there is no place for the WAL's index: nobody writes there, nobody will.
+            # A read-only disk has no space for the WAL's index; nobody can write there, so it is immutable.
             connection, version = _opened_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise fault_of(error, path) from error
@@ -167,16 +168,16 @@ def open_reader(path: Path) -> apsw.Connection:
     return connection
 
 
-def rows_there(path: Path) -> int:
-    """Return the number of a journal's last row (0: none), for a look before the start that makes no file.
+def last_row_number(path: Path) -> int:
+    """Return the number of a journal's last row (0: none) without creating any file.
 
-    Where no WAL is left SQLite would make an empty one to read, so it is told that nobody writes: the caller
-    has made sure of that. Raises JournalFault if the file can't be read.
+    Without a WAL file SQLite would create one for reading, so the database is then opened as immutable: only
+    call this while nobody writes. Raises JournalFault if the file can't be read.
     """
     wal = path.with_name(path.name + "-wal")
-    left = wal.exists() and wal.stat().st_size > 0
+    has_wal = wal.exists() and wal.stat().st_size > 0
     try:
-        connection, version = _opened_for_reading(path, "mode=ro" if left else "mode=ro&immutable=1")
+        connection, version = _opened_for_reading(path, "mode=ro" if has_wal else "mode=ro&immutable=1")
     except apsw.Error as error:
         raise fault_of(error, path) from error
     try:
@@ -195,29 +196,29 @@ def _opened_for_reading(path: Path, how: str) -> tuple[apsw.Connection, int]:
 
 
 def check_sqlite() -> None:
-    """Refuse a SQLite that can lose commits; raises JournalFault."""
+    """Raise JournalFault if the SQLite library is one that can lose commits."""
     found = apsw.sqlite_lib_version()
-    if tuple(int(part) for part in found.split(".")[:3]) < OLDEST_SQLITE:
-        expected = ".".join(map(str, OLDEST_SQLITE)) + " or newer"
+    if tuple(int(part) for part in found.split(".")[:3]) < MIN_SQLITE:
+        expected = ".".join(map(str, MIN_SQLITE)) + " or newer"
         raise JournalFault("journal_sqlite_too_old", "apsw", f"SQLite {found}", f"SQLite {expected}")
 
 
 def fault_of(error: apsw.Error, path: Path) -> JournalFault:
-    """Return SQLite's complaint in words."""
+    """Return the journal fault for an error of SQLite."""
     code = next(
-        (code for kinds, code in _NAMED if isinstance(error, kinds)),
+        (code for kinds, code in _CODES if isinstance(error, kinds)),
         "journal_write_failed",
     )
     if code == "journal_io_error" and _is_full(path.parent):
-        # The shared memory of a database, too, needs room; SQLite calls its lack an I/O error.
+        # SQLite reports an I/O error if the disk has no space for the `-shm` file.
         code = "journal_disk_full"
     if code == "journal_read_only" and (closed := _closed_to_user(path)) is not None:
-        return JournalFault("journal_no_access", closed, "it closed to this user", "to read and write it")
-    return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a sound disk")
+        return JournalFault("journal_no_access", closed, "no access for this user", "read and write access")
+    return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a working disk")
 
 
 def _is_full(folder: Path) -> bool:
-    """Return whether the disk has less space than the smallest file that SQLite makes beside a database."""
+    """Return whether the disk has less space than SQLite's smallest `-shm` file."""
     with suppress(OSError):
         disk = os.statvfs(folder)
         return disk.f_bavail * disk.f_frsize < SHARED_MEMORY_BYTES
@@ -225,22 +226,21 @@ def _is_full(folder: Path) -> bool:
 
 
 def _closed_to_user(path: Path) -> Path | None:
-    """Return which files of a journal belong to another user, if that and not the disk is why SQLite can't
-    use it."""
+    """Return the first file of a journal that this user may not write; None if the disk is read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None
         files = [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
-        there = [file for file in files if file.exists()]
+        existing = [file for file in files if file.exists()]
     except OSError:
         return path.parent
     rights = os.R_OK | os.W_OK
     return next(
-        (file for file in (*there, path.parent) if not os.access(file, rights, effective_ids=True)), None
+        (file for file in (*existing, path.parent) if not os.access(file, rights, effective_ids=True)), None
     )
 
 
-_NAMED: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] = (
+_CODES: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] = (
     (apsw.FullError, "journal_disk_full"),
     ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError), "journal_read_only"),
     (apsw.IOError, "journal_io_error"),
@@ -250,7 +250,7 @@ _NAMED: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] 
 
 
 def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
-    """Read whose journal it is; None if it was never begun."""
+    """Return the journal's origin; None if it has none yet."""
     found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
     if found is None:
         return None
@@ -258,8 +258,8 @@ def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
     return Origin(table, public_key, WallTime(created_us, bool(synced)))
 
 
-def begin(connection: apsw.Connection, origin: Origin) -> None:
-    """Write whose journal it is."""
+def write_origin(connection: apsw.Connection, origin: Origin) -> None:
+    """Write a new journal's origin."""
     created = origin.created
     connection.execute(
         "INSERT INTO journal VALUES (1, ?, ?, ?, ?)",
@@ -273,12 +273,13 @@ def rows_where(
     clause: str,
     values: Sequence[int | str] = (),
     *,
-    proved: bool = False,
+    with_evidence: bool = False,
 ) -> Iterator[Row]:
-    """Read rows, with their evidence where `proved`; raises JournalFault if the file is damaged."""
+    """Yield rows; raises JournalFault if the file is damaged."""
     try:
-        for columns in connection.execute(f"{_SELECT_PROVED if proved else _SELECT} {clause}", values):
-            yield _row(cast("_Columns", columns if proved else (*columns, None)))
+        select = _SELECT_WITH_EVIDENCE if with_evidence else _SELECT
+        for columns in connection.execute(f"{select} {clause}", values):
+            yield _row(cast("_Columns", columns if with_evidence else (*columns, None)))
     except apsw.Error as error:
         raise fault_of(error, path) from error
     except UnicodeDecodeError as error:
@@ -288,7 +289,7 @@ def rows_where(
 def fetch_one(
     connection: apsw.Connection, path: Path, statement: str, values: Sequence[int | str] = ()
 ) -> "tuple[apsw.SQLiteValue, ...] | None":
-    """Read the first line of an answer; raises JournalFault if the file is damaged."""
+    """Return the first row of a query's result; raises JournalFault if the file is damaged."""
     try:
         return connection.execute(statement, values).fetchone()
     except apsw.Error as error:
@@ -298,18 +299,18 @@ def fetch_one(
 
 
 def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
-    """SQLite returns what its pages hold: text that is not UTF-8 was overwritten on the disk."""
+    """Return the fault for text that is not UTF-8, which SQLite returns from overwritten pages."""
     return JournalFault(
-        "journal_damaged", path, f"a row whose text is none ({error.reason})", "a sound database"
+        "journal_damaged", path, f"text that is not UTF-8 ({error.reason})", "a sound database"
     )
 
 
 def insert(
     connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int], *, all_signed: bool = False
 ) -> None:
-    """Write rows, their evidence and their places in the outbox, and close others: one commit.
+    """Write rows, their evidence and outbox entries, and delete the `closed` entries, in one commit.
 
-    With `all_signed` the file goes forward to that layout in the same commit.
+    With `all_signed` the same commit raises the layout version to `ALL_SIGNED`.
     """
     if connection.in_transaction:
         connection.execute("ROLLBACK")
@@ -373,15 +374,15 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
             raise JournalFault("journal_pragma_refused", path, f"{name} = {found}", f"{name} = {expected}")
 
 
-ROWS_AT_ONCE = 500
-"""Rows dropped in one commit: few, so that an outcome hardly waits."""
+PRUNE_BATCH_ROWS = 500
+"""Rows pruned in one commit: few enough that an outcome waits only briefly."""
 _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
-def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
-    """Return the number of the first row that is not older than this wall time, by the rows' own labels.
+def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
+    """Return the number of the first row that is not older than this wall time.
 
-    A clock that stood wrong for a while keeps rows longer: all rows before the one given are older.
+    All rows before it are older. After a period with a wrong clock, rows are kept longer than asked for.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")
@@ -391,8 +392,8 @@ def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     return number
 
 
-def holds_below(connection: apsw.Connection, path: Path, evidence_below: int, bodies_below: int) -> bool:
-    """Return whether there is evidence, or an outcome's body, before these rows."""
+def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, bodies_below: int) -> bool:
+    """Return whether there is any evidence, or any outcome's body, before these rows."""
     sql = (
         "SELECT EXISTS(SELECT 1 FROM evidence WHERE n < ?)"
         " OR EXISTS(SELECT 1 FROM rows WHERE n < ? AND seq IS NOT NULL AND body IS NOT NULL)"
@@ -400,24 +401,24 @@ def holds_below(connection: apsw.Connection, path: Path, evidence_below: int, bo
     return fetch_one(connection, path, sql, (evidence_below, bodies_below)) == (1,)
 
 
-def drop_some(connection: apsw.Connection, path: Path) -> bool:
-    """Drop some of what the signed decisions allow; return False when nothing is left to drop."""
+def prune_some(connection: apsw.Connection, path: Path) -> bool:
+    """Prune a batch of what the signed decisions allow; return False when nothing is left to prune."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)
         bodies_below = max(bodies_below, pruned.bodies_below)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute(NO_GUARDS)
+        connection.execute(DROP_GUARDS)
         connection.execute(
             "DELETE FROM evidence WHERE n IN (SELECT n FROM evidence WHERE n < ? ORDER BY n LIMIT ?)",
-            (evidence_below, ROWS_AT_ONCE),
+            (evidence_below, PRUNE_BATCH_ROWS),
         )
         dropped = connection.changes()
         connection.execute(
             "UPDATE rows SET body = NULL, after = NULL WHERE n IN (SELECT n FROM rows WHERE n < ?"
             " AND seq IS NOT NULL AND body IS NOT NULL ORDER BY n LIMIT ?)",
-            (bodies_below, ROWS_AT_ONCE),
+            (bodies_below, PRUNE_BATCH_ROWS),
         )
         dropped += connection.changes()
         connection.execute(GUARDS)

@@ -1,4 +1,4 @@
-"""What the journal's rows add up to: the state to continue from, and outcomes not acknowledged."""
+"""The totals of a journal's rows: the state to continue from, and the outcomes not yet acknowledged."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from controller.journal.contents import (
     Ack,
     AckRefused,
     After,
+    AttemptBegun,
     AttemptProgress,
     Identity,
-    SessionStart,
     StandingFault,
     encode,
     event_draft,
@@ -36,68 +36,69 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 Ranges = tuple[tuple[int, int], ...]
-"""First and last number of each gap-free run, ascending. Acknowledged in order they are one run or none."""
+"""Runs of consecutive numbers, ascending, each as its first and last number."""
 
 
-def with_number(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges with one more number, which is greater than all in them."""
+def range_with(ranges: Ranges, number: int) -> Ranges:
+    """Return the ranges with a number added, which must be greater than all numbers in them."""
     if ranges and ranges[-1][1] == number - 1:
         return (*ranges[:-1], (ranges[-1][0], number))
     return (*ranges, (number, number))
 
 
-def without(ranges: Ranges, number: int) -> Ranges:
-    """Return the ranges without a number; unchanged if it is in none."""
+def range_without(ranges: Ranges, number: int) -> Ranges:
+    """Return the ranges with a number removed; unchanged if they don't contain it."""
     place = bisect_right(ranges, number, key=lambda run: run[0]) - 1
     if place < 0 or ranges[place][1] < number:
         return ranges
     first, last = ranges[place]
-    parted = ((first, number - 1), (number + 1, last))
-    return (*ranges[:place], *(run for run in parted if run[0] <= run[1]), *ranges[place + 1 :])
+    parts = ((first, number - 1), (number + 1, last))
+    return (*ranges[:place], *(run for run in parts if run[0] <= run[1]), *ranges[place + 1 :])
 
 
 def numbers(ranges: Ranges) -> set[int]:
-    """Return every number in them."""
+    """Return all numbers in the ranges."""
     return {number for first, last in ranges for number in range(first, last + 1)}
 
 
-class Answer(NamedTuple):
-    """The result of an acknowledgement: a row to write, and the outbox place to close or the fault."""
+class AckResult(NamedTuple):
+    """The result of an acknowledgement: rows to write, and either the outbox entry to close or the fault."""
 
     drafts: list[Draft]
     closes: int | None = None
     fault: JournalFault | None = None
 
 
-WINDOW_US = 10_000_000
-"""Of the acknowledgements that fit nothing, in this time,"""
-IN_FULL = 4
-"""this many get a row of their own: a sender of more must not fill the disk."""
+REFUSED_WINDOW_US = 10_000_000
+MAX_REFUSED_ROWS = 4
+"""The most refused acknowledgements that get their own row within `REFUSED_WINDOW_US`.
+
+Further ones are only counted, so that their sender can't fill the disk.
+"""
 
 
 class Acks:
-    """Reads through the writer's connection, in its thread."""
+    """Matches acknowledgements with outcomes, through the writer's connection and in its thread."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self._connection = connection
         self._path = path
         self._window_us = 0
         self._in_window = 0
-        self._untold: AckRefused | None = None
-        """The last one without a row, with the count of all."""
+        self._unwritten: AckRefused | None = None
+        """The last refused acknowledgement without a row, with the count of all of them."""
 
-    def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> Answer:
-        """Find the outcome: an acknowledgement that is repeated changes nothing, one that fits none is a
-        fault."""
+    def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> AckResult:
+        """Match an acknowledgement; a repeated one changes nothing, one without an outcome is a fault."""
         row = self._outcome(ack.id)
         if row is None:
-            return self._refused(ack, wall, "journal_ack_unknown", "no outcome of this id", "a told outcome")
+            return self._refused(ack, wall, "journal_ack_unknown", "no outcome of this id", "a published id")
         if row.link.hex() != ack.chain:
             expected = f"chain hash {row.link.hex()}"
             return self._refused(ack, wall, "journal_ack_differs", f"chain hash {ack.chain}", expected)
         if row.n in closing or not self._waits(row.n):
-            return Answer([])
-        return Answer([event_draft(CLOSED, ack, wall)], closes=row.n)
+            return AckResult([])
+        return AckResult([event_draft(CLOSED, ack, wall)], closes=row.n)
 
     def _outcome(self, outcome_id: str) -> Row | None:
         number = outcome_id.rpartition("/")[2]
@@ -112,27 +113,27 @@ class Acks:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
     def left(self, wall: WallTime) -> list[Draft]:
-        """Return a row for those that have none yet, at the end."""
-        untold, self._untold = self._untold, None
-        return [] if untold is None else [event_draft(ACK_REFUSED, untold, wall)]
+        """Return the row for refused acknowledgements that were only counted, if any."""
+        unwritten, self._unwritten = self._unwritten, None
+        return [] if unwritten is None else [event_draft(ACK_REFUSED, unwritten, wall)]
 
-    def _refused(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> Answer:
-        before = 0 if self._untold is None else self._untold.count
+    def _refused(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> AckResult:
+        before = 0 if self._unwritten is None else self._unwritten.count
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=before + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
-        # Wall time as a label is enough: a clock that was set only begins the next window.
-        if not 0 <= wall.us - self._window_us < WINDOW_US:
+        # The wall time is accurate enough: if the clock is set, the next window just begins early.
+        if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
             self._window_us, self._in_window = wall.us, 0
         self._in_window += 1
-        if self._in_window > IN_FULL:
-            self._untold = refused
-            return Answer([], fault=fault)
-        self._untold = None
-        return Answer([event_draft(ACK_REFUSED, refused, wall)], fault=fault)
+        if self._in_window > MAX_REFUSED_ROWS:
+            self._unwritten = refused
+            return AckResult([], fault=fault)
+        self._unwritten = None
+        return AckResult([event_draft(ACK_REFUSED, refused, wall)], fault=fault)
 
 
 _IDENTITY = msgspec.json.Decoder(Identity)
-_BEGUN = msgspec.json.Decoder(SessionStart)
+_BEGUN = msgspec.json.Decoder(AttemptBegun)
 _ACCEPTED = msgspec.json.Decoder(AcceptedJournal)
 _AFTER = msgspec.json.Decoder(After)
 _ACK = msgspec.json.Decoder(Ack)
@@ -140,12 +141,12 @@ _FAULT = msgspec.json.Decoder(StandingFault)
 
 
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The sum of the rows so far; a checkpoint row holds it, so that a start need not read further back."""
+    """The totals of the rows so far; a checkpoint contains them, so that a start reads only later rows."""
 
     session: int = 0
     """The last session's number."""
     session_row: int = 0
-    """The row that holds its identity; 0 before the first."""
+    """The number of the row with its identity; 0 before the first session."""
     seq: int = 0
     """The last outcome's number."""
     state: State = State()
@@ -154,15 +155,15 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, StandingFault] = {}
-    """The active faults by code and place, whichever session they began in."""
+    """The active faults of all sessions, by code and place."""
     layout: int = 1
-    """The layout of these rows' writer: the file's own header is not signed."""
+    """The layout version of these rows; unlike the file's header, a checkpoint is signed."""
 
     def take(self, row: Row) -> None:
         """Add the next row."""
         if row.seq is not None:
             self.seq = row.seq
-            self.waiting = with_number(self.waiting, row.seq)
+            self.waiting = range_with(self.waiting, row.seq)
         body = row.body
         if body is not None and row.name == SESSION_STARTED:
             identity = _IDENTITY.decode(body)
@@ -176,7 +177,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.seq = max(self.seq, accepted.seq)
             self.session = max(self.session, accepted.session)
         elif body is not None and row.name == CLOSED:
-            self.waiting = without(self.waiting, number_in(_ACK.decode(body).id))
+            self.waiting = range_without(self.waiting, number_in(_ACK.decode(body).id))
         elif body is not None and row.name in (FAULT_BEGAN, FAULT_OVER):
             self._take_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
         elif row.name != CHECKPOINT:
@@ -192,16 +193,16 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
-            return  # a roll that a player left out ends no other
+            return  # a declined roll ends no attempt
         for word in ATTEMPT_KINDS:
-            standing = self.attempts.get(word)
-            if standing is None or not name.startswith(f"{word}."):
+            progress = self.attempts.get(word)
+            if progress is None or not name.startswith(f"{word}."):
                 continue
             if name == f"{word}.review":
-                standing = msgspec.structs.replace(standing, review=True)
+                progress = msgspec.structs.replace(progress, review=True)
             else:
-                standing = msgspec.structs.replace(standing, ended=True)
-            self.attempts = {**self.attempts, word: standing}
+                progress = msgspec.structs.replace(progress, ended=True)
+            self.attempts = {**self.attempts, word: progress}
 
 
 def number_in(outcome_id: str) -> int:
@@ -210,19 +211,19 @@ def number_in(outcome_id: str) -> int:
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The body of a checkpoint row: what the rows before it add up to, and whether it is the orderly end."""
+    """The body of a checkpoint: the totals of the rows before it, and whether it closed the journal."""
 
-    memory: Totals
+    totals: Totals = msgspec.field(name="memory")
     closed: bool = False
 
 
-def checkpoint_body(memory: Totals, *, closed: bool) -> bytes:
-    """Return a checkpoint's bytes."""
-    return encode(Checkpoint(memory=memory, closed=closed))
+def checkpoint_body(totals: Totals, *, closed: bool) -> bytes:
+    """Encode a checkpoint's body."""
+    return encode(Checkpoint(totals=totals, closed=closed))
 
 
 def checkpoint_of(body: bytes) -> Checkpoint:
-    """Read a checkpoint's bytes."""
+    """Decode a checkpoint's body."""
     return _CHECKPOINT.decode(body)
 
 

@@ -1,4 +1,4 @@
-"""The one thread that writes: it takes entries in order, commits them, and only then announces them."""
+"""The writer's thread: it commits queued entries in order, and only then reports them as durable."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from controller.journal.contents import (
     Ack,
     Drafter,
     Pruned,
-    RepairedJournal,
+    WritingResumed,
     event_draft,
     late_draft,
 )
@@ -24,19 +24,19 @@ from controller.journal.faults import CROWDED, FROM_OUTSIDE, WAL, Alarm, Alarms,
 from controller.journal.keys import Key
 from controller.journal.lock import fault_of_os, readers_of
 from controller.journal.opening import Opened, head_at
-from controller.journal.store import BUSY_MS, OpenFiles, drop_some, fault_of, insert
+from controller.journal.store import BUSY_MS, OpenFiles, fault_of, insert, prune_some
 from controller.journal.totals import Acks, checkpoint_body
 from controller.model.effects import Late
 
 
 class Ticket:
-    """The receipt for queued entries: once `durable`, they may be announced."""
+    """The receipt for a queued entry: once it is `durable`, its outcomes may be announced."""
 
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
-        """The rows in their places, once they are durable."""
+        """The entry's rows, once they are durable."""
         self.fault: JournalFault | None = None
-        """For an acknowledgement: why it closed nothing, once it is durable."""
+        """For an acknowledgement that was refused, the reason, once it is durable."""
         self._durable = Event()
 
     @property
@@ -46,15 +46,15 @@ class Ticket:
 
     @property
     def outcomes(self) -> tuple[Row, ...]:
-        """Those of the rows that are outcomes."""
+        """The rows that are outcomes."""
         return tuple(row for row in self.rows if row.seq is not None)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the rows are on the disk; False when that took too long. Not for the core thread."""
+        """Wait until the rows are on the disk; return False on timeout. Not for the core thread."""
         return self._durable.wait(timeout_s)
 
     def done(self, rows: Sequence[Row]) -> None:
-        """Mark these rows as durable; for the writer."""
+        """Mark these rows as durable; only the writer calls this."""
         self.rows = tuple(rows)
         self._durable.set()
 
@@ -65,7 +65,7 @@ def _no_drafts(_drafter: Drafter) -> list[Draft]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing for the writer to do: rows to draft, an acknowledgement to match, or rows to drop."""
+    """One job for the writer: rows to draft, an acknowledgement to match, or rows to prune."""
 
     ticket: Ticket = field(default_factory=Ticket)
     draft: Callable[[Drafter], list[Draft]] = _no_drafts
@@ -74,51 +74,51 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether outsiders can cause any number of these; space is reserved for play."""
+    """Whether somebody outside can cause any number of these; queue space is reserved for play."""
 
     @property
     def can_wait(self) -> bool:
-        """Whether it holds only late readings, which are written with the next row."""
+        """Whether it contains only late readings, which are written together with the next row."""
         return bool(self.late) and self.draft is _no_drafts
 
 
-Told = Callable[[Ticket], None]
-"""Called, in the writer's thread and in order, when a ticket's rows are durable. It must return at once."""
+OnDurable = Callable[[Ticket], None]
+"""Called in the writer's thread, in order, when a ticket's rows are durable; it must return at once."""
 WallClock = Callable[[], WallTime]
-"""Returns the wall time and its quality: a label for people, never used for durations."""
+"""Returns the wall time and whether it is synchronized: a label for people, never used for durations."""
 
 
 PAGE_BYTES = 4096
-"""SQLite's page size, unless a file was made with another."""
+"""SQLite's default page size."""
 _GRACE_S = 5.0
 """How long an abandoned writer may take to close the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How the writer works; the defaults suit a table."""
+    """The writer's limits; the defaults suit a table."""
 
-    waiting: int = 4096
-    """Entries that may wait for the disk; one more is a fault."""
-    outside: int = 1024
-    """Most of these at once, all together, while what others cause is still taken."""
-    together: int = 64
+    max_waiting: int = 4096
+    """The most entries that may wait for the disk; one more is a fault."""
+    max_waiting_outside: int = 1024
+    """With this many entries waiting, further `outside` ones are refused; the rest is reserved for play."""
+    max_per_commit: int = 64
     """The most entries in one commit."""
-    late_together: int = 64
-    """The most late readings that wait to be written with a row."""
+    max_late: int = 64
+    """The most late readings that wait to be written with another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """The WAL is written back from this size if nothing waits, from eight times this size in any case."""
+    """The WAL is written back from this size if nothing waits, and from eight times this size in any case."""
     wal_fault_pages: int = 16384
-    """From this size (64 MB) a reader that prevents writing it back is a fault."""
+    """From this size (64 MB) on, a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
     """The first pause after a failed write; it doubles up to 50 times this."""
-    look_s: float = 1.0
-    """How often an idle writer checks that the journal's files are still its own."""
+    file_check_s: float = 1.0
+    """How often an idle writer checks that the journal's files have not been replaced."""
 
 
 class Writer:
-    """Owns the connection that writes, from its start until it is closed."""
+    """Owns the writing connection, and runs the thread that uses it, until it is closed."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Writer:
         path: Path,
         key: Key,
         *,
-        told: Told,
+        on_durable: OnDurable,
         alarm: Alarm,
         wall: WallClock,
         limits: Limits,
@@ -140,38 +140,38 @@ class Writer:
         self._n = opened.last_n
         self._link = opened.last_link
         self._checkpoint_n = opened.last_n
-        self._memory = opened.memory
-        self._told = told
+        self._totals = opened.totals
+        self._on_durable = on_durable
         self._wall = wall
         self._limits = limits
         self._alarms = Alarms(alarm)
         self._acks = Acks(opened.connection, path)
-        self._drafter = Drafter(opened.memory.first)
-        self._queue: Queue[Entry] = Queue(limits.waiting)
+        self._drafter = Drafter(opened.totals.first)
+        self._queue: Queue[Entry] = Queue(limits.max_waiting)
         self._late: list[Late] = []
         self._late_entries: list[Entry] = []
-        self._owed: list[Draft] = []
+        self._extra_drafts: list[Draft] = []
         self._pruning: list[tuple[Ticket, list[Row]]] = []
         self._wal_pages = 0
         self._stopped: JournalFault | None = None
-        self._taken_away: JournalFault | None = None
-        self._abandon = Event()
-        self._door = Lock()
-        self._taken = 0
-        self._written = 0
+        self._file_fault: JournalFault | None = None
+        self._abandoned = Event()
+        self._put_lock = Lock()
+        self._put_count = 0
+        self._written_count = 0
         self._thread = Thread(target=self._work, name="journal", daemon=True)
         self._connection.set_wal_hook(self._count_wal)
         self._thread.start()
 
     @property
-    def at_work(self) -> bool:
-        """Whether the thread still has the journal open: a disk can hold it in the middle of a write."""
+    def running(self) -> bool:
+        """Whether the thread still has the journal open; a stalled disk can hold it during a write."""
         return self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
-        """How many entries are not on the disk, without late readings, which wait for the next row."""
-        return self._taken - self._written
+        """The number of entries not yet on the disk, except late readings that wait for the next row."""
+        return self._put_count - self._written_count
 
     @property
     def fault(self) -> JournalFault | None:
@@ -187,45 +187,45 @@ class Writer:
         """Queue an entry without waiting for the disk.
 
         Raises:
-            JournalFault: too many wait already, or the journal is closed or has stopped. `journal_crowded`
-                alone stops nothing: it came from outside, and the room that is left is play's.
+            JournalFault: too many entries wait, or the journal is closed or has stopped. After
+                `journal_crowded`, which only `outside` entries get, the journal still accepts others.
         """
-        with self._door:
+        with self._put_lock:
             self.check()
-            if entry.outside and self._queue.qsize() >= self._limits.outside:
-                found = f"{self._limits.outside} entries waiting for the disk"
-                raise JournalFault(CROWDED, self._path, found, "room beside what play needs")
+            if entry.outside and self._queue.qsize() >= self._limits.max_waiting_outside:
+                found = f"{self._limits.max_waiting_outside} entries waiting for the disk"
+                raise JournalFault(CROWDED, self._path, found, "fewer: the rest is reserved for play")
             try:
                 self._queue.put_nowait(entry)
             except Full:
-                found = f"{self._limits.waiting} entries waiting for the disk"
+                found = f"{self._limits.max_waiting} entries waiting for the disk"
                 fault = JournalFault("journal_overflow", self._path, found, "a disk that keeps up")
                 self._stopped = fault
                 self._alarms.began("overflow", fault)
                 raise fault from None
-            self._taken += 1
+            self._put_count += 1
         return entry.ticket
 
     def close(self, timeout_s: float) -> None:
-        """Write what waits and a last checkpoint, then close.
+        """Write all queued entries and a last checkpoint, then close.
 
         Raises:
-            JournalFault: the disk took longer, or the files were taken away; the rows not written are lost
-                with this process.
+            JournalFault: the disk took longer than `timeout_s`, or the files were deleted or replaced; rows
+                that were not written are lost when this process ends.
         """
-        with self._door:
+        with self._put_lock:
             closed = JournalFault("journal_closed", self._path, "a closed journal", "an open one")
             self._stopped = self._stopped or closed
         with suppress(Full):
             self._queue.put(Entry(last=True), timeout=timeout_s)
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            self._abandon.set()
+            self._abandoned.set()
             self._thread.join(_GRACE_S)
-            found = f"{self.waiting} entries that the disk did not take in {timeout_s:g} s"
+            found = f"{self.waiting} entries not written after {timeout_s:g} s"
             raise JournalFault("journal_not_flushed", self._path, found, "every row written")
-        if self._taken_away is not None:
-            raise self._taken_away
+        if self._file_fault is not None:
+            raise self._file_fault
 
     def _work(self) -> None:
         try:
@@ -239,20 +239,20 @@ class Writer:
             self._write_back()
         except _AbandonedError:
             pass
-        except Exception as error:  # noqa: BLE001 a thread that died silently would be a table that hangs
+        except Exception as error:  # noqa: BLE001 if the thread ended silently, the table would hang
             found = f"{type(error).__name__}: {error}"
-            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that continues")
+            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that keeps running")
             self._alarms.began("writer", self._stopped)
         finally:
             with suppress(apsw.Error):
-                if self._taken_away is not None:
-                    # SQLite would write back into, and delete, whatever lies under the names now.
+                if self._file_fault is not None:
+                    # SQLite would write the WAL back into, and delete, the files that have the names now.
                     self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._connection.close()
 
     def _next_entries(self) -> list[Entry]:
         entries = [self._next()]
-        while len(entries) < self._limits.together and not entries[-1].last:
+        while len(entries) < self._limits.max_per_commit and not entries[-1].last:
             try:
                 entries.append(self._queue.get_nowait())
             except Empty:
@@ -264,10 +264,10 @@ class Writer:
             try:
                 return self._queue.get_nowait()
             except Empty:
-                self._prune_on()
+                self._prune_batch()
         while True:
             try:
-                return self._queue.get(timeout=self._limits.look_s)
+                return self._queue.get(timeout=self._limits.file_check_s)
             except Empty:
                 self._check_files()
 
@@ -287,11 +287,11 @@ class Writer:
                 spans.append((entry, begin, len(drafts)))
         if last:
             drafts += self._acks.left(self._wall())
-        if self._late and (drafts or last or len(self._late) >= self._limits.late_together):
+        if self._late and (drafts or last or len(self._late) >= self._limits.max_late):
             drafts.append(late_draft(self._late, self._wall()))
             spans += [(entry, len(drafts) - 1, len(drafts)) for entry in self._late_entries]
             self._late, self._late_entries = [], []
-        drafts, self._owed = [*drafts, *self._owed], []
+        drafts, self._extra_drafts = [*drafts, *self._extra_drafts], []
         rows = self._sealed(drafts, last=last)
         if rows or closed:
             self._wait_for_files()
@@ -302,7 +302,7 @@ class Writer:
                 self._pruning.append((entry.ticket, rows[begin:end]))
             else:
                 self._notify(entry.ticket, rows[begin:end])
-        self._written += len(entries) - last
+        self._written_count += len(entries) - last
         self._write_head(sync=bool(rows and rows[-1].name == CHECKPOINT), last=last)
 
     def _keep_late(self, entry: Entry) -> None:
@@ -325,7 +325,7 @@ class Writer:
         rows = self._seal(drafts)
         due = self._n - self._checkpoint_n >= self._limits.rows_between_checkpoints
         if due or (last and self._n > 0):
-            body = checkpoint_body(self._memory, closed=last)
+            body = checkpoint_body(self._totals, closed=last)
             rows += self._seal([Draft(name=CHECKPOINT, wall=self._wall(), body=body, signed=True)])
             self._checkpoint_n = self._n
         return rows
@@ -333,12 +333,12 @@ class Writer:
     def _seal(self, drafts: Sequence[Draft]) -> list[Row]:
         rows = seal(drafts, self._n, self._link, self._key)
         for row in rows:
-            self._memory.take(row)
+            self._totals.take(row)
             self._n, self._link = row.n, row.link
         return rows
 
     def _commit(self, rows: Sequence[Row], closed: Sequence[int]) -> None:
-        """Commit, retrying for as long as it takes: no row is dropped and none overtakes another."""
+        """Commit, retrying for as long as it takes; rows are never dropped or reordered."""
         fault: JournalFault | None = None
         since = 0
         tries = 0
@@ -352,43 +352,44 @@ class Writer:
                 fault = fault_of(error, self._path)
                 self._alarms.began("write", fault)
             pause_s = min(self._limits.retry_s * 2**tries, 50 * self._limits.retry_s)
-            if self._abandon.wait(pause_s):
+            if self._abandoned.wait(pause_s):
                 raise _AbandonedError
             tries = min(tries + 1, 10)
         if fault is not None:
-            healed = RepairedJournal(code=fault.code, found=fault.found, since=since, rows=len(rows))
-            self._owed.append(event_draft(HEALED, healed, self._wall()))
+            resumed = WritingResumed(code=fault.code, found=fault.found, since=since, rows=len(rows))
+            self._extra_drafts.append(event_draft(HEALED, resumed, self._wall()))
             self._alarms.over("write")
 
     def _wait_for_files(self) -> None:
-        """Continue once the files have their own names again: anything written to a deleted one is lost."""
+        """Wait until the opened files are back under their names; writes to a deleted file would be lost."""
         while self._check_files() is not None:
-            if self._stopped is not None or self._abandon.wait(self._limits.retry_s):
+            if self._stopped is not None or self._abandoned.wait(self._limits.retry_s):
                 raise _AbandonedError
 
     def _check_files(self) -> JournalFault | None:
-        self._taken_away = self._files.fault()
-        if self._taken_away is not None:
-            self._alarms.began("files", self._taken_away)
+        self._file_fault = self._files.fault()
+        if self._file_fault is not None:
+            self._alarms.began("files", self._file_fault)
         else:
             self._alarms.over("files")
-        return self._taken_away
+        return self._file_fault
 
     def _notify(self, ticket: Ticket, rows: Sequence[Row]) -> None:
         ticket.done(rows)
         try:
-            self._told(ticket)
-        except Exception as error:  # noqa: BLE001 whatever the listener does wrong, the rows that follow must be written
+            self._on_durable(ticket)
+        except Exception as error:  # noqa: BLE001 a listener's error must not stop later rows
             found = f"{type(error).__name__}: {error}"
             self._alarms.began(
-                "teller", JournalFault("journal_teller_failed", self._path, found, "a listener that returns")
+                "listener",
+                JournalFault("journal_teller_failed", self._path, found, "a listener without errors"),
             )
         else:
-            self._alarms.over("teller")
+            self._alarms.over("listener")
 
     def _write_head(self, *, sync: bool, last: bool) -> None:
         try:
-            head = head_at(self._head.table, self._n, self._link, self._memory)
+            head = head_at(self._head.table, self._n, self._link, self._totals)
             if self._n and last:
                 self._head.settle(head)
             elif self._n:
@@ -408,7 +409,7 @@ class Writer:
             self._write_back()
 
     def _write_back(self) -> None:
-        """Write the WAL back into the file and empty it; a reader can only delay it."""
+        """Write the WAL back into the database and truncate it; a reader can only delay this."""
         self._connection.set_busy_timeout(0)
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -423,19 +424,19 @@ class Writer:
             self._connection.set_busy_timeout(BUSY_MS)
 
     def _check_readers(self) -> None:
-        """Name the readers that have kept the WAL from being written back until it is large."""
+        """Raise the alarm if readers have kept a large WAL from being written back; the fault names them."""
         if self._wal_pages < self._limits.wal_fault_pages:
             return
         wal = self._path.with_name(self._path.name + "-wal")
         size_mb = self._wal_pages * PAGE_BYTES / 1e6
-        held = ", ".join(readers_of(self._path)) or "a process that the system does not name"
-        found = f"{size_mb:.0f} MB that can't be written back while it is read by {held}"
+        held = ", ".join(readers_of(self._path)) or "an unknown process"
+        found = f"{size_mb:.0f} MB that can't be written back while {held} reads it"
         expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
         self._alarms.began(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 
-    def _prune_on(self) -> None:
+    def _prune_batch(self) -> None:
         try:
-            if drop_some(self._connection, self._path):
+            if prune_some(self._connection, self._path):
                 return
             self._alarms.over("prune")
         except apsw.Error as error:
@@ -451,4 +452,4 @@ class Writer:
 
 
 class _AbandonedError(Exception):
-    """The journal was closed while the disk refused to write."""
+    """Raised in the writer's thread when the journal is closed while the disk refuses to write."""

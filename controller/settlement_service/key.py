@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from controller.journal.faults import JournalFault
-from controller.journal.keys import Key, PublicKey, alone_in, load_key, new_key
+from controller.journal.keys import Key, PublicKey, load_key, locked_folder, new_key
 from controller.publish.events import MAX_EARLIER, Endorsement, endorse, is_endorsed
 from controller.settlement_service.faults import SettlementFault
 
@@ -90,7 +90,7 @@ def rotate(path: Path) -> EngineKey:
         SettlementFault: there is no key to rotate, another command rotates it, or the disk takes no other.
     """
     try:
-        with alone_in(path.parent):
+        with locked_folder(path.parent):
             return _rotate(path)
     except BlockingIOError as error:
         found, expected = "another command that changes keys there", "none; try again when it is done"

@@ -207,14 +207,14 @@ def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterat
 def _journal(options: Options) -> Iterator[Finding]:
     try:
         from controller.journal.faults import JournalFault  # noqa: PLC0415 - as above
-        from controller.journal.head import check_begun, read_head  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.head import check_journal_exists, read_head  # noqa: PLC0415 - needs the extra journal
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
         yield Finding("unchecked", "journal", "needs the extra `journal`")
         return
     path, head = options.place
     try:
-        check_begun(options.place, read_head(head))
+        check_journal_exists(options.place, read_head(head))
         if not path.exists():
             yield Finding("unchecked", "journal", f"{path}: not there yet; the first start creates it")
             return
@@ -224,11 +224,11 @@ def _journal(options: Options) -> Iterator[Finding]:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
     says = (
-        f"{path}: intact: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
+        f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
         " the signatures of sessions and checkpoints; `tablectl journal verify` checks every signature"
     )
     if found.unvouched:
-        yield Finding("warning", "journal", f"{says}. Unauthenticated: {'; '.join(found.unvouched)}")
+        yield Finding("warning", "journal", f"{says}. Not authenticated: {'; '.join(found.unvouched)}")
     else:
         yield Finding("ok", "journal", says)
 

@@ -15,8 +15,8 @@ from controller.journal.contents import (
     ATTEMPT_BEGUN,
     SESSION_STARTED,
     After,
+    AttemptBegun,
     Identity,
-    SessionStart,
     outcome_of,
 )
 from controller.journal.head import JournalLocation
@@ -297,7 +297,7 @@ def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
     open_now: dict[tuple[str, int], None] = {}
     for row in rows:
         if row.name == ATTEMPT_BEGUN and row.body:
-            begun = msgspec.json.decode(row.body, type=SessionStart)
+            begun = msgspec.json.decode(row.body, type=AttemptBegun)
             open_now[begun.attempt, begun.number] = None
         elif row.seq is not None and row.body:
             data = outcome_of(row.body).data

@@ -43,7 +43,7 @@ def test_a_running_controller_and_its_journal_are_reported(
     assert found["controller"]["state"] == "ok"
     assert found["journal at work"]["says"] == "its chain is verified whole"
     assert found["journal"]["state"] == "ok"
-    assert ": intact: " in str(found["journal"]["says"])
+    assert ": sound: " in str(found["journal"]["says"])
     assert "standing fault" not in found
     table.kill()
     found = examined(table, capsys)

@@ -75,7 +75,7 @@ class Table:
         self.alarms = Alarms()
         self._hands = iter(evening(hands))
         self._journal = Journal.open(
-            rig.place, rig.key, table=name, wall=rig.wall, told=self._told, alarm=lambda _: None
+            rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
         )
         self._sink = MqttSink(name, settings, self.alarms, now_us=fast_us, chance=half)
         self._pump = Pump(

@@ -45,7 +45,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
         load_key(folder / "table.key"),
         table="craps",
         wall=lambda: WallTime(1_700_000_000_000_000, True),
-        told=lambda _: None,
+        on_durable=lambda _: None,
         alarm=lambda _: None,
     )
     resumed = Resumed(State(), First(), (), held=False, bets_closed=False)

@@ -54,7 +54,7 @@ from tests.benchmarks.figures import Figure, tell
 
 GOAL = 2.0
 TABLE = "bench"
-ROWS_AT_ONCE = 5000
+PRUNE_BATCH_ROWS = 5000
 BARE_ROW = 1000
 """Bytes of the bare commit's row."""
 
@@ -170,9 +170,9 @@ def write_year(folder: Path, outcomes: int) -> None:
     setup, hands = play(30)
     place, key = JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
     opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
-    memory, last_n, last_link = opened.memory, opened.last_n, opened.last_link
+    memory, last_n, last_link = opened.totals, opened.last_n, opened.last_link
     drafts = chain([event_draft(SESSION_STARTED, identity(setup), wall())], year_of(hands, outcomes))
-    while some := list(islice(drafts, ROWS_AT_ONCE)):
+    while some := list(islice(drafts, PRUNE_BATCH_ROWS)):
         tail = some[-Limits().rows_between_checkpoints :]
         rows = seal(some[: -len(tail)], last_n, last_link, key)
         for row in rows:
@@ -219,7 +219,7 @@ def new_table(folder: Path) -> tuple[JournalLocation, Key]:
 
 def open_table(place: JournalLocation, key: Key) -> Journal:
     """Open its journal, with nobody listening."""
-    return Journal.open(place, key, table=TABLE, wall=wall, told=lambda _: None, alarm=fail)
+    return Journal.open(place, key, table=TABLE, wall=wall, on_durable=lambda _: None, alarm=fail)
 
 
 def fail(fault: JournalFault | None) -> None:

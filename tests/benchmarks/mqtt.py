@@ -108,7 +108,7 @@ class Table:
         clock = MonotonicClock()
         self._alarms = Alarms()
         self._journal = Journal.open(
-            rig.place, rig.key, table=NAME, wall=rig.wall, told=self._told, alarm=lambda _: None
+            rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
         )
         sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, chance=half, pin=pinned())
         self._pump = Pump(

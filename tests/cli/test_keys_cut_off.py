@@ -10,7 +10,7 @@ import pytest
 from controller.app import keys
 from controller.app.keys import Kind
 from controller.cli.main import main
-from controller.journal.keys import alone_in, load_key
+from controller.journal.keys import load_key, locked_folder
 from controller.publish.events import is_endorsed
 from controller.settlement_service.key import engine_key
 from tests.journal.rig import Rig, begin, durable, rig_in
@@ -133,7 +133,7 @@ def test_two_commands_at_once_are_one_and_a_word(
     file = tmp_path / FILE
     assert told(capsys, "make", kind, str(file))[0] == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with alone_in(tmp_path):
+    with locked_folder(tmp_path):
         code, out, err = told(capsys, does, kind, str(file), *REASON)
     assert (code, out) == (1, "")
     assert "another command that changes keys there" in err

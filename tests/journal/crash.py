@@ -29,7 +29,7 @@ from tests.journal.disks import RecordingDisk, Written, mounted
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 
 SECTORS = (512, 4096)
-LIMITS = Limits(rows_between_checkpoints=12, wal_pages=4, together=3)
+LIMITS = Limits(rows_between_checkpoints=12, wal_pages=4, max_per_commit=3)
 """Small, so that an evening sees many checkpoints of both kinds."""
 HEAD = "head"
 FILES = ("journal.db", "journal.db-wal", HEAD)
@@ -56,7 +56,7 @@ def record(folder: Path, throws: int = 6) -> Evening:
             rig.key,
             table=NAME,
             wall=rig.wall,
-            told=lambda ticket: disk.log.extend(_told(ticket)),
+            on_durable=lambda ticket: disk.log.extend(_told(ticket)),
             alarm=_no_alarm,
             limits=LIMITS,
             vfs=vfs,

@@ -29,7 +29,7 @@ NIGHT_US = 1_800_000_000_000_000
 """Wall time of the first row; each further one is a second later."""
 PATIENCE_S = 300.0
 """How long a test waits for a thread before it calls it hung."""
-LIMITS = Limits(retry_s=0.001, look_s=0.01)
+LIMITS = Limits(retry_s=0.001, file_check_s=0.01)
 
 
 class Hand(NamedTuple):
@@ -121,7 +121,7 @@ class Rig:
             self.key,
             table=NAME,
             wall=self.wall,
-            told=self._hear,
+            on_durable=self._hear,
             alarm=self._be_alarmed,
             limits=limits,
             vfs=vfs,

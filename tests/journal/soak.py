@@ -36,7 +36,7 @@ from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted
 from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity, rig_in, setup_at, throws
 
-LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, together=4)
+LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, max_per_commit=4)
 THROWS = 12
 MAX_ANSWER = 30
 MAX_OPERATIONS = 250
@@ -91,7 +91,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
             key,
             table=NAME,
             wall=lambda: WallTime(NIGHT_US, synced=False),
-            told=lambda ticket: _report_told(pipe, ticket),
+            on_durable=lambda ticket: _report_told(pipe, ticket),
             alarm=_no_alarm,
             limits=LIMITS,
             vfs=vfs,

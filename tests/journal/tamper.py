@@ -7,7 +7,7 @@ import apsw
 import msgspec
 
 from controller.journal.chain import Row, digest_of, link_of
-from controller.journal.schema import GUARDS, NO_GUARDS
+from controller.journal.schema import DROP_GUARDS, GUARDS
 from controller.journal.store import rows_where
 
 Change = Callable[[apsw.Connection], None]
@@ -16,7 +16,7 @@ Change = Callable[[apsw.Connection], None]
 def tamper(path: Path, change: Change) -> None:
     """Change the file behind the journal's back."""
     connection = apsw.Connection(str(path))
-    connection.execute(NO_GUARDS)
+    connection.execute(DROP_GUARDS)
     change(connection)
     connection.execute(GUARDS)
     connection.close()

@@ -48,7 +48,7 @@ def test_what_is_told_is_on_the_disk_already(rig: Rig) -> None:
         connection.close()
 
     with Journal.open(
-        rig.place, rig.key, table=NAME, wall=rig.wall, told=look, alarm=lambda _: None
+        rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=look, alarm=lambda _: None
     ) as journal:
         begin(journal)
         for hand in evening(3):
@@ -141,7 +141,7 @@ def test_a_disk_that_refuses_is_a_named_fault_and_heals(
 def test_more_than_may_wait_is_a_fault_and_leaves_no_hole(rig: Rig) -> None:
     disk = StallingDisk()
     with mounted(disk) as vfs:
-        journal = rig.open(Limits(waiting=3), vfs=vfs)
+        journal = rig.open(Limits(max_waiting=3), vfs=vfs)
         durable(begin(journal))
         disk.stall()
         taken = [append(journal, evening(6)[0])]
@@ -207,7 +207,7 @@ def test_a_listener_that_fails_stops_nothing(rig: Rig) -> None:
         rig.key,
         table=NAME,
         wall=rig.wall,
-        told=fail_once,
+        on_durable=fail_once,
         alarm=lambda fault: alarms.append(None if fault is None else fault.code),
     ) as journal:
         durable(begin(journal))
@@ -242,7 +242,7 @@ def test_late_readings_wait_for_a_row_to_go_with(rig: Rig) -> None:
 
 
 def test_late_readings_do_not_wait_for_ever(rig: Rig) -> None:
-    with rig.open(Limits(late_together=3)) as journal:
+    with rig.open(Limits(max_late=3)) as journal:
         tickets = [journal.append([late(t)], evening(1)[0].state, evening(1)[0].first) for t in range(3)]
         for ticket in tickets:
             durable(ticket)

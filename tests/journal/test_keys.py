@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from controller.journal.faults import JournalFault
-from controller.journal.keys import CREDENTIAL, PublicKey, key_of_service, load_key, new_key
+from controller.journal.keys import CREDENTIAL, PublicKey, load_key, new_key, service_key
 
 LINK = bytes(range(32))
 
@@ -81,14 +81,14 @@ def test_a_service_takes_the_key_from_its_credentials(tmp_path: Path) -> None:
     given = new_key(credentials / CREDENTIAL)
     (credentials / CREDENTIAL).chmod(0o440)
     environ = {"CREDENTIALS_DIRECTORY": str(credentials)}
-    assert key_of_service(environ, tmp_path / "key").public.raw == given.raw
-    assert key_of_service({}, tmp_path / "key").public.raw == own.raw
+    assert service_key(environ, tmp_path / "key").public.raw == given.raw
+    assert service_key({}, tmp_path / "key").public.raw == own.raw
     (credentials / CREDENTIAL).chmod(0o444)
     with pytest.raises(JournalFault, match="journal_key_exposed"):
-        key_of_service(environ, tmp_path / "key")
+        service_key(environ, tmp_path / "key")
 
 
 def test_a_service_without_the_credential_takes_the_file(tmp_path: Path) -> None:
     own = new_key(tmp_path / "key")
     environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
-    assert key_of_service(environ, tmp_path / "key").public.raw == own.raw
+    assert service_key(environ, tmp_path / "key").public.raw == own.raw

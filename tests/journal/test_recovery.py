@@ -163,8 +163,8 @@ def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
 def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
-        durable(journal.begun("spin", 1, 123))
-        assert durable(journal.begun("spin", 1, 124)).rows == ()
+        durable(journal.attempt_begun("spin", 1, 123))
+        assert durable(journal.attempt_begun("spin", 1, 124)).rows == ()
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered.in_flight == (InFlight("spin", 1, 123, told_review=False),)
     (outcome,), _ = opening(recovered)
@@ -174,7 +174,7 @@ def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
 def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
-        durable(journal.begun("deal", 4, 123))
+        durable(journal.attempt_begun("deal", 4, 123))
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered.in_flight == (InFlight("deal", 4, 123, told_review=False),)
     (outcome,), _ = opening(recovered, "three-card-poker-12-014")

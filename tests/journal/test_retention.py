@@ -150,7 +150,7 @@ def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
 
 
 def test_a_pruned_outcome_has_no_state_beside_the_hole(rig: Rig) -> None:
-    """The decision is the table's own, and with the contents gone no digest vouches for a state."""
+    """The decision is the table's own, and with the contents gone no digest authenticates a state."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     statement = "UPDATE rows SET after = ? WHERE n = (SELECT max(n) FROM rows WHERE body IS NULL)"
     tamper(rig.place.journal, sql(statement, b'{"state":{"point":4}}'))

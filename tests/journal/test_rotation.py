@@ -102,7 +102,7 @@ def test_a_lost_key_is_replaced_on_a_persons_word_and_verify_says_so(rig: Rig) -
     rotated(rig, lost=True)
     play_on(rig)
     (words,) = verified(rig)
-    assert "the one before it was lost" in words
+    assert "the one before was lost" in words
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={KEY_REPLACED})
         assert msgspec.json.decode(row.body or b"", type=KeyReplaced).who == "ann"

@@ -16,7 +16,7 @@ from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Prune
 from controller.journal.faults import JournalFault
 from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
 from controller.journal.keys import Key, load_key, new_key
-from controller.journal.opening import FORGIVABLE, Acceptance
+from controller.journal.opening import ACCEPTABLE, Acceptance
 from controller.journal.reading import Reader
 from controller.journal.store import insert, rows_where
 from controller.journal.writer import Limits
@@ -260,7 +260,7 @@ def test_a_start_goes_on_from_nothing_that_nobody_signed(rig: Rig, attack: Attac
     with pytest.raises(JournalFault) as raised:
         rig.open()
     assert raised.value.code == ATTACKS[attack]
-    if ATTACKS[attack] not in FORGIVABLE:
+    if ATTACKS[attack] not in ACCEPTABLE:
         with pytest.raises(JournalFault, match=ATTACKS[attack]):
             rig.open(accept=ANN)
 
@@ -296,7 +296,7 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
                 assert rig.key.public.signed(row.link, row.signature)
 
 
-def test_what_no_key_vouches_for_is_stated(rig: Rig) -> None:
+def test_what_no_signature_authenticates_is_stated(rig: Rig) -> None:
     rig.played(2)
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all(head=rig.place.head).unvouched == ()

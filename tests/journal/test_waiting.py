@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.journal.totals import Ranges, numbers, with_number, without
+from controller.journal.totals import Ranges, numbers, range_with, range_without
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
@@ -16,10 +16,10 @@ def test_ranges_are_a_set_of_numbers(steps: list[tuple[bool, int]]) -> None:
     for comes, number in steps:
         if comes:
             last += number
-            ranges, expected = with_number(ranges, last), expected | {last}
+            ranges, expected = range_with(ranges, last), expected | {last}
         else:
             place = last - number
-            ranges, expected = without(ranges, place), expected - {place}
+            ranges, expected = range_without(ranges, place), expected - {place}
         assert numbers(ranges) == expected
         assert all(first <= last for first, last in ranges)
         assert all(one[1] < other[0] for one, other in itertools.pairwise(ranges))
@@ -28,7 +28,7 @@ def test_ranges_are_a_set_of_numbers(steps: list[tuple[bool, int]]) -> None:
 def test_a_gap_free_run_is_one_range() -> None:
     ranges: Ranges = ()
     for number in range(1, 1000):
-        ranges = with_number(ranges, number)
+        ranges = range_with(ranges, number)
     assert ranges == ((1, 999),)
-    assert without(ranges, 1) == ((2, 999),)
-    assert without(ranges, 500) == ((1, 499), (501, 999))
+    assert range_without(ranges, 1) == ((2, 999),)
+    assert range_without(ranges, 500) == ((1, 499), (501, 999))

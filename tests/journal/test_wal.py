@@ -66,6 +66,6 @@ def test_where_the_system_tells_nothing_nobody_is_named(
 ) -> None:
     assert readers_of(tmp_path / "none.db") == []
     rig.played(1)
-    monkeypatch.setattr(lock, "LOCKS", tmp_path / "not-there")
+    monkeypatch.setattr(lock, "PROC_LOCKS", tmp_path / "not-there")
     with rig.open():
         assert readers_of(rig.place.journal) == []

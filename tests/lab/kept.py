@@ -14,7 +14,7 @@ import msgspec
 
 from controller.app.options import RECORDINGS
 from controller.app.recording import ENDING
-from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, SessionStart
+from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, AttemptBegun
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
@@ -66,7 +66,7 @@ class Kept:
         begun: set[tuple[str, int]] = set()
         for row in self.rows[starts[-1] :] if starts else []:
             if row.name == ATTEMPT_BEGUN and row.body:
-                one = msgspec.json.decode(row.body, type=SessionStart)
+                one = msgspec.json.decode(row.body, type=AttemptBegun)
                 begun.add((one.attempt, one.number))
             elif row.outcome and (number := _number(row.outcome)) is not None:
                 begun.discard((_word(row.outcome), number))

@@ -265,7 +265,7 @@ def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, lef
     options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
     told = {found.about: found for found in table_checks.books(options, {})}
     assert told["journal"].state == "fault"
-    assert f"as {head} remembers" in told["journal"].says
+    assert f"as {head} records" in told["journal"].says
 
 
 @pytest.mark.parametrize("sealed", [True, False])

@@ -21,7 +21,7 @@ NAMES = {"journal.db": "journal.db", "journal.db-wal": "journal.db-wal", "journa
 
 
 def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
-    """Vouch for a journal on a recording disk; return its files as they were before."""
+    """Accept a journal on a recording disk; return its files as they were before."""
     before = {name: (folder / name).read_bytes() if (folder / name).exists() else b"" for name in NAMES}
     with mounted(disk) as vfs, crash._recorded_head(disk):
         Journal.open(
@@ -29,7 +29,7 @@ def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
             load_key(folder / "table.key"),
             table="craps",
             wall=lambda: NOW,
-            told=lambda _: None,
+            on_durable=lambda _: None,
             alarm=lambda _: None,
             accept=ANN,
             vfs=vfs,
@@ -66,7 +66,7 @@ def stands(folder: Path) -> str:
     return asked
 
 
-def test_a_journal_that_was_being_vouched_for_is_the_old_one_or_the_new_one(
+def test_a_journal_that_was_being_accepted_is_the_old_one_or_the_new_one(
     old_table: Path, tmp_path: Path
 ) -> None:
     template = tmp_path / "template"

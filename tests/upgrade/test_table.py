@@ -1,4 +1,4 @@
-"""A table of 0.1.0 under this release: locked until a person has vouched, then it plays and settles."""
+"""A table of 0.1.0 under this release: locked until a person has accepted its journal, then it plays and settles."""
 
 import sqlite3
 from contextlib import closing

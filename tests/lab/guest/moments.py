@@ -123,7 +123,7 @@ def _in_a_pruning(moment: Moment) -> None:
             moment.comes(stands=True)
 
     _put(RunningTable, "drop_old", look)
-    _after(writer, "drop_some", dropped)
+    _after(writer, "prune_some", dropped)
 
 
 def _in_a_rotation(moment: Moment) -> None:
