@@ -1,4 +1,4 @@
-"""A table of 0.1.0 under this release: locked until a person has accepted its journal, then it plays and settles."""
+"""A table of 0.1.0 under this release: locked until a person accepts its journal, then it plays on."""
 
 import sqlite3
 from contextlib import closing
