@@ -1,6 +1,6 @@
-"""Choose from the lock what one table needs, with its hashes: the extras that its file asks for, no more.
+"""Select from the lock file the packages that one table needs: those of the extras that its file requires.
 
-Runs on the machine's own Python before anything is installed, so it knows the standard library alone.
+Runs on the machine's own Python before anything is installed, with only the standard library.
 """
 
 import argparse
@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ALWAYS = ("journal", "hardware", "web")
-"""The daemon joins its table to ports and journal whatever the file says, and it has its screens."""
+"""Every table needs the ports, the journal and the screens."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _ASKS = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
 }
 _SETTLED_ELSEWHERE = re.compile(r"^\s*to\s*:\s*(?:mqtt|socket)\b", re.MULTILINE)
-"""What in a table's file asks for an extra. One too many costs a download; `tablectl doctor` tells of one
-too few."""
+"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an extra too many
+costs a download, and `tablectl doctor` reports a missing one."""
 
 
 def extras_of(table: Path | None) -> tuple[str, ...]:
-    """Name the extras that a table's file asks for; all that a table can have where there is no file yet."""
+    """Return the extras that a table's file requires, or all of a table's extras if there is no file yet."""
     if table is None:
         return (*ALWAYS, "mqtt", "settlement")
     text = table.read_text(encoding="utf-8")
@@ -31,34 +31,34 @@ def extras_of(table: Path | None) -> tuple[str, ...]:
 
 
 def roots_of(project: Path, extras: tuple[str, ...]) -> set[str]:
-    """Give the packages that the project itself names; raises KeyError for an extra that it has not."""
-    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    brought = [one for extra in extras for one in told["optional-dependencies"][extra]]
-    wanted = [*told["dependencies"], *brought]
+    """Return the project's own requirements with these extras; raises KeyError for an unknown extra."""
+    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    optional = [one for extra in extras for one in declared["optional-dependencies"][extra]]
+    wanted = [*declared["dependencies"], *optional]
     return {_plain(one) for one in wanted}
 
 
 def chosen(lock: str, roots: set[str]) -> Iterator[str]:
-    """Give the lock's entries for these packages and for what they bring along."""
+    """Yield the lock's entries for these packages and their dependencies."""
     entries = dict(_entries(lock))
-    brought: dict[str, set[str]] = {name: set() for name in entries}
+    dependencies: dict[str, set[str]] = {name: set() for name in entries}
     for name, entry in entries.items():
         for by in re.findall(r"# via (.*)", entry):
             for one in by.split(", "):
-                brought.setdefault(_plain(one), set()).add(name)
-    for name in sorted(_reached(roots, brought)):
+                dependencies.setdefault(_plain(one), set()).add(name)
+    for name in sorted(_reached(roots, dependencies)):
         if name in entries:
             yield entries[name]
 
 
-def _reached(roots: set[str], brought: Mapping[str, set[str]]) -> set[str]:
+def _reached(roots: set[str], dependencies: Mapping[str, set[str]]) -> set[str]:
     found: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting.extend(brought.get(name, ()))
+            waiting.extend(dependencies.get(name, ()))
     return found
 
 
@@ -74,23 +74,23 @@ def _plain(requirement: str) -> str:
 
 
 def main() -> int:
-    """Print the extras of a table, or the chosen part of the lock."""
+    """Print the extras of a table, or the selected part of the lock file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extras-of", metavar="TABLE")
     parser.add_argument("--lock", type=Path)
     parser.add_argument("--project", type=Path)
     parser.add_argument("--extras", default="")
-    told = parser.parse_args()
-    if told.extras_of is not None:
-        sys.stdout.write(",".join(extras_of(Path(told.extras_of) if told.extras_of else None)) + "\n")
+    options = parser.parse_args()
+    if options.extras_of is not None:
+        sys.stdout.write(",".join(extras_of(Path(options.extras_of) if options.extras_of else None)) + "\n")
         return 0
-    extras = tuple(one for one in told.extras.split(",") if one)
+    extras = tuple(one for one in options.extras.split(",") if one)
     try:
-        roots = roots_of(told.project, extras)
+        roots = roots_of(options.project, extras)
     except KeyError as error:
-        sys.stderr.write(f"install: found extra {error}, expected one of {told.project}\n")
+        sys.stderr.write(f"install: found extra {error}, expected one of {options.project}\n")
         return 2
-    sys.stdout.writelines(f"{entry}\n" for entry in chosen(told.lock.read_text(encoding="utf-8"), roots))
+    sys.stdout.writelines(f"{entry}\n" for entry in chosen(options.lock.read_text(encoding="utf-8"), roots))
     return 0
 
 

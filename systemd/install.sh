@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Install, upgrade, roll back and uninstall the controller on a table's own machine; `make install` and its
-# like call this. Every release has a folder of its own and `current` names the one that runs.
+# Install, upgrade, roll back and uninstall the controller on a table's own machine; called by `make install`,
+# `make rollback` and others. Each release has its own folder, and the link `current` selects the one that runs.
 set -euo pipefail
-umask 022 # root's own may shut the service out of its program, or let a group write it
+umask 022 # root's umask may hide the program from the service, or let a group write to it
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 root=${DESTDIR:-}
@@ -14,7 +14,7 @@ table=${TABLE:-}
 extras=${EXTRAS:-}
 wheelhouse=${WHEELHOUSE:-}
 keep=3
-steady_s=25 # longer than the unit's WatchdogSec: a thread that hangs from the start is found out
+steady_s=25 # longer than the unit's WatchdogSec, so that a thread that hangs from the start is detected
 patience_s=60
 
 say() { echo "install: $*" >&2; }
@@ -25,20 +25,20 @@ refuse() {
 live() { [ -z "$root" ] && [ -d /run/systemd/system ]; }
 release_of() { readlink "$home/$1" 2>/dev/null || true; }
 
-# A file system may put a name on the disk half a minute before what it names: a power cut between would leave
-# files of no bytes under a name that says they are whole. So what is written goes to the disk before its name.
-to_disk() { # FOLDER: all that was written on its file system
+# A file system may write a name to the disk half a minute before the contents: a power cut in between would leave
+# empty files under a name that marks them as complete. So contents are written to the disk before their name.
+to_disk() { # FOLDER: flush everything written on its file system
 	sync -f "$1"
 }
 
-switch_to() { # NAME LINK: the link names another release at one stroke, or still the old one
+switch_to() { # NAME LINK: switch the link to another release, atomically
 	to_disk "$home"
 	ln -sfn "$1" "$home/$2.new"
 	mv -T "$home/$2.new" "$home/$2"
-	to_disk "$home" # before the release runs: what it writes may be too new for the one before
+	to_disk "$home" # before the release runs, since the previous one may not read what it writes
 }
 
-lay() { # FOLDER FILE...: each is there as it was or as it becomes, whenever the power goes
+put_files() { # FOLDER FILE...: replace each file atomically, safe against a power cut
 	local folder=$1 file name
 	shift
 	mkdir -p "$folder"
@@ -52,17 +52,17 @@ lay() { # FOLDER FILE...: each is there as it was or as it becomes, whenever the
 
 check_machine() {
 	[ -z "$root" ] || mkdir -p "$root"
-	[ -w "${root:-/opt}" ] || refuse "found no leave to write ${root:-/opt}, expected root; sudo make install"
+	[ -w "${root:-/opt}" ] || refuse "found ${root:-/opt} not writable, expected root; sudo make install"
 	"$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)' 2>/dev/null ||
 		refuse "found no Python 3.11 or newer with venv as $python; apt install python3-venv, or PYTHON=..."
 	[ -z "$wheelhouse" ] || [ -d "$wheelhouse" ] ||
-		refuse "found no folder $wheelhouse, expected WHEELHOUSE with what \`make wheelhouse\` laid there"
+		refuse "found no folder $wheelhouse, expected WHEELHOUSE as filled by \`make wheelhouse\`"
 	local there
 	there=$(table_file)
 	[ -z "$there" ] || [ -r "$there" ] || refuse "found no $there; correct TABLE="
 }
 
-# The table's file that counts: the one in /etc/table, else the sample that TABLE names.
+# Print the table's file: the one in /etc/table, else the sample that TABLE names.
 table_file() {
 	if [ -e "$root/etc/table/table.yaml" ]; then
 		echo "$root/etc/table/table.yaml"
@@ -78,7 +78,7 @@ wanted_extras() {
 	echo "${extras:-$("$python" "$here/systemd/closure.py" --extras-of "$(table_file)")}"
 }
 
-name_release() { # version and what it is made of: the same sources and extras give the same name
+name_release() { # print version and digest: the same sources and extras result in the same name
 	local version digest
 	version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/pyproject.toml" | head -n 1)
 	digest=$(cd "$here" && {
@@ -97,7 +97,7 @@ pip_into() { # VENV ARGUMENTS
 	"$venv/bin/python" -m pip -qq --disable-pip-version-check --no-input install "${from[@]}" "$@"
 }
 
-own_wheel() { # FOLDER: the project's wheel, of this checkout, made with pinned tools
+own_wheel() { # FOLDER: build the wheel of this checkout there, with pinned tools, and print its path
 	"$python" -m venv "$1/tools"
 	pip_into "$1/tools" --require-hashes --requirement "$here/requirements.lock"
 	"$1/tools/bin/python" -m pip -qq --disable-pip-version-check wheel --no-deps --no-build-isolation \
@@ -105,11 +105,11 @@ own_wheel() { # FOLDER: the project's wheel, of this checkout, made with pinned 
 	compgen -G "$1/table_controller-*.whl"
 }
 
-is_ours() { # FOLDER: whoever owns a file of a program can change what the service runs
+is_ours() { # FOLDER: whether every file is this user's; the owner of a program's file can change what the service runs
 	[ -z "$(find "$1" ! -user "$(id -u)" -print -quit)" ]
 }
 
-# Folders may stand there already: of an earlier install, or made by somebody whose own they must not stay.
+# The folders may exist already: from an earlier install, or made by another user, who must not keep them.
 take_folders() {
 	local folder
 	for folder in "$home" "$home/releases" "$root/etc/table" "$root/etc/table/samples"; do
@@ -121,12 +121,12 @@ take_folders() {
 	done
 }
 
-make_release() { # NAME: nothing there counts as a release until its last file is written
+make_release() { # NAME: build the release; it counts only once its last file, `complete`, is written
 	local release=$home/releases/$1 work wanted wheel
 	if [ -e "$release/complete" ] && is_ours "$release"; then return 0; fi
 	rm -rf "$release"
 	work=$(mktemp -d)
-	# shellcheck disable=SC2064 # the folder of now
+	# shellcheck disable=SC2064 # this folder
 	trap "rm -rf '$work'" EXIT
 	"$python" -m venv "$release"
 	wanted=$(wanted_extras)
@@ -138,7 +138,7 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	"$release/bin/python" -m pip -qq --disable-pip-version-check check >&2
 	mkdir -p "$release/docs"
 	cp -R "$here/docs/." "$here/CHANGELOG.md" "$release/docs/"
-	if [ -n "$root" ]; then # it will stand elsewhere: its scripts must name that place
+	if [ -n "$root" ]; then # its scripts must name the place where it will be
 		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
 	fi
 	to_disk "$release"
@@ -147,8 +147,8 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	trap - EXIT
 }
 
-# Python runs a compiled copy without looking at its source. Those of our own are made here, of what was verified.
-forget_compiled() { # RELEASE
+# Python runs a compiled copy without comparing its source, so ours are compiled here from the verified sources.
+remove_compiled() { # RELEASE
 	find "$1"/lib/python3*/site-packages/{controller,drivers} -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 }
 compile_release() { # RELEASE
@@ -160,35 +160,35 @@ compile_release() { # RELEASE
 	done
 }
 
-# Where this machine trusts a release key, nothing is switched to that the key did not sign, file by file. The
-# release that runs looks at the new one where it can: a program that somebody changed says of itself what he likes.
+# If this machine trusts a release key, switch only to a release whose every file it signed. The running release
+# checks the new one if it can, because a manipulated program could declare itself genuine.
 verify_release() { # RELEASE
 	local release=$1 trusted=$root/etc/table/release.pub by
 	rm -f "$release/release.json"
 	[ ! -e "$here/release.json" ] || install -m 0644 "$here/release.json" "$release/release.json"
-	[ -e "$trusted" ] || [ -L "$trusted" ] || return 0 # a link that leads nowhere is no machine without a key
+	[ -e "$trusted" ] || [ -L "$trusted" ] || return 0 # a dangling link also counts as a trusted key, and is refused below
 	by=$home/current/bin/python
 	"$by" -c 'import controller.cli.release' 2>/dev/null || by=$release/bin/python
 	"$by" -B -X pycache_prefix=/proc/none -c 'from controller.cli.main import main; raise SystemExit(main())' \
 		release verify --key "$trusted" --of "$release" >&2 ||
-		refuse "found a release that no key of $trusted signed, or files that it did not (above); nothing was changed"
+		refuse "found a release that no key of $trusted signed, or files that it does not cover (above); nothing was changed"
 }
 
-lay_system_files() { # of this checkout, or of a release that kept its own
+put_system_files() { # FOLDER: the units of this checkout or of a release
 	local units=$1
-	lay "$root/etc/systemd/system" "$units"/*.service
-	lay "$root/etc/udev/rules.d" "$units"/udev/*.rules
-	lay "$root/usr/lib/sysusers.d" "$units/sysusers.d/table.conf"
-	lay "$root/usr/lib/tmpfiles.d" "$units/tmpfiles.d/table.conf"
-	lay "$root/etc/modules-load.d" "$units/modules-load.d/table.conf"
-	lay "$root/etc/systemd/journald.conf.d" "$units/journald.conf.d/table.conf"
-	lay "$root/etc/systemd/system.conf.d" "$units/system.conf.d/table-watchdog.conf"
+	put_files "$root/etc/systemd/system" "$units"/*.service
+	put_files "$root/etc/udev/rules.d" "$units"/udev/*.rules
+	put_files "$root/usr/lib/sysusers.d" "$units/sysusers.d/table.conf"
+	put_files "$root/usr/lib/tmpfiles.d" "$units/tmpfiles.d/table.conf"
+	put_files "$root/etc/modules-load.d" "$units/modules-load.d/table.conf"
+	put_files "$root/etc/systemd/journald.conf.d" "$units/journald.conf.d/table.conf"
+	put_files "$root/etc/systemd/system.conf.d" "$units/system.conf.d/table-watchdog.conf"
 	mkdir -p "$root/usr/local/bin"
 	ln -sfn "$prefix/current/bin/tablectl" "$root/usr/local/bin/tablectl"
 }
 
-lay_configuration() {
-	lay "$root/etc/table/samples" "$here"/config/tables/*.yaml
+put_configuration() {
+	put_files "$root/etc/table/samples" "$here"/config/tables/*.yaml
 	local mine=$root/etc/table/table.yaml file
 	file=$(table_file)
 	if [ ! -e "$mine" ] && [ -n "$file" ]; then
@@ -200,79 +200,79 @@ lay_configuration() {
 	fi
 }
 
-tell_system() { # users, folders, rules and modules now, not at the next boot only
+apply_system_files() { # create users and folders, load rules and modules now instead of at the next boot
 	systemd-sysusers table.conf
-	systemd-tmpfiles --create table.conf || true # it also tells of folders that are as they should be not
+	systemd-tmpfiles --create table.conf || true # it also fails if a folder has another owner
 	systemctl daemon-reload
 	systemctl try-restart systemd-journald.service
 	udevadm control --reload 2>/dev/null || true
 	udevadm trigger --subsystem-match=tty --subsystem-match=usb-serial --subsystem-match=gpio 2>/dev/null || true
 	systemctl restart systemd-modules-load.service ||
-		say "a driver of serial ports is not in this kernel: systemctl status systemd-modules-load"
+		say "this kernel lacks a driver of serial ports: systemctl status systemd-modules-load"
 }
 
-# The table's signing key, sealed to this machine; once, and never replaced. It is never on a disk in the clear:
-# where sealing fails there is no key, and the next install makes one.
+# Make the table's signing key, sealed to this machine, once; it is never replaced, and never on a disk unencrypted:
+# if sealing fails no key is kept, and the next install makes one.
 make_key() {
 	local sealed=$root/etc/table/credentials/table-key
-	rm -f "$sealed.new" # of an install that was cut off
+	rm -f "$sealed.new" # of an interrupted install
 	[ ! -e "$sealed" ] || return 0
 	if [ -e "$root/var/lib/table/journal.db" ]; then
-		say "found a journal in /var/lib/table and no $sealed: the journal's own key is needed there"
-		say "systemd-creds encrypt --name=table-key FILE $sealed puts it there"
+		say "found a journal in /var/lib/table but no $sealed, expected the key that signs this journal"
+		say "restore it from its copy: systemd-creds encrypt --name=table-key FILE $sealed"
 		return 0
 	fi
-	# shellcheck disable=SC2064 # the file of now
+	# shellcheck disable=SC2064 # this file
 	trap "rm -f '$sealed.new'" EXIT
-	trap 'exit 1' TERM INT HUP # once what runs has ended, so that it writes nothing behind this one's back
+	trap 'exit 1' TERM INT HUP # runs once the present command has ended, so that it can write nothing afterwards
 	if ! "$home/current/bin/python" -m controller.journal.keys |
 		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new") ||
-		grep -qs "PRIVATE KEY" "$sealed.new" || # it says that it sealed: what it wrote is looked at, and opened
+		grep -qs "PRIVATE KEY" "$sealed.new" || # even if it reports success, its output is checked and decrypted
 		! systemd-creds decrypt --name=table-key "$sealed.new" - | grep -c "PRIVATE KEY" >/dev/null; then
 		rm -f "$sealed.new"
-		refuse "systemd-creds could not seal the table's key (its words are above): no key was kept; put that" \
-			"right and run make install again, or name a key file of its own in the unit (docs/installing.md)"
+		refuse "systemd-creds could not seal the table's key (its message is above): no key was kept; correct that" \
+			"and run make install again, or name a key file in the unit (docs/installing.md)"
 	fi
-	sync "$sealed.new" # a journal that this key signed could not be continued without it
+	sync "$sealed.new" # without the key its journal can't be continued
 	mv "$sealed.new" "$sealed"
 	sync -f "$sealed"
 	trap - EXIT TERM INT HUP
 	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
 }
 
-start_or_not() { # a start counts when the controller has said READY=1; systemctl waits for that
+start_unit() { # systemctl waits until the controller has reported READY=1
 	systemctl reset-failed $unit 2>/dev/null || true
 	systemctl restart $unit
 }
 
-how_it_stands() { # nothing where no controller answers
+print_status() { # prints nothing if no controller answers
 	"$home/current/bin/tablectl" status --json 2>/dev/null || true
 }
 
-stands() { # BEFORE: ready is not enough: it stays so, answers, and stands no worse than the release before
+stays_healthy() { # BEFORE: wait until it has stayed ready, answers, and is no worse than the release before
 	local began=$SECONDS worse
 	while :; do
 		sleep 1
 		if [ "$(systemctl show $unit --property NRestarts --value)" != 0 ]; then
-			say "it was ready, and fell"
+			say "it became ready and then failed"
 			return 1
 		fi
-		worse=$("$python" "$here/systemd/standing.py" "$1" "$(how_it_stands)")
+		worse=$("$python" "$here/systemd/standing.py" "$1" "$(print_status)")
 		if [ $((SECONDS - began)) -ge $steady_s ] && [ -z "$worse" ]; then return 0; fi
 		if [ $((SECONDS - began)) -ge $patience_s ]; then
-			say "found $worse; expected it to stand as well as the release before"
+			say "found $worse; expected a status no worse than that of the release before"
 			return 1
 		fi
 	done
 }
 
-tell_why() {
+print_log() {
 	journalctl --unit $unit --lines 12 --no-pager --output cat >&2 || true
 }
 
-go_live() { # PREVIOUS EARLIER BEFORE: the release before, the one before that, how the table stood
+go_live() { # PREVIOUS EARLIER BEFORE: the previous release, the one before that, the status before
 	local previous=$1 earlier=$2 before=$3
-	tell_system
+	apply_system_files
 	if [ ! -e /etc/table/table.yaml ]; then
 		say "no /etc/table/table.yaml yet: copy one from /etc/table/samples, or make install TABLE=craps"
 		say "then: systemctl enable --now $unit"
@@ -280,33 +280,33 @@ go_live() { # PREVIOUS EARLIER BEFORE: the release before, the one before that, 
 	fi
 	make_key
 	systemctl enable -q $unit
-	if start_or_not && stands "$before"; then
-		say "$(release_of current) runs; after an update a person takes it as right: tablectl approve identity"
+	if start_unit && stays_healthy "$before"; then
+		say "$(release_of current) runs; after an update a person must approve it: tablectl approve identity"
 		return 0
 	fi
-	tell_why
+	print_log
 	if [ -z "$previous" ] || [ "$previous" = "$(release_of current)" ]; then
-		say "the controller did not come up, and there is no release to go back to; its last words are above"
+		say "the controller did not start, and there is no release to go back to; its last log lines are above"
 		return 1
 	fi
-	say "$(release_of current) did not come up (its last words are above); going back to $previous"
+	say "$(release_of current) did not start (its last log lines are above); going back to $previous"
 	local failed
 	failed=$(release_of current)
 	back_to "$previous" || true
 	if [ -n "$earlier" ]; then switch_to "$earlier" previous; else rm -f "$home/previous"; fi
-	rm -f "$home/$failed/complete" # it is built anew at the next install
+	rm -f "$home/$failed/complete" # the next install builds it again
 	return 1
 }
 
-back_to() { # RELEASE: its program and its own units
+back_to() { # RELEASE: switch to it and to its units
 	switch_to "$1" current
-	lay_system_files "$home/$1/systemd"
+	put_system_files "$home/$1/systemd"
 	systemctl daemon-reload
-	if start_or_not; then
+	if start_unit; then
 		say "$1 runs again"
 	else
-		tell_why
-		say "$1 did not come up either; its last words are above"
+		print_log
+		say "$1 did not start either; its last log lines are above"
 		return 1
 	fi
 }
@@ -322,21 +322,21 @@ do_install() {
 	rm -rf "$home/$release/systemd"
 	mkdir -p "$home/$release/systemd"
 	cp -R "$here"/systemd/* "$home/$release/systemd/"
-	forget_compiled "$home/$release"
+	remove_compiled "$home/$release"
 	verify_release "$home/$release"
 	compile_release "$home/$release"
-	# What was copied, unpacked or compiled brings modes of its own; a folder's default ACL outranks the umask.
+	# Copied, unpacked and compiled files have their own modes, and a folder's default ACL overrides the umask.
 	chmod -R u=rwX,go=rX "$home/$release"
-	if live; then before=$(how_it_stands); fi
-	lay_configuration
-	lay_system_files "$here/systemd"
+	if live; then before=$(print_status); fi
+	put_configuration
+	put_system_files "$here/systemd"
 	if [ -n "$previous" ] && [ "$previous" != "$release" ]; then
 		switch_to "$previous" previous
 	fi
 	switch_to "$release" current
 	say "$release is in place"
 	if live; then go_live "$previous" "$earlier" "$before"; fi
-	forget_old_ones
+	remove_old_releases
 }
 
 do_rollback() {
@@ -347,18 +347,18 @@ do_rollback() {
 		refuse "found no earlier release in $home, expected one that \`make install\` replaced"
 	fi
 	is_ours "$home/$before/" ||
-		refuse "found files of another user in $home/$before, expected this user's alone; install that release again"
+		refuse "found files of another user in $home/$before, expected only this user's; install that release again"
 	switch_to "$now" previous
 	if live; then
 		back_to "$before"
 	else
 		switch_to "$before" current
-		lay_system_files "$home/$before/systemd"
+		put_system_files "$home/$before/systemd"
 		say "$before is in place"
 	fi
 }
 
-forget_old_ones() { # the newest few stay, and always what is named
+remove_old_releases() { # all but the newest few, and those that `current` and `previous` name
 	local old
 	find "$home/releases" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %f\n' | sort -rn | cut -d' ' -f2 |
 		tail -n +$((keep + 1)) | while read -r old; do
@@ -369,7 +369,7 @@ forget_old_ones() { # the newest few stay, and always what is named
 	done
 }
 
-do_uninstall() { # programs and units go; settings, keys, journal and recordings stay
+do_uninstall() { # remove programs and units; settings, keys, journal and recordings stay
 	if live; then systemctl disable -q --now $unit table-{settlement,console,sign-in,camera}.service 2>/dev/null || true; fi
 	rm -f "$root"/etc/systemd/system/table{,-settlement,-console,-sign-in,-camera}.service "$root/etc/udev/rules.d/60-table.rules" \
 		"$root"/usr/lib/{sysusers,tmpfiles}.d/table.conf "$root/etc/modules-load.d/table.conf" \
@@ -377,18 +377,18 @@ do_uninstall() { # programs and units go; settings, keys, journal and recordings
 		"$root/usr/local/bin/tablectl"
 	rm -rf "$home"
 	if live; then systemctl daemon-reload; fi
-	say "gone; left alone: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's"
+	say "uninstalled; kept: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's"
 }
 
-do_wheelhouse() { # all that an install without a network needs, for this kind of machine and Python
+do_wheelhouse() { # download what an install without a network needs, for this kind of machine and Python
 	[ -n "$wheelhouse" ] || refuse "found no WHEELHOUSE, expected the folder to fill: WHEELHOUSE=wheels"
 	mkdir -p "$wheelhouse"
 	local work lock
 	work=$(mktemp -d)
-	# shellcheck disable=SC2064 # the folder of now
+	# shellcheck disable=SC2064 # this folder
 	trap "rm -rf '$work'" EXIT
 	"$python" -m venv "$work/tools"
-	for lock in requirements-table.lock requirements.lock; do # what runs, and what makes the project's own wheel
+	for lock in requirements-table.lock requirements.lock; do # what runs, and what builds the project's own wheel
 		"$work/tools/bin/python" -m pip -qq --disable-pip-version-check download --require-hashes \
 			--only-binary :all: --dest "$wheelhouse" --requirement "$here/$lock"
 	done

@@ -1,7 +1,7 @@
-"""Tell in what a table stands worse under a new release than under the one before it.
+"""Print in what respects a table's status is worse under a new release than under the one before it.
 
-Both are what `tablectl status --json` printed. Runs on the machine's own Python, so it knows the standard
-library alone.
+Both arguments are outputs of `tablectl status --json`. Runs on the machine's own Python, with only the standard
+library.
 """
 
 import json
@@ -9,18 +9,18 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-Status = Mapping[str, Any]  # Any: another release's words, of which a part may be missing
+Status = Mapping[str, Any]  # Any: another release's status, in which keys may be missing
 
 OF_EVERY_UPGRADE = frozenset({"identity_changed", "journal_old_layout", "self_test_waits"})
-"""A person takes the new program as right, or an old journal; until then the self-test can't pass."""
-NO_PROGRAM_S = "clock_"
-"""What a wall clock does is no release's doing."""
+"""Expected after every upgrade: the self-test can't pass until a person approves the program or the journal."""
+NOT_OF_THE_RELEASE = "clock_"
+"""Faults of the wall clock do not depend on the release."""
 
 
 def worse(before: str, now: str) -> Iterator[str]:
-    """Name what is wrong now and was not before; nothing where no controller told how it stood before."""
+    """Yield what is wrong now and was not before; nothing if the status before is unknown."""
     if not now:
-        yield "nobody answers at its control socket"
+        yield "no controller at its control socket"
     elif before:
         old, new = json.loads(before), json.loads(now)
         yield from (words for code, words in _faults(new).items() if code not in _faults(old))
@@ -28,19 +28,19 @@ def worse(before: str, now: str) -> Iterator[str]:
 
 
 def _faults(status: Status) -> dict[str, str]:
-    told: Sequence[Status] = status.get("faults", ())
-    locking = {str(one["code"]): f"{one['code']}: {one.get('found')}" for one in told if one.get("locks")}
+    faults: Sequence[Status] = status.get("faults", ())
+    locking = {str(one["code"]): f"{one['code']}: {one.get('found')}" for one in faults if one.get("locks")}
     return {
         code: words
         for code, words in locking.items()
-        if code not in OF_EVERY_UPGRADE and not code.startswith(NO_PROGRAM_S)
+        if code not in OF_EVERY_UPGRADE and not code.startswith(NOT_OF_THE_RELEASE)
     }
 
 
 def _failing(status: Status) -> dict[str, str]:
-    """Give the checks of the self-test that fail; the one of the faults tells of each of them only again."""
-    told: Sequence[Status] = status.get("self_test", ())
-    failing = (one for one in told if not one.get("ok") and one.get("name") != "faults")
+    """Return the failing checks of the self-test, without `faults`, which only repeats the faults."""
+    checks: Sequence[Status] = status.get("self_test", ())
+    failing = (one for one in checks if not one.get("ok") and one.get("name") != "faults")
     return {str(one["name"]): f"self-test {one['name']}: {one.get('says')}" for one in failing}
 
 

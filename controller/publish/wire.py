@@ -149,7 +149,7 @@ def access_list(
 
 
 def _lines(rules: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    yield "# Made by python -m controller.publish.wire; whoever is not named may neither read nor write.\n"
+    yield "# Made by python -m controller.publish.wire; clients that are not named have no access.\n"
     before = None
     for name, may, topic in rules:
         if name != before:

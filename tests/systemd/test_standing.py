@@ -34,8 +34,8 @@ def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
 @pytest.mark.parametrize(
     ("before", "now", "told"),
     [
-        (status(), "", "nobody answers"),
-        ("", "", "nobody answers"),
+        (status(), "", "no controller"),
+        ("", "", "no controller"),
         (status(), status("journal_damaged"), "journal_damaged: what was found"),
         (status(), status(failing=("devices",)), "self-test devices"),
     ],
