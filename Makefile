@@ -2,44 +2,45 @@
 #
 #   make run     an evening at a virtual table
 #   make tools   installs the pinned libraries of a running table and of the tests into .venv
-#   make test    style, types, import contracts and the tests that need only Python: minutes
+#   make test    style, types, import contracts and the tests that need only Python; takes minutes
 #   make check   the same, and the tests with processes, brokers, databases and browsers: everything that CI runs
 #   make bench   all benchmarks, in one table beside the previous release's (BENCHMARKS="replay link" for some,
 #                RUNS=3 for their spread, KEEP=0.2.0 to keep the ratios as that release's)
 #   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
-#                the WAGERS=100000 of each rule set)
+#                WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
 #   make lab     the product in a virtual machine: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
 #                kept in LAB_CACHE=~/.cache/table-controller-lab; LAB=tests/lab/test_wheel.py for a part, CUTS=20)
-#   make lab-slice   a part of it that takes minutes, if the machine is already built
-#   make lock    pin the newest releases       make clean  back to a fresh checkout
+#   make lab-slice   a part of it that takes minutes if the machine has been built
+#   make lock    pins the newest releases       make clean  back to a fresh checkout
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
 #   make rollback                back to the previous release      make uninstall  data stays
 #   make wheelhouse WHEELHOUSE=DIR, then install with the same option on a machine without a network
 #   make audit ADVISORIES=FILE   check the pinned packages against an export of security advisories (OSV)
 #   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
-#   make schema diagrams rules    generate again the files made from the types
-#   make pictures           draw again the docs' throws and spins from the recorded logs, and every state of screens and terminal
+#   make schema diagrams rules    regenerate the files made from the code: schemas, docs/machines.md, docs/rules.md
+#   make pictures           redraw the docs' throws and spins from the recorded logs, and every state of screens and terminal
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
 
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-# The tests start hundreds of processes: none compiles again what another has. So pip need not compile what nobody imports.
+# Let the hundreds of processes that the tests start share compiled modules; pip then need not compile any.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 INSTALL := $(PIP) install --no-compile
 CODE := controller drivers tests
-# Runs a command that says nothing for a minute, with a dot for each second of it; its exit status is the command's.
+# Runs a command that is silent for a minute and prints a dot each second; returns the command's exit status.
 WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
 	"$$@"; ended=$$?; kill $$dots 2>/dev/null; echo; return $$ended; }; with_dots
 
-# Tests that run beside each other, more than cores: many wait for a process, a clock or a disk.
+# Parallel tests: more than there are cores, because many wait for a process, a clock or a disk.
 WORKERS := 4
-# Neighbours stay in one worker, which starts their browser, tables and databases once; who is done takes from the others.
+# Neighbouring tests stay in one worker, which starts their browser, tables and databases once; idle workers take over
+# tests from the others.
 PYTEST := $(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal
 TESTS :=
 SECONDS := 600
@@ -54,8 +55,8 @@ CUTS := 20
 LAB := tests/lab
 LAB_SLICE := $(addprefix tests/lab/test_,cache.py kept.py writelog.py lines.py panel.py)
 LAB_CACHE :=
-# Guests beside each other, one for each core; a process that has run its part takes over of the other's.
-LAB_BESIDE := -n auto --dist worksteal
+# One guest per core in parallel; an idle worker takes over tests from the other.
+LAB_PARALLEL := -n auto --dist worksteal
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
@@ -69,7 +70,7 @@ tools: .venv/.dev
 	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv. So that a shell finds tablectl:"
 	@echo '    export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-# Types take a minute of one core on a fresh checkout: the tests begin on the other meanwhile.
+# On a fresh checkout the type check takes a minute of one core; the tests start on another meanwhile.
 test: .venv/.dev
 	@$(MAKE) -j 2 sound only-python
 
@@ -106,10 +107,10 @@ crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
 
 lab: .venv/.dev
-	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest $(LAB_BESIDE) -m lab --quiet -rs $(LAB)
+	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest $(LAB_PARALLEL) -m lab --quiet -rs $(LAB)
 
 lab-slice: .venv/.dev
-	@LAB_CACHE="$(LAB_CACHE)" LAB_BUILD=no $(BIN)/python -m pytest $(LAB_BESIDE) -m lab --quiet -rs $(LAB_SLICE)
+	@LAB_CACHE="$(LAB_CACHE)" LAB_BUILD=no $(BIN)/python -m pytest $(LAB_PARALLEL) -m lab --quiet -rs $(LAB_SLICE)
 
 upgrade: install
 install rollback uninstall wheelhouse:
@@ -120,7 +121,7 @@ schema: .venv/.dev
 	@$(BIN)/python -m controller.app.schemas
 	@$(BIN)/python -m controller.publish.schemas
 
-# Each picture of the docs, and the attempt of a recorded log that it explains.
+# For each drawing in the docs, the attempt of a recorded log that it shows.
 pictures: .venv/.dev
 	@set -e; draw() { $(BIN)/tablectl explain "tests/logs/$$1.jsonl.gz#$$2" --no-plot \
 		--picture "docs/pictures/$$3.svg" >/dev/null; }; \
@@ -135,11 +136,11 @@ pictures: .venv/.dev
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.games.diagrams import manual; print(manual(), end='')" >docs/machines.md
 
-# Every rule with what obeys and tests it.
+# docs/rules.md: every rule with the code and the tests that cite it.
 rules: .venv/.dev
 	@$(BIN)/python -m controller.rulebook.page >docs/rules.md
 
-# The dev lock is held to the releases of the run-time lock, so that what is tested is what runs.
+# The dev lock is constrained to the releases of the run-time lock, so that the tested releases are those that run.
 LOCK := $(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--annotation-style=line --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
@@ -150,7 +151,7 @@ lock: .venv/.dev
 	@$(LOCK) --extra journal --extra hardware --extra mqtt --extra settlement --extra web --extra vision \
 		--constraint requirements-dev.lock --output-file requirements-table.lock pyproject.toml
 
-# Of what runs at a table first: an export is fetched by whoever may, and read here without a network.
+# ADVISORIES is an export that was fetched elsewhere; the audit needs no network. The packages of a table come first.
 audit: .venv/.dev
 	@$(BIN)/python -m controller.supply.audit $(ADVISORIES) $(LOCKS)
 
@@ -160,9 +161,9 @@ sbom: .venv/.dev
 clean:
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
-# pip comes last into a new environment: where it is, the environment is whole.
+# venv installs pip last, so an environment with pip is complete.
 $(BIN)/pip:
-	@echo "Setting up, once: a Python environment of its own in .venv ..."
+	@echo "Setting up once: a separate Python environment in .venv ..."
 	@rm -rf .venv
 	@for python in $(CANDIDATES); do \
 		if "$$python" -c '$(FITS)' >/dev/null 2>&1; then $(WITH_DOTS) "$$python" -m venv .venv; exit; fi; \
@@ -175,18 +176,18 @@ $(BIN)/pip:
 define IN_PLACE
 @echo "  the controller itself ..."
 @$(WITH_DOTS) $(INSTALL) --no-deps --no-build-isolation --editable .
-@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
+@found=$$($(BIN)/python -m pip check) || { echo "$$found: run make lock" >&2; exit 1; }
 endef
 
 .venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
-	@echo "  what it runs on: $$(grep -c == requirements.lock) packages as pinned in requirements.lock ..."
+	@echo "  the $$(grep -c == requirements.lock) packages that the controller needs, as pinned in requirements.lock ..."
 	@$(WITH_DOTS) $(INSTALL) --require-hashes --requirement requirements.lock
 	$(IN_PLACE)
 	@touch $@
 
-# The lock of the tools holds the other's releases as well, so that one run of pip installs all of both.
+# The tools' lock also contains the run-time releases, so that one run of pip installs everything.
 .venv/.dev: requirements-dev.lock requirements.lock pyproject.toml | $(BIN)/pip
-	@echo "  the tools and what it runs on: $$(grep -c == requirements-dev.lock) packages, as pinned in requirements-dev.lock ..."
+	@echo "  the $$(grep -c == requirements-dev.lock) packages that the controller and its tools need, as pinned in requirements-dev.lock ..."
 	@$(WITH_DOTS) $(INSTALL) --require-hashes --requirement requirements-dev.lock
 	$(IN_PLACE)
 	@touch .venv/.run $@
