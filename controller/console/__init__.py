@@ -1,4 +1,4 @@
-"""Screens at a table: the staff's console and the players' display, served by a process of their own.
+"""Screens at a table: the staff's console and the players' display, served by a separate process.
 
-It speaks to the controller through the control socket alone: a slow or killed one costs the table nothing.
+It uses only the control socket, so the table is unaffected if it is slow or is killed.
 """

@@ -1,4 +1,4 @@
-"""The console's requests: pages, streams of changed panels, and the inputs that people touch."""
+"""The console's HTTP requests: pages, streams of changed panels, and people's inputs."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from controller.console.feed import ROUNDS, Feed, Filmed, Stream, Streams
+from controller.console.feed import CLIP_REPEATS, Feed, ReviewPictures, Stream, Streams
 from controller.console.guard import (
     COOKIE,
     LOOPBACK,
@@ -38,42 +38,43 @@ from controller.evidence.pictures import FOLDER, MissingError
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""The most pages with a live stream; a further one is told to try again."""
-BEAT_S = 10.0
-"""A stream with nothing new sends a heartbeat this often: a page without one knows that it is cut off."""
-WAIT_S = 5.0
-"""The table decides on an input within this time."""
+"""The most pages with a live stream; one more replaces another (`Streams`)."""
+HEARTBEAT_S = 10.0
+"""A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
+DECISION_S = 5.0
+"""How long the answer to an input waits for the table's decision."""
 BOUND = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings: a screen names the attempt of each, so that none acts on another."""
+"""Rulings: a screen must name the attempt, so that a ruling never acts on a different one."""
+Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 Place = AbstractContextManager[Stream]
-"""The objects of a stream while it is open."""
+"""A stream's place among the open ones, held while the context lasts."""
 
 
 class SignIn(Body, frozen=True, kw_only=True):
-    """A PIN typed under a name, or (`person` None) a card."""
+    """A PIN typed for a person or, if `person` is None, a card's number."""
 
     typed: Short
     person: Short | None = None
 
 
 class ChangeRole(Body, frozen=True, kw_only=True):
-    """Another of the person's own roles."""
+    """A change to another of the person's roles."""
 
     role: Short
 
 
 class Approve(Body, frozen=True, kw_only=True):
-    """A fault that only a person clears."""
+    """The approval of something that only a person can approve."""
 
     approve: Literal["identity", "device", "clock"]
 
 
-class Say(Body, frozen=True, kw_only=True, omit_defaults=True):
-    """An input to the table with its arguments."""
+class EnterInput(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """A person's input to the table, with its arguments."""
 
     name: Short
     dice: Annotated[tuple[Annotated[int, Meta(ge=1, le=6)], ...], Meta(min_length=2, max_length=2)] | None = (
@@ -88,17 +89,17 @@ class Say(Body, frozen=True, kw_only=True, omit_defaults=True):
     what: Short | None = None
     on: bool | None = None
     of_review: bool | None = None
-    """The ruling is for a review or a proposal, not for a valid result."""
+    """Whether the ruling is for a review or a proposal and not for a called result."""
 
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode
 _change_role_of = msgspec.json.Decoder(ChangeRole).decode
 _approve_of = msgspec.json.Decoder(Approve).decode
-_say_of = msgspec.json.Decoder(Say).decode
+_enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return what ends a request's connection; a no-op if it has none, as in tests."""
+    """Return the function that closes a request's connection; a no-op if there is none, as in tests."""
     connection = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.leave
 
@@ -108,12 +109,12 @@ def _nothing() -> None:
 
 
 class Console:
-    """One console: its feed, its sessions, its pages."""
+    """The application of one console: its feed, sessions and pages."""
 
     def __init__(
         self,
         table: Link,
-        desk: Link,
+        sign_in: Link,
         name: str,
         *,
         secure: bool,
@@ -121,16 +122,17 @@ class Console:
         evidence: Path = Path(FOLDER),
         bench: Bench | None = None,
     ) -> None:
-        """Follow this table, and sign people in at this desk; `evidence` is where a camera keeps pictures.
+        """Follow the controller at `table`; sign people in through `sign_in`, the sign-in process.
 
-        `secure`: the pages are served over TLS, so the cookie goes over nothing else. `scrapers` are the
-        addresses from which metrics may be asked for; `bench` is what technicians test and calibrate with.
+        With `secure` the pages are served over TLS, and browsers send the cookie only there. `scrapers` are
+        the addresses that may read the metrics, `evidence` is the folder of a camera's pictures; without
+        `bench` technicians can't test or calibrate.
         """
         self._scrapers = frozenset(scrapers)
-        self._filmed = Filmed(evidence)
+        self._filmed = ReviewPictures(evidence)
         self.feed = Feed(table, self._filmed)
         self.pages = Pages()
-        self.sessions = Sessions(desk, name)
+        self.sessions = Sessions(sign_in, name)
         self._technician = Technician(table, self.sessions, self.feed, bench)
         self._table = table
         self._secure = secure
@@ -139,32 +141,32 @@ class Console:
         self._ending = False
 
     def app(self, hosts: tuple[str, ...]) -> Guard:
-        """Return the whole application, guarded; these are the host names that it answers to."""
+        """Return the guarded application, which answers only requests for these host names."""
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
             Route("/picture/{number}", self._picture),
             Route("/pictures/{number}/{at}/clip", self._clip),
             Route("/pictures/{number}/{at}/{name}", self._photograph),
-            Route("/sign-in", self._told(self._sign_in), methods=["POST"]),
-            Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
-            Route("/role", self._told(self._role), methods=["POST"]),
-            Route("/say", self._told(self._enter), methods=["POST"]),
-            Route("/approve", self._told(self._approve), methods=["POST"]),
+            Route("/sign-in", self._with_refusals(self._sign_in), methods=["POST"]),
+            Route("/sign-out", self._with_refusals(self._sign_out), methods=["POST"]),
+            Route("/role", self._with_refusals(self._role), methods=["POST"]),
+            Route("/say", self._with_refusals(self._enter), methods=["POST"]),
+            Route("/approve", self._with_refusals(self._approve), methods=["POST"]),
             Route("/display", self._display),
             Route("/display/events", self._display_events),
             Route("/metrics", self._metrics),
-            *self._technician.routes(self._session, self._ours, self._told, self._changes),
+            *self._technician.routes(self._session, self._ours, self._with_refusals, self._changes),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
-        app.router.redirect_slashes = False  # it would decode what a stranger sent as a query
+        app.router.redirect_slashes = False  # a redirect would decode the query of an unknown client
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
-        """End every stream: a server that stops waits for none of them, and its browsers reconnect."""
+        """End every stream, so that the server can stop; browsers reconnect to the next one."""
         self._ending = True
-        await self.feed.stir()
+        await self.feed.wake()
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -196,7 +198,7 @@ class Console:
             return PlainTextResponse("sign in first", 401)
         number = request.path_params["number"]
         if _NUMBER.fullmatch(number) is None:
-            return PlainTextResponse("an attempt has a number", 404)
+            return PlainTextResponse("expected an attempt's number", 404)
         try:
             answer = await self._table.once(do="picture", number=int(number))
         except LinkError as error:
@@ -207,8 +209,7 @@ class Console:
         return Response(svg, media_type="image/svg+xml")
 
     async def _photograph(self, request: Request) -> Response:
-        """Send a picture of the throw under review; no other throw's, and only to people who are signed
-        in."""
+        """Send a picture of the throw under review, and of no other, to a person who is signed in."""
         try:
             jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
         except (Refusal, MissingError) as error:
@@ -216,7 +217,7 @@ class Console:
         return Response(jpeg, media_type="image/jpeg")
 
     async def _clip(self, request: Request) -> Response:
-        """Send a clip as pictures that replace one another: a browser shows them without a program."""
+        """Send a clip as JPEGs that replace each other, which a browser shows without a script."""
         try:
             frames = await self._filmed.clip(self._file(request))
         except (Refusal, MissingError) as error:
@@ -225,8 +226,8 @@ class Console:
 
         async def played() -> AsyncIterator[bytes]:
             with self._staff.of("clips", _end_of(request)) as stream:
-                for stay_s, jpeg in (*frames,) * ROUNDS:
-                    if self._ending or not stream.stands:
+                for stay_s, jpeg in (*frames,) * CLIP_REPEATS:
+                    if self._ending or not stream.is_open:
                         return
                     if self._session(request) is not session:
                         return
@@ -237,7 +238,7 @@ class Console:
         return StreamingResponse(played(), media_type="multipart/x-mixed-replace; boundary=frame")
 
     def _file(self, request: Request) -> str:
-        """Return the digest of the file that a request is about; raises Refusal."""
+        """Return the digest of the requested file; raises Refusal."""
         if self._session(request) is None:
             raise Refusal(401, "signed_out", "sign in first")
         now = self.feed.now
@@ -260,7 +261,7 @@ class Console:
         except (LinkError, msgspec.ValidationError):
             status = None
         return Response(
-            exposition(status, self.feed.told, len(self._staff) + len(self._displays)),
+            exposition(status, self.feed.outcome_counts, len(self._staff) + len(self._displays)),
             headers={"content-type": CONTENT_TYPE},
         )
 
@@ -271,43 +272,44 @@ class Console:
         if session is None:
             return PlainTextResponse("sign in first", 401)
 
-        async def stands() -> bool:
+        async def still_valid() -> bool:
             return self._session(request) is session and await self.sessions.is_valid(session)
 
         async def panels() -> dict[str, str]:
             return self.pages.panels(self.feed.now, session)
 
-        return self._stream(panels, stands, self._staff.of(session.person, _end_of(request)))
+        return self._stream(panels, still_valid, self._staff.of(session.person, _end_of(request)))
 
     async def _display_events(self, request: Request) -> Response:
-        async def stands() -> bool:
+        async def still_valid() -> bool:
             return True
 
         async def panels() -> dict[str, str]:
             return {"board": self.pages.board(self.feed.now)}
 
         address = "" if request.client is None else request.client.host
-        return self._stream(panels, stands, self._displays.of(address, _end_of(request)))
+        return self._stream(panels, still_valid, self._displays.of(address, _end_of(request)))
 
-    def _stream(self, panels: Panels, stands: Callable[[], Awaitable[bool]], place: Place) -> Response:
+    def _stream(self, panels: Panels, still_valid: Callable[[], Awaitable[bool]], place: Place) -> Response:
         seen = self.feed.version
 
         async def wait() -> None:
             nonlocal seen
-            await self.feed.after(seen, BEAT_S)
+            await self.feed.after(seen, HEARTBEAT_S)
             seen = self.feed.version
 
-        return StreamingResponse(self._changes(panels, wait, stands, place), media_type="text/event-stream")
+        return StreamingResponse(
+            self._changes(panels, wait, still_valid, place), media_type="text/event-stream"
+        )
 
     async def _changes(
         self,
         panels: Panels,
         wait: Callable[[], Awaitable[None]],
-        stands: Callable[[], Awaitable[bool]],
+        still_valid: Callable[[], Awaitable[bool]],
         place: Place | None = None,
     ) -> AsyncIterator[bytes]:
-        """Yield what has changed of these panels each time that `wait` returns, while the person is signed in
-        (`stands`)."""
+        """Yield the changed panels each time that `wait` returns, for as long as `still_valid` is true."""
         with place or self._staff.of("technician") as stream:
             shown: dict[str, str] = {}
             while True:
@@ -316,16 +318,18 @@ class Console:
                 shown = made
                 yield b"data: " + _encode(changed) + b"\n\n" if changed else b": beat\n\n"
                 await wait()
-                if self._ending or not stream.stands:
+                if self._ending or not stream.is_open:
                     return
-                if not await _still(stands):
+                if not await _is_true_or_unknown(still_valid):
                     yield b'data: {"":"signed out"}\n\n'
                     return
 
     # --- what people do ---
 
-    def _told(self, do: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        async def told(request: Request) -> Response:
+    def _with_refusals(self, do: Handler) -> Handler:
+        """Return a handler that answers in JSON if this one raises a refusal."""
+
+        async def answered(request: Request) -> Response:
             try:
                 return await do(request)
             except Refusal as refusal:
@@ -335,7 +339,7 @@ class Console:
             except LinkError as error:
                 return json_answer({"ok": False, "code": "out_of_reach", "says": str(error)}, 503)
 
-        return told
+        return answered
 
     async def _sign_in(self, request: Request) -> Response:
         body = await body_of(request, _sign_in_of)
@@ -357,7 +361,7 @@ class Console:
 
     async def _sign_out(self, request: Request) -> Response:
         await self.sessions.sign_out(self._ours(request))
-        await self.feed.stir()
+        await self.feed.wake()
         response = json_answer({"ok": True})
         response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
         return response
@@ -366,19 +370,19 @@ class Console:
         session = self._ours(request)
         role = (await body_of(request, _change_role_of)).role
         if role not in session.roles:
-            raise Refusal(403, "not_your_role", f"{session.person} is no {role}")
+            raise Refusal(403, "not_your_role", f"{session.person} does not have the role {role}")
         session.role = role
-        await self.feed.stir()
+        await self.feed.wake()
         return json_answer({"ok": True})
 
     async def _enter(self, request: Request) -> Response:
         session = self._ours(request)
-        say = await body_of(request, _say_of)
-        if say.name in BOUND and say.what is None:
-            raise Refusal(400, "unbound", f"{say.name} must say which attempt it is for")
+        entered = await body_of(request, _enter_input_of)
+        if entered.name in BOUND and entered.what is None:
+            raise Refusal(400, "unbound", f"{entered.name} must name its attempt")
         token = await self.sessions.token(session)
-        said = msgspec.to_builtins(say)
-        answer = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
+        fields = msgspec.to_builtins(entered)
+        answer = await self._table.once(do="input", by=session.role, wait_s=DECISION_S, token=token, **fields)
         return json_answer({key: answer[key] for key in ("ok", "code", "says", "allowed") if key in answer})
 
     async def _approve(self, request: Request) -> Response:
@@ -394,14 +398,12 @@ class Console:
         return self.sessions.of(request.cookies.get(COOKIE))
 
     def _ours(self, request: Request) -> Session:
-        """Return the session whose own page sent this; raises Refusal."""
+        """Return the session from whose page this request was sent; raises Refusal."""
         session = self._session(request)
         if session is None:
             raise Refusal(401, "signed_out", "you are signed out; sign in again")
         if request.headers.get("x-console-page") != session.csrf:
-            raise Refusal(
-                403, "another_page", "this page is not the one that you signed in on; load it again"
-            )
+            raise Refusal(403, "another_page", "this page was loaded before you signed in; load it again")
         return session
 
 
@@ -411,8 +413,8 @@ def _no_picture(error: Refusal | MissingError) -> Response:
     return PlainTextResponse(str(error), 404)
 
 
-async def _still(stands: Callable[[], Awaitable[bool]]) -> bool:
+async def _is_true_or_unknown(still_valid: Callable[[], Awaitable[bool]]) -> bool:
     try:
-        return await stands()
+        return await still_valid()
     except LinkError:
-        return True  # Nobody can enter a word without the sign-in process; what is shown may stay.
+        return True  # without the sign-in process nothing can be entered, so the page may stay

@@ -1,7 +1,7 @@
-"""The table's equipment as a technician sees it: devices, journal, clock, settlement, and charts.
+"""The table's equipment on the technician's pages: devices, journal, clock, settlement, and charts.
 
-Charts are drawn from the readings that the controller sends a technician, and no earlier: readings of ball
-and rotor come once the bets are closed.
+The charts show the readings that the controller sends to technicians; those of ball and rotor come only once
+bets are closed.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ from controller.model.readings import (
 )
 
 CALIBRATED_CAMERAS = frozenset({"jevois", "json-camera"})
-"""Cameras that report positions in their own image."""
+"""Types of cameras that report positions in their own image."""
 _CALIBRATED_BY: tuple[tuple[str, Literal["walls", "wheel"]], ...] = (
     ("wall_impact", "walls"),
     ("ball_beam", "wheel"),
@@ -36,7 +36,7 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device as reported by the controller; what could time a ball is None while bets can be placed."""
+    """A device in the controller's status; while bets are open, figures that could time a ball are None."""
 
     type: str = ""
     up: bool = False
@@ -52,22 +52,22 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def calibrates(self) -> Literal["camera", "walls", "wheel"] | None:
-        """Return its calibration; None if it has none, or has it in its own program."""
+        """Return its kind of calibration; None if it has none, or if its own program calibrates it."""
         if self.type in CALIBRATED_CAMERAS:
             return "camera"
         return next((how for kind, how in _CALIBRATED_BY if kind in self.reads), None)
 
     @property
     def found(self) -> str:
-        """Return what it reported last, without its kind and the remedy, which has its own line."""
+        """Return its last report, without its type and without the remedy, which has its own line."""
         report = self.says.partition(": ")[2] or self.says
         return report.removesuffix(self.do).rstrip("; ") if self.do else report
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Return the codes of what is wrong with it now."""
-        told = self.figures.get("troubles")
-        return tuple(map(str, told)) if isinstance(told, list | dict) else ()
+        """Return the codes of its active troubles."""
+        codes = self.figures.get("troubles")
+        return tuple(map(str, codes)) if isinstance(codes, list | dict) else ()
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether settlement takes outcomes, and how many it has not acknowledged."""
+    """Whether settlement accepts outcomes, and how many it has not acknowledged."""
 
     ready: bool = False
     unacknowledged: int | None = None
@@ -101,7 +101,7 @@ class WallClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Equipment(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the controller's status that a technician's page shows."""
+    """The part of the controller's status that the technician's pages show."""
 
     table: str
     ruleset: str = ""
@@ -135,7 +135,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording of raw readings; size and end are None for one of this session."""
+    """A recording of raw readings; `bytes` and `ended` are None for one of this session."""
 
     name: str
     bytes: int | None = None
@@ -150,11 +150,11 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 read_equipment = converter_of(Equipment)
-"""Read a status; raises `msgspec.ValidationError`."""
+"""Returns a status as Equipment; raises `msgspec.ValidationError`."""
 read_recordings = converter_of(tuple[Recording, ...])
-"""Read the list of recordings; raises `msgspec.ValidationError`."""
+"""Returns the list of recordings; raises `msgspec.ValidationError`."""
 read_log = converter_of(tuple[Logged, ...])
-"""Read the log; raises `msgspec.ValidationError`."""
+"""Returns the lines of the log; raises `msgspec.ValidationError`."""
 
 
 def for_how_long(seconds: float) -> str:
@@ -166,16 +166,16 @@ def for_how_long(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-POINTS = 400
-"""Points of a track that are drawn: two seconds at 200 frames/s."""
-IMPACTS = 24
+MAX_POINTS = 400
+"""The most points of a track drawn: two seconds at 200 frames/s."""
+MAX_IMPACTS = 24
 """The most impacts drawn, the newest of all walls."""
-SPEEDS = 120
+MAX_LAPS = 120
 """The most laps drawn."""
-SLOWEST_LAP_S, FASTEST_LAP_S = 8.0, 0.15
-"""The shortest and the longest turn of a ball or a rotor."""
+MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
+"""The longest and the shortest turn of a ball or a rotor that is drawn."""
 WIDTH, HEIGHT = 600, 150
-"""The size of a chart, in its own units."""
+"""The size of a chart in the units of its SVG."""
 
 Spot = tuple[float, float]
 
@@ -200,20 +200,20 @@ class LastReading(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Speeds:
-    """Turns per second of a ball or a rotor, a point for each whole turn."""
+    """The speed of a ball or a rotor in turns per second, with a point for each whole turn."""
 
-    points: deque[Spot] = field(default_factory=lambda: deque(maxlen=SPEEDS))
+    points: deque[Spot] = field(default_factory=lambda: deque(maxlen=MAX_LAPS))
     """Time in seconds, and speed."""
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def passed(self, mark: object, t_us: int) -> None:
-        """Note that it passed a mark; two passes of the same mark are a turn apart."""
+        """Add a pass of a mark; two passes of the same mark are a turn apart."""
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6
-        if FASTEST_LAP_S <= lap_s <= SLOWEST_LAP_S:
+        if MIN_LAP_S <= lap_s <= MAX_LAP_S:
             self.points.append((t_us / 1e6, 1 / lap_s))
-        elif lap_s > SLOWEST_LAP_S:
+        elif lap_s > MAX_LAP_S:
             self.points.clear()
 
     @property
@@ -222,8 +222,8 @@ class Speeds:
         return self.points[-1][1] if self.points else None
 
     @property
-    def most(self) -> float:
-        """Return the top of the chart, in turns per second."""
+    def max_speed(self) -> float:
+        """Return the highest speed, in turns per second."""
         return max((speed for _, speed in self.points), default=1.0)
 
     def line(self) -> str:
@@ -233,31 +233,31 @@ class Speeds:
         begin_s, end_s = self.points[0][0], self.points[-1][0]
         wide = max(end_s - begin_s, 1.0)
         return _points(
-            (WIDTH * (at - begin_s) / wide, HEIGHT * (1 - speed / (1.1 * self.most)))
+            (WIDTH * (at - begin_s) / wide, HEIGHT * (1 - speed / (1.1 * self.max_speed)))
             for at, speed in self.points
         )
 
 
 @dataclass(slots=True)
 class Charts:
-    """All that a screen of sensors shows."""
+    """The contents of a screen of sensors."""
 
-    told: dict[tuple[str, str], LastReading] = field(default_factory=dict)
+    last: dict[tuple[str, str], LastReading] = field(default_factory=dict)
     tracks: dict[int, deque[Spot]] = field(default_factory=dict)
     rests: dict[int, DieRest] = field(default_factory=dict)
-    impacts: deque[WallImpact] = field(default_factory=lambda: deque(maxlen=IMPACTS))
+    impacts: deque[WallImpact] = field(default_factory=lambda: deque(maxlen=MAX_IMPACTS))
     ball: Speeds = field(default_factory=Speeds)
     rotor: Speeds = field(default_factory=Speeds)
 
     def add(self, line: object, *, late: bool) -> None:
-        """Add a reading to the charts; ignore one of a release that this console does not know."""
+        """Add a reading to the charts; one that this release does not know is ignored."""
         try:
             reading = _line_of({"reading": line}).reading
         except msgspec.ValidationError:
             return
         key = (reading.dev, kind_of(reading))
-        before = self.told.get(key)
-        self.told[key] = LastReading(
+        before = self.last.get(key)
+        self.last[key] = LastReading(
             dev=key[0],
             kind=key[1],
             says=in_words(reading),
@@ -269,10 +269,10 @@ class Charts:
     def _draw(self, reading: AnyReading) -> None:
         match reading:
             case DieReleased() | DieAt():
-                if self.rests:  # both lay there: another throw has begun
+                if self.rests:  # another throw has begun
                     self.rests.clear()
                     self.tracks.clear()
-                track = self.tracks.setdefault(reading.die, deque(maxlen=POINTS))
+                track = self.tracks.setdefault(reading.die, deque(maxlen=MAX_POINTS))
                 track.append((reading.x, reading.y))
             case DieRest():
                 self.rests[reading.die] = reading
@@ -300,7 +300,7 @@ def _points(spots: Iterable[Spot]) -> str:
 
 
 def in_words(reading: AnyReading) -> str:
-    """Return what a reading says, without its device and time."""
+    """Return a reading in words, without its device and time."""
     match reading:
         case Switch():
             return f"{reading.name} {'open' if reading.open else 'closed'}"

@@ -1,8 +1,7 @@
-"""What all screens show, held once: fetched again whenever the controller reports a change, and passed on to
-each stream.
+"""The state that all screens share, fetched whenever the controller reports a change, and their streams.
 
-This includes the pictures that a camera kept of the throw under review. The controller names the files only
-for an attempt that waits for a person; they are read here, each verified. Streams are limited in number, and
+It includes the pictures that a camera kept of the throw under review: the controller names their files only
+for an attempt that waits for a person, and each file is verified here. Streams are limited in number so that
 one person's streams can't keep another person out.
 """
 
@@ -23,25 +22,25 @@ from controller.console.seen import Board, Floor, read_board, read_floor
 from controller.evidence.pictures import Folder, MissingError, Pictures, taken_us
 from controller.model.conversion import converter_of
 
-TRIES, TRY_S = 8, 0.5
-"""The camera writes its pictures a moment after it has named them."""
-HELD = 2
-"""Verified files in memory: the two dice of a throw, 12 MB each at most."""
-SLOWER = 4
-"""A clip is shown at a quarter of its speed: what matters lasts for three frames."""
-LONGEST_S = 0.5
-ROUNDS = 2
+RETRIES, RETRY_S = 8, 0.5
+"""How often a missing file is looked for: the camera writes it a moment after it has named it."""
+MAX_FILES_IN_MEMORY = 2
+"""Verified files kept in memory: those of a throw's two dice, of at most 12 MB each."""
+SLOWDOWN = 4
+"""A clip is shown at a quarter of its speed, because a contact lasts for three frames."""
+MAX_STAY_S = 0.5
+CLIP_REPEATS = 2
 
 
 class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a reading of the throw names, as sent by the controller."""
+    """A file of pictures named by a reading of the throw."""
 
     die: int
     sha256: str
 
 
 class DiePicture(NamedTuple):
-    """The pictures of one die at rest, or why there are none."""
+    """The pictures of one die at rest; `why` says why there are none."""
 
     die: int
     sha256: str
@@ -58,21 +57,21 @@ Attempt = tuple[int, int]
 _named_of = converter_of(tuple[PictureFile, ...])
 
 
-class Filmed:
-    """The pictures of the review that waits now."""
+class ReviewPictures:
+    """The pictures of the throw under review."""
 
     def __init__(self, folder: Path) -> None:
-        """Read from this folder."""
+        """Read the files of this folder."""
         self._folder = Folder(folder)
         self._shown: dict[Attempt, tuple[DiePicture, ...]] = {}
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
     def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
-        """Return what is there for a review; None if it has not been looked for yet."""
+        """Return a review's pictures; None if they have not been looked for yet."""
         return () if review is None else self._shown.get(review)
 
     async def look(self, table: Link, review: Attempt) -> None:
-        """Look for the pictures of a review; an older one is forgotten."""
+        """Look for a review's pictures, and drop those of an earlier one."""
         try:
             answer: Json = await table.once(do="picture", number=review[0])
             named = _named_of(answer.get("pictures", ()))
@@ -82,32 +81,32 @@ class Filmed:
         self._shown = {review: tuple(shown)}
 
     async def picture(self, sha256: str, name: str) -> bytes:
-        """Return one JPEG of a file; raises MissingError."""
+        """Return the JPEG of this name in a file; raises MissingError."""
         pictures = await self._pictures(sha256)
         if name not in pictures.entries:
             raise MissingError(f"no picture {name[:40]!r} in this file")
         return pictures.entries[name]
 
     async def clip(self, sha256: str) -> tuple[tuple[float, bytes], ...]:
-        """Return a clip's pictures, each with the seconds that it stays; raises MissingError."""
+        """Return a clip's JPEGs, each with the seconds for which it is shown; raises MissingError."""
         pictures = await self._pictures(sha256)
         names = pictures.of("clip")
         times = [taken_us(name) for name in names]
-        stays = [min((after - at) / 1e6 * SLOWER, LONGEST_S) for at, after in pairwise(times)]
+        stays = [min((after - at) / 1e6 * SLOWDOWN, MAX_STAY_S) for at, after in pairwise(times)]
         return tuple(
-            (stay, pictures.entries[name]) for name, stay in zip(names, [*stays, LONGEST_S], strict=True)
+            (stay, pictures.entries[name]) for name, stay in zip(names, [*stays, MAX_STAY_S], strict=True)
         )
 
     async def _shown_of(self, named: PictureFile) -> DiePicture:
         why = ""
-        for _ in range(TRIES):
+        for _ in range(RETRIES):
             try:
                 pictures = await self._pictures(named.sha256)
             except MissingError as missing:
                 why = str(missing)
                 if self._folder.stamp(named.sha256) is not None:
                     break
-                await asyncio.sleep(TRY_S)
+                await asyncio.sleep(RETRY_S)
                 continue
             about = pictures.about
             return DiePicture(
@@ -122,40 +121,40 @@ class Filmed:
         return DiePicture(named.die, named.sha256, why=why)
 
     async def _pictures(self, sha256: str) -> Pictures:
-        """Read and verify a file, again if it has changed; a deleted one is no longer shown."""
+        """Return a file's pictures, verified again if the file has changed; raises MissingError."""
         stamp = self._folder.stamp(sha256)
         if stamp is not None and (sha256, stamp) in self._held:
             return self._held[sha256, stamp]
         pictures = await asyncio.to_thread(self._folder.pictures, sha256)
         if stamp is not None:
-            while len(self._held) >= HELD:
+            while len(self._held) >= MAX_FILES_IN_MEMORY:
                 del self._held[next(iter(self._held))]
             self._held[sha256, stamp] = pictures
         return pictures
 
 
-AGAIN_S = 0.3
-"""How often a lost connection to the controller is retried."""
-MIN_S = 0.04
-"""Minimum interval between two polls: even at a fast table a screen shows every lasting state."""
+RECONNECT_S = 0.3
+"""Interval at which a lost connection to the controller is retried."""
+MIN_POLL_S = 0.04
+"""Shortest interval between two requests: short enough to show every state that lasts."""
 REFRESH_S = 5.0
-"""How often to ask without a prompt, for what changes by itself, such as a fault's age."""
+"""Interval between requests without a change, for values such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The state: `floor` is None if nobody answers, then `why`."""
+    """The shared state; `floor` is None if the controller does not answer, and `why` says why."""
 
     floor: Floor | None = None
     board: Board | None = None
     counts: dict[str, int] | None = None
     why: str = "the controller has not been asked yet"
     filmed: tuple[DiePicture, ...] = ()
-    """What a camera kept of the throw under review."""
+    """The pictures that a camera kept of the throw under review."""
 
 
 def review_of(floor: Floor) -> Attempt | None:
-    """Return the throw that is under review; None if none is."""
+    """Return the throw under review, if there is one."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
@@ -164,10 +163,10 @@ def review_of(floor: Floor) -> Attempt | None:
 
 
 class Feed:
-    """Follows one controller."""
+    """Keeps `now` up to date from one controller, and wakes the streams when it changes."""
 
-    def __init__(self, link: Link, filmed: Filmed) -> None:
-        """Follow the controller at this link once `run`."""
+    def __init__(self, link: Link, filmed: ReviewPictures) -> None:
+        """Follow the controller at this link while `run` runs."""
         self._link = link
         self._filmed = filmed
         self._reviewed: asyncio.Queue[Attempt] = asyncio.Queue()
@@ -176,18 +175,18 @@ class Feed:
         self._changed = asyncio.Condition()
         self.now = Now()
         self.version = 0
-        self.told: Counter[str] = Counter()
+        self.outcome_counts: Counter[str] = Counter()
         """Outcomes of each type since the console started."""
 
     async def run(self) -> None:
-        """Follow it until cancelled."""
+        """Follow the controller until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             group.create_task(self._refresh())
             group.create_task(self._fetch_changed())
 
     async def after(self, version: int, within_s: float) -> bool:
-        """Wait until there is something newer than this version; False if nothing came in this time."""
+        """Wait until `version` is newer than this one; return False if it is not within this time."""
         try:
             async with asyncio.timeout(within_s), self._changed:
                 await self._changed.wait_for(lambda: self.version > version)
@@ -195,7 +194,7 @@ class Feed:
             return False
         return True
 
-    async def stir(self) -> None:
+    async def wake(self) -> None:
         """Wake every stream although nothing has changed at the table, as when a person signs out."""
         async with self._changed:
             self.version += 1
@@ -208,10 +207,10 @@ class Feed:
                     async for line in lines:
                         self._dirty.set()
                         if (type_ := type_of_line(line)) is not None:
-                            self.told[type_] += 1
+                            self.outcome_counts[type_] += 1
             except LinkError:
                 self._dirty.set()
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RECONNECT_S)
 
     def _lines(self) -> AsyncGenerator[Json, None]:
         return self._link.lines(do="watch", topics=["outcomes", "faults", "table"])
@@ -222,8 +221,8 @@ class Feed:
             now = await self._fetch()
             if now != self.now:
                 self.now = now
-                await self.stir()
-            await asyncio.sleep(MIN_S)
+                await self.wake()
+            await asyncio.sleep(MIN_POLL_S)
             try:
                 async with asyncio.timeout(REFRESH_S):
                     await self._dirty.wait()
@@ -231,7 +230,7 @@ class Feed:
                 pass
 
     async def _fetch_changed(self) -> None:
-        """Look for pictures apart from the feed: no key waits for them."""
+        """Look for pictures in a separate task, so that the keys are not delayed."""
         while True:
             review = await self._reviewed.get()
             await self._filmed.look(self._link, review)
@@ -249,7 +248,7 @@ class Feed:
         try:
             answer = await self._link.ask(do="table")
             if not answer.get("ok"):
-                return Now(why=str(answer.get("says", "the controller refused to give the table's state")))
+                return Now(why=str(answer.get("says", "the controller refused to send the table's state")))
             floor = read_floor(answer.get("floor"))
             if not floor.up:
                 return Now(floor=floor)
@@ -267,42 +266,42 @@ class Feed:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One stream: its owner, what ends its connection, and whether it still has its place."""
+    """One stream: its owner, the function that closes its connection, and whether it still has its place."""
 
     owner: str
     end: Callable[[], None]
-    stands: bool = True
+    is_open: bool = True
 
 
 class Streams:
     """The streams of one kind of screen.
 
-    When all places are taken, a new stream replaces the oldest one of the owner who has the most, so a
-    stranger who opens many ends only his own.
+    When all places are taken, a new stream replaces the oldest one of the owner who has the most, so that a
+    client that opens many ends only its own.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_open: int) -> None:
         """Allow at most this many at once."""
-        self._most = most
-        self._fed: list[Stream] = []
+        self._max_open = max_open
+        self._open: list[Stream] = []
 
     @contextmanager
     def of(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
-        """Count a stream of this owner while the context lasts; `end` closes its connection."""
-        if len(self._fed) >= self._most:
-            counts = Counter(one.owner for one in self._fed)
-            oldest = max(self._fed, key=lambda one: counts[one.owner])
-            self._fed.remove(oldest)
-            oldest.stands = False
+        """Hold a place for a stream of this owner; `end` closes its connection."""
+        if len(self._open) >= self._max_open:
+            counts = Counter(one.owner for one in self._open)
+            oldest = max(self._open, key=lambda one: counts[one.owner])
+            self._open.remove(oldest)
+            oldest.is_open = False
             oldest.end()
         stream = Stream(owner, end)
-        self._fed.append(stream)
+        self._open.append(stream)
         try:
             yield stream
         finally:
-            if stream.stands:
-                self._fed.remove(stream)
+            if stream.is_open:
+                self._open.remove(stream)
 
     def __len__(self) -> int:
         """Return the number of open streams."""
-        return len(self._fed)
+        return len(self._open)

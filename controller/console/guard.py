@@ -1,10 +1,9 @@
-"""What every request passes: checks of the host it names, the site it comes from, its size, its body, and who
-is signed in.
+"""The checks that every request must pass (host, origin, size, body), and the sessions of people signed in.
 
-A page of another site can send a request from a signed-in browser. So a POST must come from a page of this
-console by its Origin, whatever its cookie; and a host name that is not ours is not answered at all, so that
-no foreign name can be pointed at this port. A cookie shows who is signed in at a browser; a token in the page
-proves that the page is ours.
+A page of another site can send requests from a browser that is signed in here. So a POST must have this
+console as its Origin, whatever its cookie, and requests for an unknown host name are refused, so that no
+other name can be pointed at this port. A cookie identifies the session of a browser; a token in each page
+proves that a request was sent by one of our pages.
 """
 
 import asyncio
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-BODY_MAX = 4096
-"""The most bytes of a request's body: an input with all its arguments has a few hundred."""
+MAX_BODY_BYTES = 4096
+"""The most bytes of a request's body; an input with all its arguments has a few hundred."""
 BODY_S = 5.0
 """A body must be complete within this time."""
 HEADERS = (
@@ -48,10 +47,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
-    """Passes requests on to the pages, or refuses them with the reason."""
+    """Passes valid requests on to the application, and refuses all others with the reason."""
 
     def __init__(self, app: "ASGIApp", hosts: Iterable[str]) -> None:
-        """Guard these pages, which answer only to these host names."""
+        """Guard this application, which answers only requests for these host names."""
         self._app = app
         self._hosts = frozenset(host.casefold() for host in hosts)
 
@@ -63,7 +62,7 @@ class Guard:
 
         async def answer(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                _let_stream(scope, message)
+                _mark_stream(scope, message)
                 own = {name for name, _ in message.get("headers", ())}
                 message["headers"] = [
                     *message.get("headers", ()),
@@ -76,22 +75,22 @@ class Guard:
             await _plain(answer, *refused)
             return
         try:
-            body = await _whole(receive) if scope["method"] == "POST" else b""
+            body = await _read_body(receive) if scope["method"] == "POST" else b""
         except ValueError as error:
             await _plain(answer, 413, str(error))
             return
         except TimeoutError:
             await _plain(answer, 408, f"the request was not complete within {BODY_S:g} s")
             return
-        await self._app(scope, _again(body, receive), answer)
+        await self._app(scope, _replayed(body, receive), answer)
 
     def _refused(self, scope: "Scope") -> tuple[int, str] | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
-        if _name(f"//{host}") not in self._hosts:
+        if _host_name(f"//{host}") not in self._hosts:
             return 421, f"found host {host[:80]!r}, expected one of {', '.join(sorted(self._hosts))}"
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return 405, "expected GET or POST"
+            return 405, f"found the method {scope['method'][:20]}, expected GET, HEAD or POST"
         if scope["method"] != "POST":
             return None
         if headers.get(b"origin", "").casefold() != f"{scope['scheme']}://{host}".casefold():
@@ -99,29 +98,29 @@ class Guard:
         if headers.get(b"sec-fetch-site", "same-origin") != "same-origin":
             return 403, "this request comes from another site"
         if headers.get(b"content-type", "").partition(";")[0].strip() != "application/json":
-            return 415, "expected application/json"
+            return 415, "expected the content type application/json"
         return None
 
 
-STREAMED = (b"text/event-stream", b"multipart/x-mixed-replace")
+STREAM_TYPES = (b"text/event-stream", b"multipart/x-mixed-replace")
 
 
-def _let_stream(scope: "Scope", message: "Message") -> None:
-    """Mark the connection as streaming, which has no time limit."""
+def _mark_stream(scope: "Scope", message: "Message") -> None:
+    """Exempt the connection from the time limit of an exchange if the answer is a stream."""
     connection = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
-    if connection is not None and kind.startswith(STREAMED):
+    if connection is not None and kind.startswith(STREAM_TYPES):
         connection.endless()
 
 
-def _name(url: str) -> str:
+def _host_name(url: str) -> str:
     try:
         return (urlsplit(url).hostname or "").casefold()
     except ValueError:
         return ""
 
 
-async def _whole(receive: "Receive") -> bytes:
+async def _read_body(receive: "Receive") -> bytes:
     body = b""
     async with asyncio.timeout(BODY_S):
         while True:
@@ -129,13 +128,13 @@ async def _whole(receive: "Receive") -> bytes:
             if message["type"] != "http.request":
                 return body
             body += bytes(message.get("body", b""))
-            if len(body) > BODY_MAX:
-                raise ValueError(f"found more than {BODY_MAX} bytes, expected no more")
+            if len(body) > MAX_BODY_BYTES:
+                raise ValueError(f"found a body of more than {MAX_BODY_BYTES} bytes, expected at most that")
             if not message.get("more_body"):
                 return body
 
 
-def _again(body: bytes, receive: "Receive") -> "Receive":
+def _replayed(body: bytes, receive: "Receive") -> "Receive":
     given = False
 
     async def once() -> "Message":
@@ -163,14 +162,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request's body."""
+    """A request's body in JSON."""
 
 
 OneBody = TypeVar("OneBody", bound=Body)
 
 
 class Refusal(Exception):
-    """A request that is not granted: the HTTP status, a code and what to do."""
+    """A refused request: the HTTP status, a code and the reason."""
 
     def __init__(self, status: int, code: str, says: str) -> None:
         super().__init__(says)
@@ -180,7 +179,7 @@ class Refusal(Exception):
 
 
 async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody:
-    """Return a request's body; raises Refusal if it is not one."""
+    """Return a request's decoded body; raises Refusal if it is not valid."""
     raw = await request.body()
     try:
         decode_strict(raw)
@@ -189,31 +188,31 @@ async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody
         raise Refusal(400, "bad_request", str(error)) from error
 
 
-def json_answer(told: Json, status: int = 200) -> Response:
-    """Return an answer in JSON."""
-    return Response(_encode(told), status, media_type="application/json")
+def json_answer(answer: Json, status: int = 200) -> Response:
+    """Return a response in JSON."""
+    return Response(_encode(answer), status, media_type="application/json")
 
 
 COOKIE = "table_console"
 SCREEN_COOKIE = "table_screen"
-"""Identifies the browser to the sign-in process, which counts its failed sign-ins separately."""
-SCREEN_MAX = 64
+"""Identifies a browser to the sign-in process, which counts its failed sign-ins separately."""
+MAX_SCREEN_COOKIE_CHARS = 64
 SCREEN_S = 400 * 86_400
 """The longest time that browsers keep a cookie."""
-SESSIONS = 64
-"""The most browsers signed in at once; one more ends the oldest session."""
+MAX_SESSIONS = 64
+"""The most sessions at once; one more ends the oldest."""
 
 
 class SignedOutError(Exception):
-    """The person is no longer signed in; the message says why."""
+    """The person is not, or no longer, signed in; the message says why."""
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One person at one browser."""
+    """A person signed in at a browser."""
 
     secret: str
-    """The sign-in process's name for it, which never reaches the browser."""
+    """Names the session to the sign-in process; never sent to the browser."""
     person: str
     roles: tuple[str, ...]
     role: str
@@ -221,63 +220,66 @@ class Session:
 
 
 class Sessions:
-    """The sessions of this process; the sign-in process decides on each."""
+    """The sessions of this process, each of which the sign-in process validates."""
 
-    def __init__(self, desk: Link, console: str) -> None:
-        """Sign people in through this process, as at a console of this name."""
-        self._desk = desk
+    def __init__(self, sign_in: Link, console: str) -> None:
+        """Sign people in through the process at `sign_in`, at a console of this name."""
+        self._sign_in = sign_in
         self._console = console
         self._open: dict[str, Session] = {}
 
     async def names(self) -> tuple[str, ...]:
-        """Return who can sign in; raises LinkError, or SignedOutError if the register can't be used."""
-        answer = await self._desk.ask(do="people")
+        """Return the names of those who can sign in.
+
+        Raises LinkError, or SignedOutError if the register can't be used.
+        """
+        answer = await self._sign_in.ask(do="people")
         if not answer.get("ok"):
             raise SignedOutError(str(answer.get("says")))
         people = answer.get("people")
         return tuple(map(str, people)) if isinstance(people, list) else ()
 
     async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
-        """Return a new session's cookie and the screen's; raises LinkError, or SignedOutError as above.
+        """Sign a person in, and return the session's cookie and the screen's cookie.
 
-        `screen` is the screen's own cookie from a sign-in before.
+        `screen` is the screen's cookie from an earlier sign-in. Raises LinkError or SignedOutError.
         """
-        known = screen if screen and len(screen) <= SCREEN_MAX else None
-        answer = await self._desk.ask(
+        known = screen if screen and len(screen) <= MAX_SCREEN_COOKIE_CHARS else None
+        answer = await self._sign_in.ask(
             do="sign_in", console=self._console, person=person, typed=typed, screen=known
         )
         if not answer.get("ok"):
             raise SignedOutError(str(answer.get("says")))
         roles = tuple(map(str, answer["roles"])) if isinstance(answer["roles"], list) else ()
-        while len(self._open) >= SESSIONS:
+        while len(self._open) >= MAX_SESSIONS:
             del self._open[next(iter(self._open))]
         cookie = secrets.token_urlsafe(32)
         self._open[cookie] = Session(str(answer["session"]), str(answer["person"]), roles, roles[0])
         return cookie, str(answer["screen"])
 
     def of(self, cookie: str | None) -> Session | None:
-        """Return the session that a cookie names."""
+        """Return the session of a cookie."""
         return None if cookie is None else self._open.get(cookie)
 
     async def token(self, session: Session) -> str:
         """Return a token for one input; raises LinkError or SignedOutError."""
-        answer = await self._desk.ask(do="token", session=session.secret, role=session.role)
+        answer = await self._sign_in.ask(do="token", session=session.secret, role=session.role)
         if not answer.get("ok"):
             self._forget(session)
             raise SignedOutError(str(answer.get("says")))
         return str(answer["token"])
 
     async def is_valid(self, session: Session) -> bool:
-        """Return whether the sign-in process still knows it; raises LinkError."""
-        answer = await self._desk.ask(do="session", session=session.secret)
+        """Return whether the session is still signed in; raises LinkError."""
+        answer = await self._sign_in.ask(do="session", session=session.secret)
         if not answer.get("ok"):
             self._forget(session)
         return answer.get("ok") is True
 
     async def sign_out(self, session: Session) -> None:
-        """End it; raises LinkError."""
+        """End a session; raises LinkError."""
         self._forget(session)
-        await self._desk.ask(do="sign_out", session=session.secret)
+        await self._sign_in.ask(do="sign_out", session=session.secret)
 
     def _forget(self, session: Session) -> None:
         self._open = {cookie: one for cookie, one in self._open.items() if one is not session}

@@ -1,6 +1,6 @@
-"""What can be touched now: the controller's list of inputs that make sense, as keys that a person knows.
+"""The keys shown on the staff's page: the inputs that the controller accepts now from a role, with labels.
 
-A key is an input to the table with its arguments. What the controller does not list for this role is no key.
+A key is an input to the table with its arguments. An input that the controller does not list has no key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,11 +9,11 @@ from typing import Literal
 
 from controller.console.seen import Data, Floor
 
-Say = Mapping[str, object]
+Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The seats offered, as many as such a table can have."""
+"""The number of seats offered: the most that a table of this game can have."""
 _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
 _HEADINGS: tuple[tuple[str, str], ...] = (
@@ -34,7 +34,10 @@ CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
 DICE_SETS = tuple(map(str, range(1, 9)))
 """The sets of dice offered, by the numbers on their boxes."""
 APPROVALS: Mapping[str, tuple[str, str]] = {
-    "identity": ("The change is ours", "Was it changed on purpose, and do you take the table as it is now?"),
+    "identity": (
+        "Approve the change",
+        "Was it changed on purpose, and do you approve the table as it is now?",
+    ),
     "device": ("It is repaired", "Was the device repaired and tested?"),
     "clock": ("The clock is right", "Does the table's clock show the right time now?"),
 }
@@ -48,16 +51,16 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
 """Inputs without arguments that change no result: one touch."""
-_PLAYS = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""Of these, those without meaning while the table is locked: no bet is accepted and nothing is thrown."""
+_OF_PLAY = frozenset({"no_more_bets", "open_bets", "start_roll"})
+"""Those of them that make no sense while the table is locked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: its input to the table, and what is asked before it is entered."""
+    """One key: its label, its input to the table, and the question before it is entered."""
 
     label: str
-    say: Say
+    say: Fields
     look: Look = "plain"
     confirm: str = ""
     """The question before it is entered; empty if one touch is enough."""
@@ -69,28 +72,28 @@ UNLOCK = Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An input with something to choose first: rows of keys, then the key that enters it."""
+    """An input that needs choices: a row for each, and the key that enters it."""
 
     word: str
     title: str
     fields: tuple[str, ...]
-    """Of dice, number, seat, seats, card, to, wrong, count, chips: each a row of choices."""
+    """The rows of choices: dice, number, seat, seats, card, to, wrong, count, chips or set."""
     submit: str
     what: str = ""
-    """The attempt that it is bound to."""
+    """The number of the attempt that it is for."""
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
-    """What is selected at first."""
+    """The choices selected at first."""
     cards: tuple[tuple[str, str], ...] = ()
-    """Cards of a deal, each with its position, one of which was read or entered wrong."""
+    """The cards of a deal, each with its position, of which one was read or entered wrong."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a person may rule on now: a review, a proposal, or the last result until it is settled."""
+    """The rulings possible now: on a review, a proposal, or the last result until it is settled."""
 
     kind: Literal["review", "proposed", "correction"]
     attempt: str
@@ -101,10 +104,10 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Keys of the table itself under one heading."""
+    """Keys that concern the whole table, under one heading."""
 
     name: str
-    """Stays the same while the heading changes, so that an open group stays open."""
+    """Identifies the group while its heading changes, so that an open group stays open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -112,22 +115,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """All that this role can touch now."""
+    """All keys of a role at present."""
 
     ruling: Ruling | None = None
     now: tuple[Key, ...] = ()
     """The large keys of this moment of play."""
     forms: tuple[Form, ...] = ()
-    """The choice at this moment of play: who acts, who buys, who throws."""
+    """The choices at this moment of play: who acts, who buys, who throws."""
     table: tuple[Group, ...] = field(default=())
     unlock: Key | None = None
-    """Shown next to what locked the table."""
+    """Shown next to the reason of the lock."""
     approvals: Mapping[str, Key] = field(default_factory=dict)
-    """The keys that clear faults only a person can clear, by what is approved."""
+    """The keys that approve something, by what is approved; each clears a fault."""
 
 
 def keys_for(floor: Floor, role: str) -> Keys:
-    """Return what this role can touch now."""
+    """Return the keys that this role has now."""
     may = frozenset(floor.may.get(role, ()))
     ruling = _ruling(floor, may)
     ruled = frozenset() if ruling is None else frozenset(_words_of(ruling))
@@ -205,8 +208,7 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
 
 
 def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
-    """Yield what enters a card: the missing ones of a review, then a replacement for one that was entered
-    wrong, also in a deal that has been called."""
+    """Yield the form for a missing card of a review, or else for the replacement of a wrong card."""
     submit = f"Enter {{}} in deal {number}"
     if kind != "correction":
         lacks = () if floor.awaited is None else floor.awaited.lacks
@@ -237,7 +239,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether an attempt stands as one that does not count: its wagers are not paid (!T-14)."""
+    """Return whether the attempt's present outcome is void, so that its wagers are not paid (!T-14)."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
@@ -262,18 +264,18 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
         if attempt.under_way:
             say["what"] = str(attempt.number)
             yield Key(named, say, "stop")
-            if attempt.word == "deal":  # cards lie still: there is time for the cause
+            if attempt.word == "deal":  # cards do not move, so there is time to enter the cause
                 for code, words in _VOID_CAUSES[1:]:
                     label = f"{named}: {words}"
                     question = f"{label} for deal {attempt.number}?"
                     yield Key(label, {**say, "reason": code}, "stop", question, label)
-        elif attempt.word == "spin":  # before the ball is seen: for the launch of this second
-            yield Key(named, say, "stop", "Stop the spin that is launched now?", named)
+        elif attempt.word == "spin":  # for a ball that was launched but not sensed yet
+            yield Key(named, say, "stop", "Stop the spin that is being launched?", named)
     if "confirm_late" in may:
         for late in floor.late:
             yield Key(f"It stands: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
     for word, (label, look) in _PLAIN.items():
-        if word in may and not (floor.lock == "locked" and word in _PLAYS):
+        if word in may and not (floor.lock == "locked" and word in _OF_PLAY):
             returned = word == "paid" and floor.game == "three_card" and _void(floor, floor.standing)
             yield Key("Stakes are back" if returned else label, {"name": word}, look)
     for what in floor.state.inspect if "inspected" in may else ():
@@ -352,8 +354,8 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     forms = (dice_set,) if "dice_set" in may else ()
     if play or forms:
         yield Group("play", _heading(play, forms), tuple(play), forms)
-    if doors := tuple(_doors(may)):
-        yield Group("table", _heading(doors), doors)
+    if of_table := tuple(_table_keys(may)):
+        yield Group("table", _heading(of_table), of_table)
 
 
 def _heading(keys: Iterable[Key], forms: Iterable[Form] = ()) -> str:
@@ -361,7 +363,7 @@ def _heading(keys: Iterable[Key], forms: Iterable[Form] = ()) -> str:
     return ", ".join(says for word, says in _HEADINGS if word in words).capitalize()
 
 
-def _doors(may: frozenset[str]) -> Iterator[Key]:
+def _table_keys(may: frozenset[str]) -> Iterator[Key]:
     if "lock" in may:
         for reason in _LOCK_REASONS:
             yield Key(f"Lock: {reason}", {"name": "lock", "reason": reason}, "quiet")

@@ -1,4 +1,4 @@
-"""The way to the controller and to the sign-in process: JSON lines over their unix sockets."""
+"""The console's connections to the controller and the sign-in process: JSON lines over Unix sockets."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,42 +9,42 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_S = 12.0
-"""An answer must arrive within this time: an input waits five seconds for the table's answer."""
+"""An answer must arrive within this time: an input alone waits up to 5 s for the table's decision."""
 MAX_ANSWER = 4 * 2**20
-"""The most bytes of an answer: the drawing of a throw has about a hundred thousand."""
+"""The most bytes of an answer; the drawing of a throw has about 100,000."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 
 
 class LinkError(Exception):
-    """Nobody answers at a socket; the message names it and what to do."""
+    """A socket does not answer; the message names the process and the socket."""
 
 
 class Link:
-    """One socket. Requests follow one another over one connection, which is reopened if it was lost."""
+    """One socket. `ask` uses a single connection, one request at a time, and reopens it if it was lost."""
 
-    def __init__(self, path: str, whom: str) -> None:
-        """Ask the process that listens at this path; `whom` names it in messages."""
+    def __init__(self, path: str, peer: str) -> None:
+        """Use the socket at this path; `peer` names the process in messages."""
         self._path = path
-        self._whom = whom
+        self._whom = peer
         self._turn = asyncio.Lock()
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, **request: object) -> Json:
-        """Ask and return the answer; raises LinkError."""
+        """Return the answer to a request; raises LinkError."""
         line = _encode(request) + b"\n"
         async with self._turn:
             fresh = self._open is None
             try:
                 return await self._exchange(line)
             except LinkError:
-                # A connection kept from before may have been closed meanwhile; a word is never said twice.
+                # The kept connection may have been closed meanwhile; but an input is never sent twice.
                 if fresh or request.get("do") == "input":
                     raise
                 return await self._exchange(line)
 
     async def once(self, **request: object) -> Json:
-        """Ask over a connection of its own, so that nobody waits for another's answer; raises LinkError."""
+        """Return the answer to a request on a new connection, which delays no other; raises LinkError."""
         own = Link(self._path, self._whom)
         try:
             return await own.ask(**request)
@@ -52,7 +52,7 @@ class Link:
             await own.close()
 
     async def lines(self, **request: object) -> AsyncGenerator[Json, None]:
-        """Ask over a connection of its own, and yield every line that comes; raises LinkError at its end."""
+        """Send a request on a new connection and yield each line received; raises LinkError at its end."""
         reader, writer = await self._connect()
         try:
             writer.write(_encode(request) + b"\n")
@@ -65,7 +65,7 @@ class Link:
         raise self._gone(None)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
@@ -80,7 +80,7 @@ class Link:
                 await writer.drain()
                 answer = await reader.readline()
             if not answer.endswith(b"\n"):
-                raise ConnectionResetError("it hung up")
+                raise ConnectionResetError("it closed the connection")
             return _decode(answer)
         except (OSError, TimeoutError, ValueError) as error:
             await self.close()

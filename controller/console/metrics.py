@@ -1,7 +1,7 @@
 """Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
 
-They contain nothing that could time a ball: no count of readings, which grows with each of its passes while
-bets are open (R-SPIN-3), and no card.
+They contain nothing by which a ball could be timed, such as a count of readings, which grows with each pass
+while bets are open (R-SPIN-3), and no card.
 """
 
 from collections import Counter
@@ -29,28 +29,28 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
-    """A device and whether it answers."""
+    """A device's type, and whether it is up."""
 
     type: str = ""
     up: bool = False
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the journal is, and how many rows wait for the disk."""
+    """The journal's last row, and how many rows wait for the disk."""
 
     last_row: int = 0
     waiting: int = 0
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether settlement takes outcomes now, and how many it has not acknowledged."""
+    """Whether settlement accepts outcomes now, and how many it has not acknowledged."""
 
     ready: bool = False
     unacknowledged: int | None = None
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """What the controller's process uses: seconds of CPU since its start, bytes resident now."""
+    """The controller's process: CPU seconds since its start, bytes resident now."""
 
     cpu_s: float = 0.0
     resident_bytes: int | None = None
@@ -63,13 +63,13 @@ class WallClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the table is open; absent if it is."""
+    """Whether the table is open; left out of the status if it is."""
 
     table: str = "open"
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the controller's status that metrics are made of."""
+    """The part of the controller's status that the metrics use."""
 
     table: str
     ruleset: str = ""
@@ -91,19 +91,19 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 _status_of = converter_of(Status)
 
 
-def read_status(told: object) -> Status:
+def read_status(value: object) -> Status:
     """Read a status; raises `msgspec.ValidationError`."""
-    return _status_of(told)
+    return _status_of(value)
 
 
-def exposition(status: Status | None, told: Counter[str], streams: int) -> bytes:
+def exposition(status: Status | None, outcome_counts: Counter[str], streams: int) -> bytes:
     """Return all metrics as OpenMetrics text.
 
-    `status` is None if the controller does not answer; `told` counts the outcomes of each type since this
-    console started, `streams` the screens that it feeds now.
+    `status` is None if the controller does not answer. `outcome_counts` counts the outcomes of each type
+    since this console started, `streams` the screens with an open stream.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Table(status, told, streams))
+    registry.register(_Table(status, outcome_counts, streams))
     ProcessCollector(namespace="console", registry=registry)
     PlatformCollector(registry=registry)
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
@@ -111,9 +111,9 @@ def exposition(status: Status | None, told: Counter[str], streams: int) -> bytes
 
 
 class _Table(Collector):
-    def __init__(self, status: Status | None, told: Counter[str], streams: int) -> None:
+    def __init__(self, status: Status | None, outcome_counts: Counter[str], streams: int) -> None:
         self._status = status
-        self._told = told
+        self._outcome_counts = outcome_counts
         self._streams = streams
 
     def collect(self) -> Iterator[Metric]:
@@ -124,7 +124,7 @@ class _Table(Collector):
             "table_outcomes_told",
             "Outcomes received since the console started",
             ("type",),
-            {(type_,): count for type_, count in self._told.items()},
+            {(type_,): count for type_, count in self._outcome_counts.items()},
         )
         if self._status is not None:
             yield from _families(self._status)
@@ -176,7 +176,7 @@ def _families(status: Status) -> Iterator[Metric]:
         "table_clock_synchronized", "Whether the clock is synchronized", {(): status.wall.synchronized}
     )
     yield _gauge("table_journal_waiting", "Rows that wait for the disk", {(): status.journal.waiting})
-    yield _gauge("table_settlement_ready", "Whether settlement takes outcomes", {(): status.publish.ready})
+    yield _gauge("table_settlement_ready", "Whether settlement accepts outcomes", {(): status.publish.ready})
     if status.publish.unacknowledged is not None:
         yield _gauge(
             "table_unacknowledged_outcomes",
@@ -213,7 +213,7 @@ def _counter(
 
 
 def type_of_line(line: Json) -> str | None:
-    """Return the type of the outcome in a watched line; None if there is none."""
+    """Return the type of the outcome in a line from `watch`; None if the line has no outcome."""
     outcome = line.get("outcome")
     type_ = outcome.get("type") if isinstance(outcome, dict) else None
     return type_ if isinstance(type_, str) else None

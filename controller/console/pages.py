@@ -1,4 +1,4 @@
-"""The pages as HTML: each panel by itself, so that a stream sends only what has changed."""
+"""Render the pages as HTML, each panel separately, so that a stream sends only those that changed."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from controller.console.keys import CHIPS, keys_for
 from controller.console.seen import Game
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
-"""The staff page's parts, each a template and an element of that id."""
+"""The panels of the staff's page: each is a template, and the id of an element."""
 WAIT_SHOWN_MS = 1000
-"""A hold shorter than this is of no use to a person, and is not shown."""
+"""A shorter hold is not shown, since nobody could use it."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 
 def environment() -> jinja2.Environment:
-    """Return what makes pages from the templates: every value is escaped, an unknown one is a defect."""
+    """Return the template environment: every value is escaped, and an unknown one raises an error."""
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("controller.console"),
         autoescape=True,
@@ -31,7 +31,7 @@ def environment() -> jinja2.Environment:
 
 
 class Pages:
-    """Makes the pages."""
+    """Renders the pages."""
 
     def __init__(self) -> None:
         self._env = environment()
@@ -54,7 +54,7 @@ class Pages:
         }
 
     def sign_in(self, names: tuple[str, ...], trouble: str) -> str:
-        """Return the page on which people sign in."""
+        """Return the sign-in page."""
         return self._env.get_template("sign-in.html").render(names=names, trouble=trouble)
 
     def display(self, now: Now) -> str:
@@ -62,7 +62,7 @@ class Pages:
         return self._env.get_template("display.html").render(board=self.board(now))
 
     def board(self, now: Now) -> str:
-        """Return what the players' page shows: only the board, which players may see."""
+        """Return the contents of the players' page, which are made only of the board."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()
         counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)

@@ -1,4 +1,4 @@
-"""What the controller sends to screens, as they read it; keys that a screen does not know are ignored."""
+"""The controller's answers as screens decode them; unknown keys are ignored."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Seat = str | int
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an attempt does not count or is open; `seen` is for the staff alone."""
+    """Why an attempt does not count or is under review; only staff may see `seen`."""
 
     code: str
     rule: str | None = None
@@ -20,7 +20,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """What waits for a person."""
+    """The review or proposal that waits for a person."""
 
     attempt: str
     number: int
@@ -63,7 +63,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong, and what to do."""
+    """An active fault, and what to do."""
 
     code: str
     where: str = ""
@@ -78,7 +78,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
-    """A High Roller game as the table remembers it."""
+    """A High Roller game in the table's state."""
 
     stage: str = "button_draw"
     seats: tuple[Seat, ...] = ()
@@ -92,7 +92,7 @@ class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThreeCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Who sits at a Three Card Poker table."""
+    """The positions in play at a Three Card Poker table."""
 
     seats: tuple[str, ...] = ()
 
@@ -118,7 +118,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of any outcome of an attempt."""
+    """The data of an attempt's outcome, of any type."""
 
     dice: tuple[int, int] | None = None
     total: int | None = None
@@ -144,7 +144,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt and all of its outcomes."""
+    """An attempt and all its outcomes; `told` has them in order."""
 
     attempt: str
     number: int
@@ -152,21 +152,21 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LateWager(msgspec.Struct, frozen=True, kw_only=True):
-    """A craps wager called with the dice out, for dealer and boxperson to confirm."""
+    """A craps wager made with the dice out, for dealer and boxperson to confirm."""
 
     wager: str
     says: str
 
 
 class Felt(msgspec.Struct, frozen=True, kw_only=True):
-    """A dice table's inside."""
+    """The inside of a dice table."""
 
     length_mm: float
     width_mm: float
 
 
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of the table for the staff."""
+    """The contents of the staff's screens."""
 
     table: str
     ruleset: str
@@ -212,7 +212,7 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """What players may see."""
+    """The players' board."""
 
     table: str
     state: Literal["open", "closed"]
@@ -229,11 +229,11 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
 _floor_of, _board_of = converter_of(Floor), converter_of(Board)
 
 
-def read_floor(told: object) -> Floor:
-    """Read an answer's `floor`; raises `msgspec.ValidationError`."""
-    return _floor_of(told)
+def read_floor(value: object) -> Floor:
+    """Return an answer's `floor`; raises `msgspec.ValidationError`."""
+    return _floor_of(value)
 
 
-def read_board(told: object) -> Board:
-    """Read an answer's `board`; raises `msgspec.ValidationError`."""
-    return _board_of(told)
+def read_board(value: object) -> Board:
+    """Return an answer's `board`; raises `msgspec.ValidationError`."""
+    return _board_of(value)

@@ -1,5 +1,5 @@
-"""Serve the pages: uvicorn with its limits, a time limit for each step of a connection, and an answer to
-plain HTTP that the pages need TLS."""
+"""Serve the pages by uvicorn, with time limits on each step of a connection, and refuse plain HTTP on a TLS
+port."""
 
 import socket
 import ssl
@@ -17,24 +17,24 @@ from controller.console.technician import Bench
 from controller.evidence.pictures import FOLDER
 from controller.serving.connections import Limits, Server
 
-HELLO = 0x16
+TLS_HANDSHAKE = 0x16
 """The first byte of every TLS connection: a handshake record (RFC 8446, 5.1)."""
-FIRST_S = 5
-"""The kernel passes a connection on once it has sent something, or after about this time."""
+DEFER_ACCEPT_S = 5
+"""The kernel reports a connection once data has arrived on it, or after about this time."""
 _WORDS = b"This console accepts HTTPS only: use https:// instead of http://.\n"
-ANSWER = (
+HTTPS_ONLY = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
     b"connection: close\r\ncache-control: no-store\r\n\r\n%b" % (len(_WORDS), _WORDS)
 )
-_NOW = socket.MSG_DONTWAIT
-_HEAD_BYTES = 65_536
+_NO_WAIT = socket.MSG_DONTWAIT
+_DISCARDED_BYTES = 65_536
 
 
-class TlsListening(socket.socket):
-    """A listening socket that passes on TLS connections, and answers everything else itself."""
+class TlsListeningSocket(socket.socket):
+    """A listening socket that accepts TLS connections, and answers plain HTTP that HTTPS is required."""
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Return the next connection; raises ConnectionAbortedError if it was not TLS and was answered."""
+        """Return the next TLS connection; raises ConnectionAbortedError after answering plain HTTP."""
         connection, address = super().accept()
         if _began_plain(connection):
             _answer(connection)
@@ -42,8 +42,8 @@ class TlsListening(socket.socket):
         return connection, address
 
 
-def listening(host: str, port: int, kind: type[socket.socket]) -> Sequence[socket.socket]:
-    """Bind sockets of this class to every address of a host; raises OSError."""
+def listening_sockets(host: str, port: int, kind: type[socket.socket]) -> Sequence[socket.socket]:
+    """Return sockets of this class, bound to every address of a host; raises OSError."""
     bound: list[socket.socket] = []
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
@@ -51,8 +51,8 @@ def listening(host: str, port: int, kind: type[socket.socket]) -> Sequence[socke
             one = kind(family, type_, protocol)
             bound.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if kind is TlsListening:
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, FIRST_S)
+            if kind is TlsListeningSocket:
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_ACCEPT_S)
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             one.bind(address)
@@ -65,31 +65,31 @@ def listening(host: str, port: int, kind: type[socket.socket]) -> Sequence[socke
 
 def _began_plain(connection: socket.socket) -> bool:
     try:
-        first = connection.recv(1, socket.MSG_PEEK | _NOW)
+        first = connection.recv(1, socket.MSG_PEEK | _NO_WAIT)
     except OSError:
-        return False  # Nothing was sent yet: the handshake's own time limit ends it.
-    return first != b"" and first[0] != HELLO
+        return False  # nothing was sent yet: the handshake's own time limit applies
+    return first != b"" and first[0] != TLS_HANDSHAKE
 
 
 def _answer(connection: socket.socket) -> None:
     with connection:
         try:
-            connection.recv(_HEAD_BYTES, _NOW)  # what is left unread would reset the connection
-            connection.send(ANSWER, _NOW)
+            connection.recv(_DISCARDED_BYTES, _NO_WAIT)  # unread data would reset the connection
+            connection.send(HTTPS_ONLY, _NO_WAIT)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # It is gone already.
+            return  # the client has disconnected
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Streams are not limited; a technician's download may be slow."""
+"""Limits on a connection, from which streams are exempt; a technician's download may be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where to serve, and the sockets to use."""
+    """The options of `tablectl console`: where to serve, and the sockets to use."""
 
     socket: str
     sign_in: str
@@ -97,7 +97,7 @@ class Settings:
     host: str
     port: int
     hosts: tuple[str, ...] = ()
-    """Host names of this console in addition to the loopback's own."""
+    """Host names of this console in addition to those of the loopback interface."""
     certificate: Path | None = None
     key: Path | None = None
     evidence: Path = Path(FOLDER)
@@ -107,15 +107,15 @@ class Settings:
 
     @property
     def secure(self) -> bool:
-        """Whether the pages go over TLS."""
+        """Whether the pages are served over TLS."""
         return self.certificate is not None
 
     def fault(self) -> str | None:
-        """Describe what is wrong with these settings; None if nothing."""
+        """Return what is wrong with these settings, if anything."""
         if self.host not in LOOPBACK and not self.secure:
             return (
-                f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would go over"
-                " the network in the clear"
+                f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would be sent"
+                " unencrypted over the network"
             )
         if (self.certificate is None) != (self.key is None):
             return "found one of --certificate and --key, expected both"
@@ -126,7 +126,7 @@ class Settings:
 
 def _fault_of(certificate: Path, key: Path | None) -> str | None:
     try:
-        # A key with a passphrase would stop the start to ask a keyboard that is not there.
+        # For a key with a passphrase, OpenSSL would otherwise wait for input at a terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:
         return (
@@ -137,7 +137,7 @@ def _fault_of(certificate: Path, key: Path | None) -> str | None:
 
 
 def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None = None) -> None:
-    """Serve until SIGTERM; raises OSError if the port or the certificate can't be had."""
+    """Serve until SIGTERM; raises OSError if the port or the certificate can't be used."""
     console = Console(
         Link(settings.socket, "the controller"),
         Link(settings.sign_in, "the sign-in process"),
@@ -162,12 +162,12 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
         config |= {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
     hosts = (*LOOPBACK, *settings.hosts, *(() if settings.host in LOOPBACK else (settings.host,)))
     server = _Server(uvicorn.Config(console.app(hosts), **config), ready, console.end_streams)
-    kind = TlsListening if settings.secure else socket.socket
-    server.run(list(listening(settings.host, settings.port, kind)))
+    kind = TlsListeningSocket if settings.secure else socket.socket
+    server.run(list(listening_sockets(settings.host, settings.port, kind)))
 
 
 class _Server(Server):
-    """Reports where it listens once it does; ends the streams before it stops."""
+    """A server that reports its addresses once it listens, and ends the streams before it stops."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]
@@ -177,12 +177,12 @@ class _Server(Server):
         self._end_streams = end_streams
 
     async def shutdown(self, sockets: Any = None) -> None:  # Any: the library's own
-        """End the streams, then stop."""
+        """End the streams, then shut down."""
         await self._end_streams()
         await super().shutdown(sockets)
 
     async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
-        """Accept, then report it."""
+        """Start, then report each address."""
         await super().startup(sockets)
         for bound in sockets or ():
             host, port = bound.getsockname()[:2]

@@ -1,6 +1,6 @@
-"""The technician's pages, for no other role, and what they need of the machine.
+"""The technician's pages, which no other role may open, and the interface to the work at the machine.
 
-The console itself knows nothing but the control socket; `tablectl console` supplies the workbench.
+The console itself uses only the control socket; `tablectl console` supplies the implementation of `Bench`.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ from controller.console.pages import environment
 Does = Literal["test", "camera", "walls", "wheel"]
 """A guided test, or the calibration of a camera, a wall sensor or a wheel."""
 Answer = Literal["done", "skip", "yes", "no", "lamp"]
-"""A technician's answers: a step is done or skipped; a question's yes or no; lamps may be lit."""
+"""A technician's answers: a step is done or skipped, yes or no to a question, or the lamps may be lit."""
 Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
 class PageLine(NamedTuple):
-    """A line of the work so far, and how it is shown."""
+    """A line of output of the work, and how it is shown."""
 
     look: Look
     text: str
 
 
 class CheckResult(NamedTuple):
-    """One finding of the doctor: its state, its subject, its words, and the remedy."""
+    """One finding of the doctor: its state, what was checked, the result, and the remedy."""
 
     state: str
     about: str
@@ -53,11 +53,11 @@ class CheckResult(NamedTuple):
 
 
 class GuidedWork(Protocol):
-    """A test or a calibration under way, in a thread of its own."""
+    """A test or a calibration in progress, in its own thread."""
 
     @property
     def title(self) -> str:
-        """Which work is done with which device."""
+        """The kind of work, and the device."""
 
     @property
     def lines(self) -> Sequence[PageLine]:
@@ -65,73 +65,73 @@ class GuidedWork(Protocol):
 
     @property
     def asks(self) -> str:
-        """What the technician is asked to do now; empty if nothing is awaited."""
+        """What the technician is asked to do now; empty if nothing is."""
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """What can be answered now."""
+        """The answers possible now."""
 
     @property
     def over(self) -> bool:
         """Whether it has ended, and with it test mode."""
 
     def answer(self, given: Answer) -> None:
-        """Answer."""
+        """Give this answer to the present question."""
 
     def stop(self) -> None:
-        """End it; the table leaves test mode."""
+        """End the work; the table leaves test mode."""
 
 
 class Bench(Protocol):
-    """Begins work at the table, and checks the machine."""
+    """Starts guided work at the table, and checks the machine."""
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Begin as the technician whom this token names."""
+        """Start the work as the technician named by this token."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Check what this process can see of the machine and the table; it takes seconds."""
+        """Return the findings on what this process can check of the machine and the table; takes seconds."""
 
 
-AGAIN_S = 2.0
-"""How often the devices are requested, for what changes by itself, such as a rate."""
-DRAWN_S = 0.4
-"""The shortest interval between two drawings of the charts."""
-WORK_S = 0.25
-"""Polling interval of a test under way."""
-LEFT_S = 30.0
-"""A test ends if nobody has had its page open for this long."""
-SENSORS_AT_ONCE = 2
-"""The most screens that show sensors at once: each occupies a place at the control socket."""
+REFRESH_S = 2.0
+"""Interval at which the devices are fetched even without a change, for values such as rates."""
+REDRAW_S = 0.4
+"""Shortest interval between two updates of the charts."""
+WORK_POLL_S = 0.25
+"""Interval at which a test in progress is polled."""
+ABANDONED_S = 30.0
+"""A test is ended if its page has not been open for this long."""
+MAX_SENSOR_SCREENS = 2
+"""The most screens that show sensors at once; each uses a slot of the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
 Ours = Callable[[Request], Session]
 
 
 class Begin(Body, frozen=True, kw_only=True):
-    """What is to be done with which device."""
+    """The work to start, and the device."""
 
     does: Literal["test", "camera", "walls", "wheel"]
     device: str
 
 
 class Answered(Body, frozen=True, kw_only=True):
-    """What the technician answers."""
+    """The technician's answer."""
 
     answer: Answer
 
 
 _begin_of = msgspec.json.Decoder(Begin).decode
 _answered_of = msgspec.json.Decoder(Answered).decode
-Stands = Callable[[], Awaitable[bool]]
+StillValid = Callable[[], Awaitable[bool]]
 Panels = Callable[[], Awaitable[dict[str, str]]]
-Stream = Callable[[Panels, Callable[[], Awaitable[None]], Stands], AsyncIterator[bytes]]
+Stream = Callable[[Panels, Callable[[], Awaitable[None]], StillValid], AsyncIterator[bytes]]
 
 
 class Technician:
     """The technician's part of a console."""
 
     def __init__(self, table: Link, sessions: Sessions, feed: Feed, bench: Bench | None) -> None:
-        """Show this table; without a bench nothing is tested, calibrated or checked."""
+        """Show this table; without `bench` nothing can be tested, calibrated or checked."""
         self._table = table
         self._sessions = sessions
         self._feed = feed
@@ -140,7 +140,7 @@ class Technician:
         self._env.globals.update(for_how_long=for_how_long, wide=WIDTH, high=HEIGHT)
         self._work: GuidedWork | None = None
         self._worker: Session | None = None
-        self._looked_s = 0.0
+        self._last_seen_s = 0.0
         self._sensing = 0
         self._beginning = asyncio.Lock()
 
@@ -148,10 +148,12 @@ class Technician:
         self,
         session_of: Callable[[Request], Session | None],
         ours: Ours,
-        told: Callable[[Callable[[Request], Awaitable[Response]]], Callable[[Request], Awaitable[Response]]],
+        with_refusals: Callable[
+            [Callable[[Request], Awaitable[Response]]], Callable[[Request], Awaitable[Response]]
+        ],
         stream: Stream,
     ) -> list[Route]:
-        """Return the routes; `ours` finds the session whose own page sent a request."""
+        """Return the routes; `ours` returns the session from whose page a request was sent."""
         self._session_of = session_of
         self._ours = ours
         self._stream = stream
@@ -165,9 +167,9 @@ class Technician:
             Route("/technician/recordings", self._guarded(self._recordings)),
             Route("/technician/recordings/{name}", self._guarded(self._recording)),
             Route("/technician/checks", self._guarded(self._checks)),
-            Route("/technician/begin", told(self._begin), methods=["POST"]),
-            Route("/technician/answer", told(self._answer), methods=["POST"]),
-            Route("/technician/stop", told(self._stop), methods=["POST"]),
+            Route("/technician/begin", with_refusals(self._begin), methods=["POST"]),
+            Route("/technician/answer", with_refusals(self._answer), methods=["POST"]),
+            Route("/technician/stop", with_refusals(self._stop), methods=["POST"]),
         ]
 
     def _guarded(
@@ -209,10 +211,10 @@ class Technician:
     def _streamed(
         self, request: Request, session: Session, panels: Panels, wait: Callable[[], Awaitable[None]]
     ) -> Response:
-        async def stands() -> bool:
+        async def still_valid() -> bool:
             return await self._still_technician(request, session)
 
-        return StreamingResponse(self._stream(panels, wait, stands), media_type="text/event-stream")
+        return StreamingResponse(self._stream(panels, wait, still_valid), media_type="text/event-stream")
 
     # --- devices ---
 
@@ -239,7 +241,7 @@ class Technician:
 
     async def _devices_events(self, request: Request, session: Session) -> Response:
         async def wait() -> None:
-            await self._feed.after(self._feed.version, AGAIN_S)
+            await self._feed.after(self._feed.version, REFRESH_S)
 
         return self._streamed(request, session, self._devices_panels, wait)
 
@@ -253,7 +255,7 @@ class Technician:
         return self._page("sensors", session, panels=self._sensors_panel(Charts()))
 
     async def _sensors_events(self, request: Request, session: Session) -> Response:
-        if self._sensing >= SENSORS_AT_ONCE:
+        if self._sensing >= MAX_SENSOR_SCREENS:
             return PlainTextResponse(
                 "too many screens show the sensors; close one of them", 503, {"retry-after": "5"}
             )
@@ -266,23 +268,23 @@ class Technician:
 
         async def wait() -> None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(AGAIN_S):
+                async with asyncio.timeout(REFRESH_S):
                     await changed.wait()
-            await asyncio.sleep(DRAWN_S)
+            await asyncio.sleep(REDRAW_S)
             if over.is_set():
-                raise LinkError("the controller no longer sends what its sensors see")
+                raise LinkError("the controller no longer sends readings")
 
-        async def stands() -> bool:
+        async def still_valid() -> bool:
             return await self._still_technician(request, session)
 
         async def streamed() -> AsyncIterator[bytes]:
             self._sensing += 1
             listening = asyncio.create_task(self._listen(charts, changed, over, token))
             try:
-                async for block in self._stream(panels, wait, stands):
+                async for block in self._stream(panels, wait, still_valid):
                     yield block
             except LinkError:
-                return  # the browser comes again, and is then told why
+                return  # the browser reconnects, and then gets the reason
             finally:
                 self._sensing -= 1
                 listening.cancel()
@@ -290,11 +292,11 @@ class Technician:
         return StreamingResponse(streamed(), media_type="text/event-stream")
 
     async def _listen(self, charts: Charts, changed: asyncio.Event, over: asyncio.Event, token: str) -> None:
-        """Draw what the sensors report, until the controller or its reader ends it."""
+        """Add the sensors' readings to the charts until the connection or the stream ends."""
         lines = self._table.lines(do="watch", topics=["readings"], token=token)
         try:
-            async with aclosing(lines) as told:
-                async for line in told:
+            async with aclosing(lines) as received:
+                async for line in received:
                     if "reading" in line:
                         charts.add(line["reading"], late=line.get("delayed") is True)
                         changed.set()
@@ -320,8 +322,8 @@ class Technician:
 
     async def _work_events(self, request: Request, session: Session) -> Response:
         async def wait() -> None:
-            self._looked_s = asyncio.get_running_loop().time()
-            await asyncio.sleep(WORK_S)
+            self._last_seen_s = asyncio.get_running_loop().time()
+            await asyncio.sleep(WORK_POLL_S)
 
         return self._streamed(request, session, self._work_panel, wait)
 
@@ -329,22 +331,22 @@ class Technician:
         session = self._technician(request)
         begin = await body_of(request, _begin_of)
         if self._bench is None or _NAME.fullmatch(begin.device) is None:
-            raise Refusal(400, "no_bench", "nothing can be tested from here; `tablectl test` can")
+            raise Refusal(400, "no_bench", "nothing can be tested at this console; use `tablectl test`")
         async with self._beginning:
             if self._work is not None and not self._work.over:
                 raise Refusal(409, "busy", f"{self._work.title} is under way; end it first")
             token = await self._sessions.token(session)
             self._work = await asyncio.to_thread(self._bench.begin, begin.does, begin.device, token)
             self._worker = session
-        self._looked_s = asyncio.get_running_loop().time()
-        self._minding = asyncio.create_task(self._mind(self._work, session))
+        self._last_seen_s = asyncio.get_running_loop().time()
+        self._watching = asyncio.create_task(self._end_if_abandoned(self._work, session))
         return json_answer({"ok": True})
 
-    async def _mind(self, work: GuidedWork, session: Session) -> None:
-        """End the work if its technician signed out or left the page: no table stays in test mode."""
+    async def _end_if_abandoned(self, work: GuidedWork, session: Session) -> None:
+        """End the work, and so test mode, if its technician signs out or leaves the page."""
         while not work.over:
-            await asyncio.sleep(AGAIN_S)
-            left = asyncio.get_running_loop().time() - self._looked_s > LEFT_S
+            await asyncio.sleep(REFRESH_S)
+            left = asyncio.get_running_loop().time() - self._last_seen_s > ABANDONED_S
             with suppress(LinkError):
                 if left or not await self._sessions.is_valid(session):
                     work.stop()
@@ -354,9 +356,9 @@ class Technician:
         session = self._technician(request)
         answered = await body_of(request, _answered_of)
         work = self._at_work(session)
-        await self._sessions.token(session)  # who works at the table is not idle
+        await self._sessions.token(session)  # an answer counts as activity
         if answered.answer not in work.answers:
-            raise Refusal(409, "not_now", "that is no longer asked")
+            raise Refusal(409, "not_now", "this question is no longer open")
         work.answer(answered.answer)
         return json_answer({"ok": True})
 
@@ -372,7 +374,7 @@ class Technician:
 
     def _at_work(self, session: Session) -> GuidedWork:
         if self._work is None or self._work.over:
-            raise Refusal(409, "not_now", "nothing is under way")
+            raise Refusal(409, "not_now", "no test or calibration is under way")
         if self._worker is not session:
             raise Refusal(409, "busy", "another technician's work is under way")
         return self._work
@@ -390,7 +392,7 @@ class Technician:
     async def _recording(self, request: Request, session: Session) -> Response:
         name = request.path_params["name"]
         if _NAME.fullmatch(name) is None:
-            return PlainTextResponse("found no name of a recording", 404)
+            return PlainTextResponse("found no valid name of a recording", 404)
         token = await self._sessions.token(session)
         lines = self._table.lines(do="recording", name=name, token=token)
         first = await anext(lines)
@@ -399,8 +401,8 @@ class Technician:
             return PlainTextResponse(str(first.get("says")), 404)
 
         async def text() -> AsyncIterator[bytes]:
-            async with aclosing(lines) as told:
-                async for line in told:
+            async with aclosing(lines) as received:
+                async for line in received:
                     if line.get("ok") is not None:
                         return
                     yield str(line.get("lines", "")).encode()

@@ -1,4 +1,4 @@
-"""The words on the screens: causes, calls and results as people at a table say them."""
+"""The words on the screens: causes, calls and results in the terms used at a table."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +36,7 @@ CAUSES: Mapping[str, str] = {
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
 }
-"""Why an attempt does not count or waits, in the display's words; the rule's id is shown next to it."""
+"""Why an attempt does not count or is under review; the rule's id is shown next to it."""
 _OF_BOTH: Mapping[str, str] = {
     "no_wall_hit": "Neither die hit the wall",
     "off_table": "Both dice left the table",
@@ -86,7 +86,7 @@ def colour_of(pocket: str) -> str:
 
 
 def cause(reason: Reason) -> str:
-    """Return why, without any figure that a sensor measured."""
+    """Return a reason in words, without any figure that a sensor measured."""
     die = "a die" if reason.die is None else f"die {reason.die}"
     words = CAUSES.get(reason.code, reason.code.replace("_", " ")).replace("{die}", die)
     return words[:1].upper() + words[1:]
@@ -101,12 +101,12 @@ def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
 
 
 def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
-    """Return each cause in words with its rule's id, none twice."""
+    """Return each distinct cause in words, with its rule's id."""
     return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
 
 
 def measured(reasons: Sequence[Reason], rule: str, said: str) -> str:
-    """Return what was measured for the reasons that `causes` words like this under this rule."""
+    """Return what was measured for the reasons that have this rule and these words in `causes`."""
     ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == said]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
@@ -157,7 +157,7 @@ def result(word: AttemptOutcome) -> str:
 
 
 def ruled_by(result: Result) -> str:
-    """Describe who made the result what it is, if a person did."""
+    """Return who ruled on the result, or nothing if no person did."""
     data = result.told[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""
@@ -183,12 +183,12 @@ _PROMPTS: Mapping[str, str] = {
     "count": "how many cards",
     "chips": "a colour",
 }
-"""What a key still needs, by field."""
+"""What is still to be chosen, by field."""
 
 
 def prompt(fields: Sequence[str], chosen: Sequence[str] = ()) -> str:
-    """Describe what must be touched before a key can be; the seat of a card may be chosen already."""
+    """Return what must be chosen before the key is enabled; the seat of a card may be chosen already."""
     if "wrong" in fields:
-        return "Touch the wrong card, then what it is"
+        return "Touch the wrong card, then the right one"
     open_ = [field for field in fields if not (field in ("to", "seat") and chosen)]
     return f"Touch {' and '.join(_PROMPTS[field] for field in open_)}"

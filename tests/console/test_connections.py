@@ -109,7 +109,7 @@ def test_a_stranger_s_streams_end_before_anybody_else_s() -> None:
         for _ in range(5):
             feed("stranger")
         assert set(ended) == {"stranger"}
-        assert [one.stands for one in (pit, wall, first)] == [True, True, False]
+        assert [one.is_open for one in (pit, wall, first)] == [True, True, False]
         assert len(streams) == 4
     assert len(streams) == 0
 

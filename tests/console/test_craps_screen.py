@@ -184,7 +184,7 @@ def test_a_killed_table_is_stated_at_once_and_its_state_is_there_when_it_is_back
     unsure(screens)
     roll = number(ann)
     screens.kill_table()
-    ann.reads("The controller does not answer", "call by hand")
+    ann.reads("The controller does not answer", "make the calls by hand")
     expect(ann.page.locator(".rulings")).to_have_count(0)
     expect(display.locator(".verdict")).to_have_text("One moment, please")
     screens.start_table()

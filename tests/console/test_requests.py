@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
 from controller.console.app import Console
-from controller.console.guard import BODY_MAX, COOKIE, SCREEN_COOKIE, Guard
+from controller.console.guard import COOKIE, MAX_BODY_BYTES, SCREEN_COOKIE, Guard
 from controller.console.link import Json, Link, LinkError
 
 ORIGIN = "http://localhost"
@@ -231,7 +231,7 @@ def test_a_page_loads_nothing_from_elsewhere_and_has_no_script_in_it(house: Hous
 
 def test_a_body_that_is_too_long_is_refused(house: House) -> None:
     page = house.sign_in()
-    answer = house.client.post("/say", content=b'{"name":"' + b"x" * BODY_MAX + b'"}', headers=page)
+    answer = house.client.post("/say", content=b'{"name":"' + b"x" * MAX_BODY_BYTES + b'"}', headers=page)
     assert answer.status_code == 413
 
 

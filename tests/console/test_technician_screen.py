@@ -111,7 +111,7 @@ def test_a_recording_is_downloaded_and_the_log_and_checks_are_read(screens: Scre
     assert re.fullmatch(r"craps-\d+-\d+\.jsonl", name)
     assert '"log":"table-readings"' in caught.value.path().read_text(encoding="utf-8").replace(" ", "")
     tom.page.get_by_role("link", name="Checks").tap()
-    tom.reads("python", "controller", "The controller's last words", "session")
+    tom.reads("python", "controller", "The controller's log", "session")
     is_accessible(tom.page)
 
 

@@ -1,4 +1,4 @@
-// A PIN under a name, or what a card reader types: digits and letters, then Enter.
+// Signs in by a name with a PIN, or by what a card reader types: digits and letters, then Enter.
 "use strict";
 (() => {
   const said = document.getElementById("said");
@@ -26,7 +26,7 @@
   }
 
   document.addEventListener("change", (event) => { if (event.target.name === "person") ask(); });
-  if (document.querySelector('[name="person"]:checked')) ask(); // touched before this script was there
+  if (document.querySelector('[name="person"]:checked')) ask(); // chosen before this script was loaded
   document.addEventListener("click", (event) => {
     const digit = event.target.closest("[data-digit]")?.dataset.digit;
     if (digit === undefined) return;

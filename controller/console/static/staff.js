@@ -1,4 +1,4 @@
-// Turns touches into words to the table: a key says its own, a form what was chosen in it.
+// Sends touches as inputs to the table: a key sends its own input, a form what was chosen in it.
 "use strict";
 (() => {
   const page = document.querySelector('meta[name="console-page"]').content;
@@ -15,7 +15,7 @@
     return told;
   }
 
-  // What the table has no words of its own for ("no_more_bets: done") is told as it was touched.
+  // If the answer has no words of its own ("no_more_bets: done"), show the label that was touched.
   function plain(says, touched) {
     return /^[a-z_]+: done$/.test(says) ? `Done: ${touched}` : says;
   }
@@ -31,7 +31,7 @@
     said.scrollIntoView({ block: "nearest" });
   }
 
-  // The panel may have been replaced meanwhile, and the form with it.
+  // The panel, and the form with it, may have been replaced meanwhile.
   function clear(form) {
     const same = form ? document.querySelectorAll(`form.word[data-word="${form.dataset.word}"]`) : [];
     for (const one of same) { one.reset(); refresh(one); }
@@ -42,32 +42,32 @@
     try {
       const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (told.ok) clear(form); // what was said is not said again
+      if (told.ok) clear(form); // so that it is not entered twice
       if (told.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
-      show("The console did not answer. Look at the table's state before you say it again.", false);
+      show("The console did not answer. Look at the table's state before you enter it again.", false);
     }
   }
 
-  // A ruling on a review is for that alone: where somebody else has ruled meanwhile it is refused.
+  // Bind a ruling to its review: if somebody else has ruled meanwhile, it is refused.
   function bound(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
   }
 
-  // A word that named no attempt stands though its key names one by now.
+  // An input without an attempt is still valid if its key names one by now.
   function stands({ name, what, approve }) {
     const words = [...document.querySelectorAll("[data-say]")].map((key) => JSON.parse(key.dataset.say));
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
 
-  const READ_MS = 400; // the second half of a double tap comes within it: nobody has read what it would say
+  const READ_MS = 400; // the second half of a double tap comes within this time, before anybody has read the new key
   const FINGER_PX = 40;
   let touchedAt = { ms: -Infinity, x: 0, y: 0 };
 
-  // The key there may be another's by now: after No More Bets it opens them again, and below a question lies
-  // whatever the question covered. What opens or ticks would be closed again.
+  // By then another key may be in its place: after No More Bets, the one that opens them again; after a question,
+  // the key that the question covered. And what the first tap opened or ticked would be closed again.
   function isSecondHalf({ timeStamp, clientX, clientY }) {
     const before = touchedAt;
     touchedAt = { ms: timeStamp, x: clientX, y: clientY };
@@ -162,18 +162,18 @@
       else say(entry);
     }
   });
-  // What was opened among the keys of play is in view too, as far as there is room.
+  // Scroll what was opened among the keys of play into view, as far as there is room.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);
-  // What was opened to call a result back is wholly in view, on a small screen too.
+  // Scroll the whole form that calls a result back into view, also on a small screen.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();
   }, true);
   document.addEventListener("panel", (event) => {
-    // A question whose key is gone, as that of an attempt that was ruled on elsewhere, is taken back.
+    // Withdraw a question whose key is gone, for example because somebody else has ruled on the attempt.
     if (dialog.open && !stands(asked?.word ?? {})) { dialog.close(); asked = null; }
-    // An answer is of its moment: it goes when the next attempt begins.
+    // Clear the last answer when the next attempt begins.
     if (event.detail === "state" && said.textContent && attempt() !== shownAt) said.textContent = "";
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
   });

@@ -1,5 +1,5 @@
-// Feeds the panels of a page: each is replaced only where it has changed; what was open in it stays open, and what
-// a person has chosen stays chosen where it is still to be chosen for the same word and attempt.
+// Updates the panels of a page: each is replaced only if it has changed; what was open in it stays open, and what
+// a person has chosen stays chosen if it can still be chosen for the same input and attempt.
 "use strict";
 (() => {
   const url = document.querySelector("[data-events]")?.dataset.events ?? "/events";
@@ -7,7 +7,7 @@
   const shown = new Map([...document.querySelectorAll("[data-panel]")].map((one) => [one.dataset.panel, one.innerHTML]));
   let source = null;
 
-  // HTML as the browser itself writes it, so that it compares with what a page came with.
+  // HTML as the browser serializes it, so that it can be compared with that of the page.
   function written(html) {
     const template = document.createElement("template");
     template.innerHTML = html;
@@ -22,7 +22,7 @@
     const panel = document.querySelector(`[data-panel="${name}"]`);
     if (!panel) return;
     const fresh = written(html);
-    if (shown.get(name) === fresh) return; // a touch under way is not lost to a key that is replaced by its like
+    if (shown.get(name) === fresh) return; // a touch in progress is not lost by replacing a key with the same one
     shown.set(name, fresh);
     const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
     const chosen = [...panel.querySelectorAll("form.word input")].filter((one) => one.checked !== one.defaultChecked)

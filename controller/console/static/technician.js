@@ -1,4 +1,4 @@
-// Keys of the technician's pages: each posts what stands on it.
+// Keys of the technician's pages: each posts its own request.
 "use strict";
 (() => {
   const page = document.querySelector('meta[name="console-page"]').content;

@@ -141,7 +141,7 @@ class Place:
     def _text(self, devices: str) -> str:
         shipped = (config_home() / "tables" / f"{self.game}.yaml").read_text(encoding="utf-8")
         before, rest = shipped.split("\ndevices:\n")
-        after = rest[rest.index("\n# What an opened switch does") :]
+        after = rest[rest.index("\n# What happens when a switch opens") :]
         where = f"{{embedded: {{api_port: {self.port}, word_wait_s: 60, database: '{self.url}'}}}}"
         return f"{before}\ndevices:\n{devices}{after}\npublish: {where}\nmax_lateness_ms: {LATENESS_MS}\n"
 
