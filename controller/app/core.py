@@ -16,7 +16,14 @@ from controller.app.hub import Hub, Lamps, ReadingFilter
 from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
 from controller.app.view import View
-from controller.engine.resume import CONTROLLER, CutOff, OpenAttempts, Resumed, begun_between, holds
+from controller.engine.resume import (
+    CONTROLLER,
+    CutOffAttempts,
+    OpenAttempts,
+    Resumed,
+    begun_between,
+    is_lock_held,
+)
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
@@ -105,7 +112,7 @@ class Core:
         self._awaiting = awaiting
         self._late_confirmed = late_confirmed
         self._play_asked = play_asked
-        self._cut_off = CutOff(resumed.pending, setup)
+        self._cut_off = CutOffAttempts(resumed.pending, setup)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
         self._awaited = self._cut_off.awaited
@@ -458,7 +465,7 @@ class Core:
             if self._bets_closed:
                 self._reading_filter.bets_closed()
         elif isinstance(data, Happening):
-            self._held = bool(holds(outcome.type, data, held=self._held))
+            self._held = bool(is_lock_held(outcome.type, data, held=self._held))
             if outcome.type in ("table.locked", "table.unlocked"):
                 self._locked_by = data if outcome.type == "table.locked" else None
                 self._lock_changes += 1

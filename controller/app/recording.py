@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.app.faults import ActiveFaults, Fault
-from controller.engine.session import Heard, Session
+from controller.engine.session import OnInput, Session
 from controller.journal.contents import Recording
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged
@@ -230,14 +230,14 @@ class Segment:
     """The engine, with a recording of everything it receives."""
 
     def __init__(
-        self, setup: Setup, name: str, epoch: str, recorder: Recorder, heard: Heard | None = None
+        self, setup: Setup, name: str, epoch: str, recorder: Recorder, on_input: OnInput | None = None
     ) -> None:
-        """Start a recording of this name; `heard` is called with the result of each input.
+        """Start a recording of this name; `on_input` is called with the result of each input.
 
         Raises SetupError if the setup lacks what its game needs.
         """
         self.name = name
-        self.session = Session(setup, heard)
+        self.session = Session(setup, on_input)
         self.size = 0
         """Uncompressed bytes so far."""
         self.last_us = 0
@@ -311,14 +311,19 @@ class Pieces:
     """A session's recordings, one after the other, numbered from 1."""
 
     def __init__(
-        self, setup: Setup, epoch: str, recorder: Recorder, rotation: Rotation, heard: Heard | None = None
+        self,
+        setup: Setup,
+        epoch: str,
+        recorder: Recorder,
+        rotation: Rotation,
+        on_input: OnInput | None = None,
     ) -> None:
-        """Record a session of this setup; `heard` is called with the result of each input."""
+        """Record a session of this setup; `on_input` is called with the result of each input."""
         self.rotation = rotation
         self._setup = setup
         self._epoch = epoch
         self._recorder = recorder
-        self._heard = heard
+        self._on_input = on_input
         self._begun = 0
 
     def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
@@ -327,7 +332,7 @@ class Pieces:
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
         standing = None if after is None else after.session.standing()
         setup = replace(self._setup, state=msgspec.structs.replace(state, standing=standing), first=first)
-        return Segment(setup, name, self._epoch, self._recorder, self._heard)
+        return Segment(setup, name, self._epoch, self._recorder, self._on_input)
 
     def due(self, segment: Segment, now_us: int) -> bool:
         """Return whether a recording is long enough, or must end because it lost readings."""

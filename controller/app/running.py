@@ -23,7 +23,7 @@ from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
 from controller.app.service import ERROR, Watchdog, log
-from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, opening_words, resume
+from controller.engine.resume import CONTROLLER, RESUMED_FROM, LastRow, Resumed, opening_outcomes, resume
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game
 from controller.games.registry import game_of
@@ -355,9 +355,9 @@ class RunningTable:
         recovered = self.journal.recovered
         with Reader(self._options.place.journal) as reader:
             from_n = max(recovered.verified_from, recovered.last_n - LOOK_BACK)
-            last_words = map(_last_word, reader.rows(from_n, types=TELLING))
+            last_rows = map(_last_row, reader.rows(from_n, types=RESUMED_FROM))
             return resume(
-                game, recovered.state, recovered.first, recovered.in_flight, filter(None, last_words)
+                game, recovered.state, recovered.first, recovered.in_flight, filter(None, last_rows)
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
@@ -376,7 +376,7 @@ class RunningTable:
             setup=self.setup,
         )
         started = self.journal.start(identity)
-        told, first = opening_words(resumed, self.setup, self._inlet.now_us)
+        told, first = opening_outcomes(resumed, self.setup, self._inlet.now_us)
         if told:
             self.journal.append(told, self.setup.state, first)
         self.setup = replace(self.setup, first=first)
@@ -454,14 +454,14 @@ class RunningTable:
         self.core.note("recording.closed", piece._asdict())
 
 
-def _last_word(row: Row) -> LastWord | None:
+def _last_row(row: Row) -> LastRow | None:
     """Return what one of the last rows says; None if its body was dropped."""
     if row.body is None:
         return None
     try:
-        return LastWord(row.name, outcome_of(row.body).data)
+        return LastRow(row.name, outcome_of(row.body).data)
     except (msgspec.MsgspecError, KeyError):
-        return LastWord(row.name, None)
+        return LastRow(row.name, None)
 
 
 def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:

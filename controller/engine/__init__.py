@@ -1,4 +1,4 @@
-"""The single path from a reading to its effects: order and timers in the data's own time, then the machines.
+"""The path from a reading to its effects: readings are ordered, timers fire, then the game's machines decide.
 
-Live and replay are this same code fed from two sources. Nothing here reads a clock.
+A live table and a replay run this same code. Time is the readings' own; nothing here reads a clock.
 """

@@ -1,7 +1,7 @@
-"""What becomes of an attempt that was cut off, and what a table publishes before it continues after a stop.
+"""Resuming after a stop: attempts that were cut off, and the outcomes that a new session publishes first.
 
-All of it is pure: state, open attempts and the last rows in; outcomes and state out. The journal stores and
-reads, the daemon passes them on.
+All of it is pure computation from the state, the open attempts and the journal's last rows; the daemon reads
+these, and publishes the outcomes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Reason
 
 CONTROLLER = "controller"
-"""The role in which the daemon itself locks and unlocks."""
+"""The role in which the daemon locks and unlocks the table."""
 NOBODY = "nobody"
-"""Who is named if play continues without a ruling."""
-TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The rows that contain what a session's state does not."""
+"""The role named in a void if play continued without a ruling."""
+RESUMED_FROM = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
+"""The outcomes from which a session resumes what its state does not contain."""
 
 POWER_LOST = "power_lost"
 CUT_OFF = "power was lost before the call"
@@ -44,11 +44,11 @@ _RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 
 
 class _Kind(NamedTuple):
-    """One kind of attempt: what begins it, and the one ruling on it after it was cut off."""
+    """One kind of attempt: the readings that begin it, and the ruling on it after it was cut off."""
 
     begins: tuple[type[Reading], ...]
     ruling: str
-    """The only rulings possible: it is not known whether all readings of the attempt are present."""
+    """The only possible ruling apart from `void`: some of the attempt's readings may be missing."""
     void: str
 
 
@@ -60,26 +60,26 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that had begun and was not called: `told_review` if its review was already published."""
+    """An attempt that began and was not called; `review_published` if its review was published."""
 
     attempt: AttemptKind
     number: int
     begun_t: int
-    told_review: bool
+    review_published: bool
 
 
-class LastWord(NamedTuple):
-    """One of the last rows of TELLING: its name and contents; None if it can't be read."""
+class LastRow(NamedTuple):
+    """One of the last rows in `RESUMED_FROM`: its name and contents, None if they can't be read."""
 
     name: str
     data: Data | None
 
 
 class Resumed(NamedTuple):
-    """What the last session left: `pending` attempts were cut off and wait for a ruling.
+    """The state in which the last session stopped; the `pending` attempts were cut off and await a ruling.
 
-    `held` is a lock that a person or a switch asked for, and only a person may undo. `bets_closed` means that
-    the bets of the present round were closed at the end; they open again when play continues.
+    `held` means that a person or a switch locked the table, so that only a person may unlock it.
+    `bets_closed` means that the bets of the current round were closed; they open again when play continues.
     """
 
     state: State
@@ -88,7 +88,7 @@ class Resumed(NamedTuple):
     held: bool
     bets_closed: bool
     lock: Happening | None = None
-    """What locked the table last, as it was published; None if that is no longer known."""
+    """The outcome that locked the table last; None if it is no longer known."""
 
 
 def resume(
@@ -96,21 +96,20 @@ def resume(
     state: State,
     first: First,
     in_flight: tuple[InFlight, ...],
-    last_words: Iterable[LastWord],
+    last_rows: Iterable[LastRow],
 ) -> Resumed:
-    """Add what the last rows contain to the state, the numbers and the open attempts that the journal
-    holds."""
+    """Combine the state, numbers and open attempts from the journal with its last rows of `RESUMED_FROM`."""
     held: bool | None = None
     bets_closed = False
     lock: Happening | None = None
-    for name, data in last_words:
+    for name, data in last_rows:
         if name in ("table.locked", "table.unlocked"):
             lock = data if name == "table.locked" and isinstance(data, Happening) else None
         if name.startswith("bets."):
             bets_closed = name == "bets.closed"
         elif isinstance(data, Happening):
-            held = holds(name, data, held=held)
-        elif data is None:  # not verified yet, and may be a person's lock
+            held = is_lock_held(name, data, held=held)
+        elif data is None:  # unreadable, and may be a person's lock
             held = True
     locked = state.lock == "locked"
     for cut in in_flight:
@@ -126,9 +125,8 @@ def resume(
     )
 
 
-def holds(kind: str, data: Happening, *, held: bool | None) -> bool | None:
-    """Return whether the lock is a person's or a switch's after this outcome; `held` is what it was
-    before."""
+def is_lock_held(kind: str, data: Happening, *, held: bool | None) -> bool | None:
+    """Return whether a person's or a switch's lock is in force after this outcome; `held`: before it."""
     if kind == "table.unlocked":
         return False
     ours = data.by == CONTROLLER
@@ -139,10 +137,7 @@ def holds(kind: str, data: Happening, *, held: bool | None) -> bool | None:
 
 
 def _after_a_stop(game: Game, state: State, *, cut_off: bool) -> State:
-    """Return the state for a table that was away.
-
-    The last call can still be corrected, unless (`cut_off`) an attempt had begun after it.
-    """
+    """Return the state after a stop; the last call can't be corrected if an attempt was `cut_off` since."""
     if state.call is not None:
         call = None if cut_off else msgspec.structs.replace(state.call, away=True)
         state = msgspec.structs.replace(state, call=call)
@@ -150,61 +145,60 @@ def _after_a_stop(game: Game, state: State, *, cut_off: bool) -> State:
 
 
 def causes_of(rules: RuleSet) -> Mapping[str, str]:
-    """Return the rule id behind each cause."""
+    """Return the rule id for each cause of a void or review."""
     attempts = rules.throw or rules.spin or rules.deal
     return {} if attempts is None else attempts.causes
 
 
 def power_lost(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
-    """Return the reason that is published for an attempt that was cut off."""
+    """Return the reason of an attempt that was cut off."""
     return Reason(code=POWER_LOST, rule=causes.get(POWER_LOST, ""), seen=seen)
 
 
-def is_of_the_past(reasons: Iterable[Reason], by: str) -> bool:
-    """Return whether a void is that of an attempt that is over anyway: it was cut off, or nobody ruled on
-    it."""
+def is_of_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
+    """Return whether a void is of an earlier attempt: one that was cut off, or on which nobody ruled."""
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
 
-def opening_words(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
-    """Return what a session that starts at `t` publishes first, and the numbers that come next.
+def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
+    """Return the first outcomes of a session that starts at `t` (us), and the next numbers.
 
-    That is the review of each attempt that was cut off, unless it was published already; that bets open again
-    if no such attempt keeps them closed; and that the table is locked until its self-test has passed.
+    These are the review of each attempt that was cut off, unless published already; the opening of bets, if
+    no such attempt keeps them closed; and the table's lock until the self-test has passed.
     """
     causes = causes_of(setup.ruleset)
     first = setup.first
-    told = [_review(cut, causes) for cut in resumed.pending if not cut.told_review]
+    parts = [_review(cut, causes) for cut in resumed.pending if not cut.review_published]
     if resumed.bets_closed and not resumed.pending:
         first = msgspec.structs.replace(first, round=first.round + 1)
-        told.append(("bets.opened", Bets(round=first.round, cause="restart")))
+        parts.append(("bets.opened", Bets(round=first.round, cause="restart")))
     if resumed.state.lock == "unlocked":
         says = "the controller started; play resumes after the self-test"
-        told.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
-    return _numbered(told, setup, first, t)
+        parts.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
+    return _numbered(parts, setup, first, t)
 
 
-class CutOff:
-    """The attempts that the last session left in progress: a person rules on them, or they lapse."""
+class CutOffAttempts:
+    """The attempts that the last session left in progress; they lapse if nobody rules on them."""
 
     def __init__(self, pending: tuple[InFlight, ...], setup: Setup) -> None:
-        """Wait with these."""
+        """Start with these attempts pending."""
         self._setup = setup
         self._causes = causes_of(setup.ruleset)
         self.pending = pending
 
     def lapses_at(self, reading: AnyReading) -> bool:
-        """Return whether play continues with this reading, and so without a ruling."""
+        """Return whether this reading begins a new attempt, so that the pending ones lapse."""
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Return whether an input is a ruling on them, if whoever entered it may rule."""
+        """Return whether an input is a ruling on them; does not check whether the person may rule."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
 
     @property
     def awaited(self) -> Awaited | None:
-        """What was cut off, in the form of what waits for a person; None if nothing was."""
+        """The first pending attempt, as something that a person must decide; None if there is none."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -214,7 +208,7 @@ class CutOff:
 
     @property
     def answer(self) -> str:
-        """The result of a ruling on them, in words."""
+        """The answer to a ruling on them, as a sentence."""
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]
@@ -223,22 +217,21 @@ class CutOff:
     def close(
         self, entered: Input | None, first: First, t: int, *, bets_closed: bool
     ) -> tuple[list[Outcome], First]:
-        """Close them as void, by a person's ruling or (None) because play continues without one.
+        """Void them, by a person's ruling (`entered`) or, with None, because play continues without one.
 
-        Returns what is published at `t`, after these next numbers, and the numbers that come then. Bets that
-        are closed open again.
+        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. Closed bets open again.
         """
         if entered is None:
-            code, seen, by, who = "unruled", "nobody ruled on it before play went on", NOBODY, None
+            code, seen, by, who = "unruled", "nobody ruled on it before play continued", NOBODY, None
         else:
             code, seen, by, who = "called", f"declared by the {entered.by}", entered.by, entered.who
         ruled = Reason(code=code, rule=self._causes.get(code, ""), seen=seen)
-        told = [_void(cut, (power_lost(self._causes), ruled), by, who) for cut in self.pending]
+        parts = [_void(cut, (power_lost(self._causes), ruled), by, who) for cut in self.pending]
         self.pending = ()
         if bets_closed:
             first = msgspec.structs.replace(first, round=first.round + 1)
-            told.append(("bets.opened", Bets(round=first.round, cause="result")))
-        return _numbered(told, self._setup, first, t)
+            parts.append(("bets.opened", Bets(round=first.round, cause="result")))
+        return _numbered(parts, self._setup, first, t)
 
 
 def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
@@ -269,25 +262,25 @@ def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) 
 
 
 def _numbered(
-    told: Sequence[tuple[str, Data]], setup: Setup, first: First, t: int
+    parts: Sequence[tuple[str, Data]], setup: Setup, first: First, t: int
 ) -> tuple[list[Outcome], First]:
     outcomes = [
         Outcome(type=kind, t=t, id=outcome_id(setup.table, setup.session, seq), seq=seq, data=data)
-        for seq, (kind, data) in enumerate(told, first.seq)
+        for seq, (kind, data) in enumerate(parts, first.seq)
     ]
     return outcomes, msgspec.structs.replace(first, seq=first.seq + len(outcomes))
 
 
 class OpenAttempts:
-    """Knows the last attempt of each kind that ended or went to review."""
+    """Keeps the number of the last attempt of each kind that ended or went to review."""
 
     def __init__(self, first: First) -> None:
-        """Start with the assumption that everything before these numbers has ended."""
+        """Start with all attempts before these next numbers ended."""
         self._ended: dict[AttemptKind, int] = {word: getattr(first, word) - 1 for word in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
-        """Handle an outcome, whether it concerns an attempt or not."""
+        """Record an outcome; one that is not of an attempt changes nothing."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
         for word in ATTEMPT_KINDS:
             number = getattr(outcome.data, word, None)
@@ -295,17 +288,17 @@ class OpenAttempts:
                 reached[word] = max(reached[word], number)
 
     def open_before(self, first: First) -> bool:
-        """Return whether an attempt before these numbers waits for its call or for a ruling."""
+        """Return whether an attempt before these next numbers awaits its call or a ruling."""
         return any(getattr(first, word) - 1 > self._ended[word] for word in ATTEMPT_KINDS)
 
     def undecided_before(self, first: First) -> bool:
-        """Return whether an attempt before these numbers is undecided, or decided but not called yet."""
+        """Return whether an attempt before these next numbers has neither a call nor a review yet."""
         decided = {word: max(self._ended[word], self._reviewed[word]) for word in ATTEMPT_KINDS}
         return any(getattr(first, word) - 1 > decided[word] for word in ATTEMPT_KINDS)
 
 
 def begun_between(before: First, now: First) -> list[tuple[AttemptKind, int]]:
-    """Return the attempts that have begun since these were the next numbers."""
+    """Return the attempts that began while the next numbers changed from `before` to `now`."""
     return [
         (word, getattr(now, word) - 1) for word in ATTEMPT_KINDS if getattr(now, word) > getattr(before, word)
     ]

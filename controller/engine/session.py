@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from controller.engine.reorder_buffer import STEP_US, ReorderBuffer, Step
+from controller.engine.reorder_buffer import STEP_US, ClockStep, ReorderBuffer
 from controller.engine.resume import causes_of, power_lost
 from controller.games.registry import game_of
 from controller.machines.agenda import NEVER_US, Agenda
@@ -26,22 +26,22 @@ from controller.model.readings import (
     Switch,
 )
 
-FOR_THE_LATEST = RULINGS | {"decline"}
-"""Inputs for the attempt in progress or the last one, unless they name theirs."""
-IN_THEIR_TIME = frozenset({"test_mode"})
-"""Inputs that decide whether earlier or later readings count at all."""
+LATEST_ATTEMPT_INPUTS = RULINGS | {"decline"}
+"""Inputs about the attempt in progress or the last one, unless they name another."""
+ORDERED_INPUTS = frozenset({"test_mode"})
+"""Inputs that decide whether other readings count, and so are never decided ahead of them."""
 REJECTION_REPORT_US = 8_000_000
-"""At most one refusal in this time, however many readings a throw at a locked table sends."""
+"""At most one rejected attempt is reported in this time, however many readings it sends."""
 
-CLOCK_OFF = "the times of its readings can't be right, so they don't count; check its clock"
+CLOCK_OFF = "its readings have impossible times, so they don't count; check its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
-Heard = Callable[[Input, InputRefused | None, str], None]
-"""Called when an input is decided: accepted (None) or why it was refused, and its result."""
+OnInput = Callable[[Input, InputRefused | None, str], None]
+"""Called when an input is decided, with the refusal (None: accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""Each of these begins an attempt by itself; a launch is recognized by a lap of pulses."""
+"""One of these readings is enough to begin an attempt; a launch takes a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
-"""Readings that concern more than the game."""
+"""Readings that may change whether readings go to the game."""
 
 
 SETTLEMENT = "settlement"
@@ -54,14 +54,14 @@ class Session:
     One thread, no clock, no I/O: the same readings give the same effects, live and in replay.
     """
 
-    def __init__(self, setup: Setup, heard: Heard | None = None) -> None:
-        """Start from the setup; `heard` is called with the result of each input.
+    def __init__(self, setup: Setup, on_input: OnInput | None = None) -> None:
+        """Start from the setup; `on_input` is called with the result of each input.
 
         Raises SetupError if the setup lacks what its game needs.
         """
         state = setup.state
         self._setup = setup
-        self._heard = heard
+        self._on_input = on_input
         self._agenda = Agenda(setup.table, setup.session, setup.first.seq)
         self._agenda.inspections.restore(state.inspect)
         self._dice_set = state.dice_set
@@ -79,87 +79,87 @@ class Session:
         self._plays_from_us = carried.plays_from_us
         """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why the table was not in play before, as a refusal's code; empty if that was test mode."""
+        """Why the table was not in play before that, as a refusal's code; empty for test mode."""
         self._rejection_reported_until_us = 0
         self.late = 0
-        """The number of readings that came too late to count."""
+        """The number of readings that did not count because of their times."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Handle one reading as it arrives; return the effects that are final now, usually none."""
+        """Handle one reading as it arrives; return the effects that are now final, usually none."""
         if type(reading) is Input:
-            self._hear(reading)
+            self._handle_input(reading)
         else:
-            self._go_on(reading, self._order.put(reading))
-        return self._handed_out() if self._agenda.effects else _NOTHING
+            self._process(reading, self._order.put(reading))
+        return self._take_effects() if self._agenda.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
-        """Handle many readings as they arrive; return what `feed` returns for each, in order."""
+        """Handle readings as they arrive; return the effects that `feed` would return for them."""
         for reading, behind_us in self._order.put_all(readings):
             if behind_us is not None:
-                self._go_on(reading, behind_us)
+                self._process(reading, behind_us)
             elif isinstance(reading, Input):
                 self._run()
-                self._hear(reading)
+                self._handle_input(reading)
         self._run()
-        return self._handed_out()
+        return self._take_effects()
 
-    def _hear(self, entered: Input) -> None:
-        """Decide on a person's input: at once, unless an attempt is in progress.
+    def _handle_input(self, entered: Input) -> None:
+        """Handle a person's input: decide it at once, unless an attempt is in progress.
 
-        A ruling that names no attempt is for the one in progress at its own time, and the first reading of
-        that may still be on its way. So a ruling that would be refused now waits for it; if one is accepted
-        now and then overtaken by such a reading, the attempt that this begins is left to a person.
+        A ruling that names no attempt is for the one in progress at its time, whose first reading may not
+        have arrived yet. So a ruling that would be refused now waits for late readings. If one is accepted
+        now and an earlier reading arrives later, the attempt that this reading begins is left to a person.
         """
-        if entered.name not in IN_THEIR_TIME and self._order.run_on_to(entered):
-            self._run()  # A replay knows arrivals alone: no tick of a live table may decide what follows.
-            if self._order.need_not_wait(entered) and not self._game.attempt_under_way:
-                if not self._is_for_the_latest(entered):
+        if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
+            self._run()  # A replay has no ticks, so a live table's ticks must not change what follows.
+            if self._order.may_decide_now(entered) and not self._game.attempt_under_way:
+                if not self._is_for_latest(entered):
                     self._handle(entered)
                     return
-                if self._obeyed_at_once(entered):
+                if self._accepted_at_once(entered):
                     return
-        self._go_on(entered, self._order.put(entered))
+        self._process(entered, self._order.put(entered))
 
     @staticmethod
-    def _is_for_the_latest(entered: Input) -> bool:
+    def _is_for_latest(entered: Input) -> bool:
         names_attempt = entered.what is not None and entered.what.isdecimal()
-        return entered.name in FOR_THE_LATEST and not names_attempt
+        return entered.name in LATEST_ATTEMPT_INPUTS and not names_attempt
 
-    def _obeyed_at_once(self, entered: Input) -> bool:
-        """Apply a ruling; False, with nothing changed or published, if it is refused."""
+    def _accepted_at_once(self, entered: Input) -> bool:
+        """Apply a ruling; return False, with nothing changed or published, if it is refused."""
         if self._refusal_of(entered) is not None:
             return False
-        if self._heard is not None:
-            self._heard(entered, None, self._agenda.answer)
+        if self._on_input is not None:
+            self._on_input(entered, None, self._agenda.answer)
         return True
 
-    def _go_on(self, reading: AnyReading, behind_us: int) -> None:
-        """Pass on what is ready, then report what does not count."""
+    def _process(self, reading: AnyReading, behind_us: int) -> None:
+        """Process the readings that are ready, then report the one that does not count."""
         self._run()
         if behind_us:
             self._set_aside(reading, behind_us)
-        if self._order.set_aside or self._order.steps:
+        if self._order.set_aside or self._order.clock_steps:
             self._report_losses()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
-        """Advance time to now without a reading (a live table's ticks)."""
+        """Advance time without a reading, at a live table's ticks."""
         self._order.advance(now_us)
         self._run()
-        return self._handed_out()
+        return self._take_effects()
 
     @property
     def due_us(self) -> int:
-        """Return when `advance` has something to do, if no reading comes before."""
+        """The time (us) of the next call of `advance`, unless a reading arrives first."""
         return self._order.due_us(self._agenda.next_due_us)
 
     @property
     def certain_us(self) -> int:
-        """Return the time up to which everything is judged: later readings can't change what came before."""
+        """The time (us) up to which everything is decided; later readings can't change it."""
         return self._order.certain_us
 
     @property
     def hold_ends_us(self) -> int | None:
-        """Return until when a held call can still be stopped; None if none is held."""
+        """The time (us) until which a held call can still be stopped; None if none is held."""
         return self._agenda.due_us("hold")
 
     @property
@@ -169,19 +169,19 @@ class Session:
 
     @property
     def acted(self) -> Mapping[str, str]:
-        """Return which positions of the present deal have played or folded."""
+        """The positions of the current deal that have played or folded, each with which it did."""
         return self._game.acted()
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """What wagers made with the dice out depend on; None while no craps throw is open."""
+        """The state on which wagers with the dice out depend; None while no craps throw is open."""
         return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
-        """End the recording: continue until no timer is pending, or (cut) stop at its last reading.
+        """End the recording: run until no timer is pending or, with `cut`, stop at the last reading.
 
-        What is in progress when a recording was cut off goes to review with `power_lost`, since what came
-        after its last reading is not known.
+        With `cut` the attempt in progress goes to review with `power_lost`, since the readings after the last
+        one are not known.
         """
         if cut:
             self._game.stop_judging()
@@ -189,13 +189,13 @@ class Session:
                 self._handle(ready)
             self._report_losses()
             self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
-            return self._handed_out()
+            return self._take_effects()
         for ready in self._order.flush():
             self._fire_timers(ready.t)
             self._handle(ready)
         self._report_losses()
         self._fire_timers(NEVER_US)
-        return self._handed_out()
+        return self._take_effects()
 
     @property
     def testing(self) -> bool:
@@ -203,7 +203,7 @@ class Session:
         return self._mode.testing
 
     def state(self) -> State:
-        """Return the state between attempts, as a recording's header carries it."""
+        """Return the state between attempts, as in a recording's header."""
         table = State(
             table="open" if self._mode.door == "open" else "closed",
             lock="locked" if self._mode.lock == "locked" else "unlocked",
@@ -215,8 +215,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.memory())
 
     def standing(self) -> CarriedReadings:
-        """Return what devices reported that still holds, apart from the state: what a recording continues
-        from."""
+        """Return what a following recording needs in addition to the state, such as active device faults."""
         return CarriedReadings(
             devices=tuple(self._health.wrong),
             wheel=self._game.heard,
@@ -226,7 +225,7 @@ class Session:
         )
 
     def allowed(self) -> tuple[str, ...]:
-        """Return the inputs that make sense now."""
+        """Return the names of the inputs that are possible now."""
         of_table = tuple(self._mode.allowed())
         if self._mode.testing or self._mode.door == "closed":
             return of_table
@@ -241,7 +240,7 @@ class Session:
         )
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now, and the inputs for it."""
+        """Return what a person must rule on or confirm now, with the inputs for it; None if nothing."""
         awaited = self._game.awaited()
         if awaited is None:
             return None
@@ -249,22 +248,22 @@ class Session:
         return msgspec.structs.replace(awaited, may=may)
 
     def first(self) -> First:
-        """Return the numbers that come next."""
+        """Return the next numbers of outcomes, attempts and rounds."""
         return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
-        """Report the times that the reorder buffer found wrong."""
+        """Report the readings set aside and the clock steps that the reorder buffer found."""
         order = self._order
         while order.set_aside:
             self._set_aside(*order.set_aside.pop(0))
-        while order.steps:
-            self._step_back(order.steps.pop(0))
+        while order.clock_steps:
+            self._step_back(order.clock_steps.pop(0))
 
     def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
         self.late += 1
         self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
         now_us = self._order.now
-        # One that claims a time to come was seen when it came, at the latest.
+        # A reading with a time in the future was seen no later than now.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
             self._reject_late(seen)
@@ -280,7 +279,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Refuse an attempt that was made while the table was not in play and is reported now that it is."""
+        """Return whether a late reading rejects an attempt from before the table was in play."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
@@ -289,8 +288,7 @@ class Session:
         return self._reject_late(reading, self._did_not_play)
 
     def _reject_late(self, reading: AnyReading, why_not: str = "") -> bool:
-        """Note a late reading from a time when the table was not in play; return whether it began an
-        attempt."""
+        """Handle a late reading from when the table was not in play; return whether it began an attempt."""
         begun = self._game.reject_late(reading)
         begun = begun or (isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading))
         if begun and why_not:
@@ -298,10 +296,7 @@ class Session:
         return begun
 
     def _maybe_called(self) -> str:
-        """Return what a person should do if the attempt that is reported now has been called meanwhile.
-
-        What was published stays as it is: only a person changes it, until it is settled.
-        """
+        """Return what to do if the rejected attempt has been called meanwhile: only a person can void it."""
         call = self.state().call
         if call is None or call.value is None:
             return ""
@@ -309,9 +304,8 @@ class Session:
         word = "roll" if rules.throw else "spin" if rules.spin else "deal"
         return f"; if {word} {call.number} is this one, declare it void before it is settled"
 
-    def _step_back(self, step: Step) -> None:
-        """Continue after a clock that was set back: the times of the attempt in progress don't fit
-        together."""
+    def _step_back(self, step: ClockStep) -> None:
+        """Report that a clock was set back; the attempt in progress becomes doubtful."""
         if self._mode.testing:
             return
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
@@ -319,7 +313,7 @@ class Session:
         self._agenda.publish("device.fault", self._order.now, told)
         self._game.doubt("the clock was set back in the meantime: its times don't fit together")
 
-    def _handed_out(self) -> Sequence[Effect]:
+    def _take_effects(self) -> Sequence[Effect]:
         effects, self._agenda.effects = self._agenda.effects, []
         return effects
 
@@ -344,12 +338,12 @@ class Session:
 
     def _handle(self, reading: AnyReading) -> None:
         why_not = self._mode.why_not_playing or ""
-        self._take_with_care(reading)
+        self._dispatch(reading)
         played, self._plays = self._plays, self._mode.why_not_playing is None and not self._mode.testing
         if self._plays and not played:
             self._plays_from_us, self._did_not_play = reading.t, why_not
 
-    def _take_with_care(self, reading: AnyReading) -> None:
+    def _dispatch(self, reading: AnyReading) -> None:
         if isinstance(reading, Input):
             self._enter(reading)
             return
@@ -357,7 +351,7 @@ class Session:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
                 self._health.see(reading, publish=False)
             else:
-                # What is launched now is known, and never counts when the test is over.
+                # An attempt that begins during the test must not count after it.
                 self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
@@ -395,16 +389,16 @@ class Session:
         refused = self._refusal_of(entered)
         if refused is not None and refused.code != "testing":
             self._refuse(entered, refused)
-        elif self._heard is not None:
-            self._heard(entered, refused, self._agenda.answer)
+        elif self._on_input is not None:
+            self._on_input(entered, refused, self._agenda.answer)
 
     def _refuse(self, entered: Input, refused: InputRefused) -> None:
         self._agenda.refuse(entered, refused.code, refused.says)
-        if self._heard is not None:
-            self._heard(entered, refused, "")
+        if self._on_input is not None:
+            self._on_input(entered, refused, "")
 
     def _refusal_of(self, entered: Input) -> InputRefused | None:
-        """Carry out an input, or return why not; test mode leaves no trace of what it does not accept."""
+        """Execute an input, or return its refusal."""
         if self._mode.testing and entered.name != "test_mode":
             return InputRefused("testing")
         self._agenda.answer = ""
@@ -418,7 +412,7 @@ class Session:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
-            self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
+            self._game.enter(entered)  # in any mode; other games ignore it
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:
@@ -453,7 +447,7 @@ class Session:
         return self._setup.ruleset.throw is not None
 
     def _change_dice(self, entered: Input) -> None:
-        """Note which set of dice is in play from now on. Raises InputRefused."""
+        """Put another set of dice into play; raises InputRefused."""
         if self._game.open_attempt:
             raise InputRefused("attempt_open")
         if not entered.what:

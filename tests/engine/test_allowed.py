@@ -81,7 +81,7 @@ def accepted(session: Session, at_us: int) -> set[str]:
 def taken(session: Session, at_us: int, name: str, arguments: dict[str, object]) -> bool:
     """Enter this, as if nothing earlier could come any more."""
     answers: list[object] = []
-    session._heard = lambda _entered, refused, _answer: answers.append(refused)
+    session._on_input = lambda _entered, refused, _answer: answers.append(refused)
     entered: Input = says(at_us, name.split(maxsplit=1)[0], "supervisor", **arguments)
     session._enter(entered)
     return answers == [None]

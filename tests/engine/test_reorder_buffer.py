@@ -204,7 +204,12 @@ def test_readings_with_pauses_are_lined_up_at_once_as_they_are_one_by_one(
 
 def _told(order: ReorderBuffer, behind_us: int) -> list[object]:
     """Take what the order hands on and tells after a reading."""
-    told: list[object] = [*order.ready(), *([behind_us] if behind_us else []), *order.set_aside, *order.steps]
+    told: list[object] = [
+        *order.ready(),
+        *([behind_us] if behind_us else []),
+        *order.set_aside,
+        *order.clock_steps,
+    ]
     order.set_aside.clear()
-    order.steps.clear()
+    order.clock_steps.clear()
     return told

@@ -4,12 +4,12 @@ import pytest
 
 from controller.engine.resume import (
     CONTROLLER,
-    CutOff,
+    CutOffAttempts,
     InFlight,
-    LastWord,
+    LastRow,
     OpenAttempts,
     begun_between,
-    opening_words,
+    opening_outcomes,
     resume,
 )
 from controller.games.craps.game import CRAPS
@@ -18,12 +18,12 @@ from controller.model.outcomes import Bets, Happening, Outcome, RollNoRoll, Roll
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import TABLE, says
 
-ROLL_4 = InFlight("roll", 4, 1_000, told_review=False)
-CLOSED = LastWord("bets.closed", Bets(round=3, cause="dice_released"))
+ROLL_4 = InFlight("roll", 4, 1_000, review_published=False)
+CLOSED = LastRow("bets.closed", Bets(round=3, cause="dice_released"))
 
 
-def locked(by: str) -> LastWord:
-    return LastWord("table.locked", Happening(cause="lock", by=by))
+def locked(by: str) -> LastRow:
+    return LastRow("table.locked", Happening(cause="lock", by=by))
 
 
 def setup(first: First, state: State | None = None, rules: str = "craps-12-034") -> Setup:
@@ -38,11 +38,11 @@ def setup(first: First, state: State | None = None, rules: str = "craps-12-034")
 
 
 def opening(
-    *last: LastWord, cut: tuple[InFlight, ...] = (), lock: str = "unlocked"
+    *last: LastRow, cut: tuple[InFlight, ...] = (), lock: str = "unlocked"
 ) -> tuple[list[Outcome], First]:
     state = State(lock="locked" if lock == "locked" else "unlocked")
     resumed = resume(CRAPS, state, First(seq=20, roll=4, round=3), cut, last)
-    return opening_words(resumed, setup(resumed.first), 5)
+    return opening_outcomes(resumed, setup(resumed.first), 5)
 
 
 def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
@@ -54,7 +54,7 @@ def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
 
 
 def test_a_review_that_was_told_is_not_reported_again() -> None:
-    told, first = opening(cut=(ROLL_4._replace(told_review=True),), lock="locked")
+    told, first = opening(cut=(ROLL_4._replace(review_published=True),), lock="locked")
     assert told == []
     assert first == First(seq=20, roll=5, round=3)
 
@@ -71,12 +71,12 @@ def test_bets_closed_with_nothing_in_flight_open_again() -> None:
         ((), True),
         ((locked(CONTROLLER),), False),
         ((locked("supervisor"),), True),
-        ((LastWord("table.locked", None),), True),
-        ((locked("supervisor"), LastWord("table.unlocked", Happening(cause="unlock", by=CONTROLLER))), False),
+        ((LastRow("table.locked", None),), True),
+        ((locked("supervisor"), LastRow("table.unlocked", Happening(cause="unlock", by=CONTROLLER))), False),
         (
             (
                 locked(CONTROLLER),
-                LastWord("input.refused", Happening(cause="already_locked", what="lock", by="boxperson")),
+                LastRow("input.refused", Happening(cause="already_locked", what="lock", by="boxperson")),
             ),
             True,
         ),
@@ -84,13 +84,13 @@ def test_bets_closed_with_nothing_in_flight_open_again() -> None:
     ids=["unknown", "its own", "a person's", "unreadable", "unlocked", "asked again by a person"],
 )
 def test_only_a_lock_that_is_known_to_be_its_own_is_undone_without_a_person(
-    last: tuple[LastWord, ...], held: bool
+    last: tuple[LastRow, ...], held: bool
 ) -> None:
     assert resume(CRAPS, State(lock="locked"), First(), (), last).held is held
 
 
 def test_a_ruling_voids_what_was_cut_off_and_opens_the_bets() -> None:
-    cut = CutOff((ROLL_4,), setup(First()))
+    cut = CutOffAttempts((ROLL_4,), setup(First()))
     assert cut.ruled_by(says(1, "no_roll"))
     assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
     ruling = says(1, "no_roll", by="boxperson", who="ann")
@@ -104,7 +104,7 @@ def test_a_ruling_voids_what_was_cut_off_and_opens_the_bets() -> None:
 
 
 def test_play_that_goes_on_without_a_ruling_voids_it_too() -> None:
-    cut = CutOff((InFlight("spin", 2, 0, told_review=True),), setup(First()))
+    cut = CutOffAttempts((InFlight("spin", 2, 0, review_published=True),), setup(First()))
     told, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
     assert isinstance(told[0].data, SpinNoSpin)
     assert ([r.code for r in told[0].data.reasons], told[0].data.by) == (["power_lost", "unruled"], "nobody")

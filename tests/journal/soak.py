@@ -21,7 +21,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from controller.engine.resume import opening_words, resume
+from controller.engine.resume import opening_outcomes, resume
 from controller.engine.session import Session
 from controller.games.craps.game import CRAPS
 from controller.journal.chain import WallTime
@@ -99,7 +99,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
         recovered = journal.recovered
         locked = msgspec.structs.replace(recovered.state, lock="locked")
         resumed = resume(CRAPS, locked, recovered.first, recovered.in_flight, ())
-        owed, first = opening_words(resumed, setup_at(resumed.first, resumed.state, recovered.session), 0)
+        owed, first = opening_outcomes(resumed, setup_at(resumed.first, resumed.state, recovered.session), 0)
         journal.start(identity(setup_at(first, recovered.state, recovered.session)))
         chance = random.Random(seed)
         played = hands(

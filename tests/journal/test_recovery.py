@@ -5,7 +5,7 @@ import shutil
 import msgspec
 import pytest
 
-from controller.engine.resume import InFlight, opening_words, resume
+from controller.engine.resume import InFlight, opening_outcomes, resume
 from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.games.three_card.machine import ThreeCardState
@@ -54,7 +54,7 @@ def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Out
     locked = msgspec.structs.replace(recovered.state, lock="locked")
     resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
     setup = setup_at(resumed.first, resumed.state, recovered.session, rules=rules)
-    return opening_words(resumed, setup, 7)
+    return opening_outcomes(resumed, setup, 7)
 
 
 def test_nothing_played_begins_at_the_beginning(rig: Rig) -> None:
@@ -104,7 +104,7 @@ def test_a_locked_table_is_still_locked(rig: Rig) -> None:
 def test_a_throw_in_flight_is_known_to_be_cut_off(rig: Rig) -> None:
     in_flight = throw(SECOND_US)[:30]
     recovered = cut_off(rig, [*in_flight, DieReleased(t=3 * SECOND_US, dev="cam", die=1, x=450, y=500)])
-    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, told_review=False),)
+    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=False),)
 
 
 def test_a_throw_decided_and_not_called_is_known_to_be_cut_off(rig: Rig) -> None:
@@ -117,7 +117,7 @@ def test_a_throw_decided_and_not_called_is_known_to_be_cut_off(rig: Rig) -> None
 def test_a_throw_under_review_stays_so(rig: Rig) -> None:
     doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
     recovered = cut_off(rig, doubtful)
-    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, told_review=True),)
+    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
     told, first = opening(recovered)
     assert told == []
     assert first == recovered.first
@@ -139,7 +139,7 @@ def test_a_throw_that_ended_is_not_cut_off(rig: Rig, ends: str) -> None:
 def test_a_review_that_lapsed_makes_room_for_the_next_throw(rig: Rig) -> None:
     doubtful = throw(SECOND_US, confidence=0.3)
     recovered = cut_off(rig, [*doubtful, *throw(20 * SECOND_US)[:40]])
-    assert [(cut.number, cut.told_review) for cut in recovered.in_flight] == [(2, False)]
+    assert [(cut.number, cut.review_published) for cut in recovered.in_flight] == [(2, False)]
 
 
 def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
@@ -156,7 +156,7 @@ def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
         durable(journal.start(identity(setup_at(first, recovered.state, recovered.session))))
         durable(append(journal, Hand((outcome,), recovered.state, first)))
     again = recover(after.place, rig.key.public, NAME)
-    assert again.in_flight == (InFlight("roll", 1, SECOND_US, told_review=True),)
+    assert again.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
     assert again.first == first
 
 
@@ -166,7 +166,7 @@ def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
         durable(journal.attempt_begun("spin", 1, 123))
         assert durable(journal.attempt_begun("spin", 1, 124)).rows == ()
     recovered = recover(rig.place, rig.key.public, NAME)
-    assert recovered.in_flight == (InFlight("spin", 1, 123, told_review=False),)
+    assert recovered.in_flight == (InFlight("spin", 1, 123, review_published=False),)
     (outcome,), _ = opening(recovered)
     assert isinstance(outcome.data, SpinReview)
 
@@ -176,7 +176,7 @@ def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) ->
         durable(begin(journal, rules="three-card-poker-12-014"))
         durable(journal.attempt_begun("deal", 4, 123))
     recovered = recover(rig.place, rig.key.public, NAME)
-    assert recovered.in_flight == (InFlight("deal", 4, 123, told_review=False),)
+    assert recovered.in_flight == (InFlight("deal", 4, 123, review_published=False),)
     (outcome,), _ = opening(recovered, "three-card-poker-12-014")
     assert outcome.type == "deal.review"
     assert isinstance(outcome.data, DealReview)
