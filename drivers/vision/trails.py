@@ -74,11 +74,19 @@ class Trail:
         return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
     def came_by(self, one: Sighting, die_px: float) -> bool:
-        """Return whether a lone sighting before its first is probably this die, cut by the border."""
-        if len(self.places) < 2 or not 0 < self.t_us[0] - one.t_us < LOST_US:
+        """Return whether a lone sighting is probably this die: cut by the border, or between two others.
+
+        Before its first sighting the border cut it. Between two it was in a spot too large for one die.
+        """
+        after = bisect_right(self.t_us, one.t_us)
+        elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
+        if len(self.places) < 2 or elsewhere or after == len(self.t_us):
             return False
-        speed = (self.places[1] - self.places[0]) / (self.t_us[1] - self.t_us[0])
-        led = self.places[0] + speed * (one.t_us - self.t_us[0])
+        if self.t_us[0] - one.t_us >= LOST_US:
+            return False
+        then = max(after, 1)
+        speed = (self.places[then] - self.places[then - 1]) / (self.t_us[then] - self.t_us[then - 1])
+        led = self.places[then] + speed * (one.t_us - self.t_us[then])
         return float(np.hypot(one.spot.x - led[0], one.spot.y - led[1])) < CUT_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:

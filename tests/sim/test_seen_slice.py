@@ -40,6 +40,15 @@ def test_a_die_that_the_border_cut_is_not_two_dice() -> None:
     assert seen.call == "roll.no_roll"
 
 
+def test_two_dice_that_come_into_sight_as_one_spot_are_no_track_that_jumps() -> None:
+    # High up under the camera they make a spot too large for one die; they part 300 ms later.
+    seen = throw(9261, "at_wall", RIGS[1])
+    assert seen is not None
+    assert seen.faces == ((5, 5), (1, 1))
+    assert seen.call == "roll.review"
+    assert count([seen]) == {"face right": 2, "review of the release": 1}
+
+
 def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
     # One die came to 1 mm from the wall, the other turned back half a metre before it.
     seen = throw(9002, "near_miss")

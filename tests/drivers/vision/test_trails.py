@@ -46,6 +46,16 @@ def test_a_lone_sighting_where_a_die_came_from_is_that_die_not_another() -> None
     assert not came.came_by(Sighting(0, spot(60.0, 220.0)), DIE_PX)
 
 
+def test_a_lone_sighting_between_two_of_a_die_is_that_die_not_another() -> None:
+    """Its spot was too large for one die in the frames between, as two dice high up in one spot are."""
+    seen = trail(40.0, 100.0)
+    seen.t_us[1] = 5 * FRAME_US
+    assert seen.came_by(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
+    assert not seen.came_by(Sighting(3 * FRAME_US, spot(80.0, 160.0)), DIE_PX)
+    assert not seen.came_by(Sighting(6 * FRAME_US, spot(112.0)), DIE_PX)
+    assert not seen.came_by(Sighting(0, spot(60.0)), DIE_PX)
+
+
 def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
     seen = trail(40.0, 100.0, 160.0)
     places = [float(seen.place_at(t_us)[0]) for t_us in (-1, 0, FRAME_US + 5, 9 * FRAME_US)]
