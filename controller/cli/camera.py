@@ -20,6 +20,7 @@ from controller.replay.log import Header, LogWriter
 from drivers.vision.following import Follower
 from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.reading import read_picture
+from drivers.vision.stills import reduction_for
 
 ALIVE_US = 500_000
 """The daemon treats a second and a half of silence as a fault."""
@@ -208,8 +209,10 @@ def _track(arguments: argparse.Namespace) -> int:
         )
     films = [Film(path) for path in arguments.video]
     pair = pair_of(rigs)
+    reductions = [reduction_for(rig, *film.size) for rig, film in zip(rigs, films, strict=True)]
     followers = [
-        Follower(rig, film.empty_table(), alone=pair is None) for rig, film in zip(rigs, films, strict=True)
+        Follower(rig.reduced(reduction.times), film.empty_table(reduction), alone=pair is None)
+        for rig, film, reduction in zip(rigs, films, reductions, strict=True)
     ]
     file = rigs[0].file
     header = Header(version=1, table=file.camera, ruleset=file.ruleset, dice_table=file.table)
@@ -219,7 +222,8 @@ def _track(arguments: argparse.Namespace) -> int:
     with LogWriter(sys.stdout.buffer, header) as log:
         for camera, t_us, picture in in_time([film.frames() for film in films], begins_us):
             follower = followers[camera]
-            readings = follower.frame(t_us, picture)
+            reduction = reductions[camera]
+            readings = follower.frame(t_us, reduction.frame(picture), reduction.still(picture))
             for reading in readings if pair is None else pair.take(camera, t_us, readings):
                 log.write(reading)
                 if isinstance(reading, DieRest):

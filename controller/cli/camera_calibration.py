@@ -1,8 +1,9 @@
-"""`tablectl camera board` and `calibrate`: print the board, and measure lens and felt by pictures of it."""
+"""`tablectl camera board`, `snap` and `calibrate`: the board, pictures of it, and lens and felt from them."""
 
 import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -10,7 +11,7 @@ import cv2
 import msgspec
 import numpy as np
 
-from controller.cli.camera_input import CameraInputError, picture_of, rig_file_of, rig_of
+from controller.cli.camera_input import CameraInputError, Live, picture_of, rig_file_of, rig_of
 from controller.cli.camera_watching import beside_argument, pair_of
 from controller.cli.shell import FAILED, OK, say
 from controller.model.tables import KeyPath, Setting
@@ -24,12 +25,16 @@ GOOD_MM = 2.0
 """Drawn in green: a tenth of a die, and less than the camera's own error in flight."""
 APART_MM = 300.0
 """Two cameras closer together than this, 1.5 m up, leave a die's height uncertain by 8 mm or more."""
+SETTLING_FRAMES = 10
+"""The first frames of a device may be dark; a picture is the frame after them."""
+PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 SHOWN_TIMES = 20
 """Magnification at which residuals are drawn, so that 1 mm can be seen."""
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut it along its line",
-    "tablectl camera calibrate rig.yaml held-*.jpg --flat left-front=lf.jpg --flat left-back=lb.jpg --write",
+    "tablectl camera snap rig.yaml held-1.png     # a picture, as `camera run` will see it",
+    "tablectl camera calibrate rig.yaml held-*.png --flat left-front=lf.png --flat left-back=lb.png --write",
 )
 
 
@@ -57,7 +62,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare both."""
+    """Declare the three."""
     board = ways.add_parser(
         "board",
         help="the calibration board, as a PDF to print",
@@ -66,6 +71,18 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the file to write")
     board.set_defaults(way=_board)
+    snap = ways.add_parser(
+        "snap",
+        help="take a picture through the camera",
+        description="write a frame of the rig's source as a picture, of the size at which the camera watches;"
+        " stop `camera run` first if it uses the device",
+        allow_abbrev=False,
+    )
+    snap.add_argument(
+        "rig", metavar="RIG.yaml", type=Path, help="the rig's file: `source`, and `capture` of a device"
+    )
+    snap.add_argument("picture", metavar="OUT.png", type=Path, help="the file to write, PNG or JPEG")
+    snap.set_defaults(way=_snap)
     calibrate = ways.add_parser(
         "calibrate",
         help="lens and felt, from pictures of the board",
@@ -111,6 +128,31 @@ def _board(arguments: argparse.Namespace) -> int:
     print(
         f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
     )
+    return OK
+
+
+def _snap(arguments: argparse.Namespace) -> int:
+    file, path = rig_file_of(arguments.rig), arguments.picture
+    if not file.source:
+        raise CameraInputError(
+            f"{arguments.rig}: found no `source`, expected a device or a film to look through"
+        )
+    if path.suffix.lower() not in PICTURE_NAMES:
+        raise CameraInputError(
+            f"{path}: found this name, expected one that ends in {', '.join(PICTURE_NAMES)}"
+        )
+    picture: Array | None = None
+    for _, frame in islice(Live(file.source, file.capture).frames(), SETTLING_FRAMES + 1):
+        picture = frame
+    if picture is None:
+        raise CameraInputError(f"{file.source}: found no frame, expected at least one")
+    written, data = cv2.imencode(path.suffix, picture)
+    assert written, "PNG and JPEG are part of OpenCV"
+    try:
+        path.write_bytes(data.tobytes())
+    except OSError as error:
+        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
+    say(f"{path}: {picture.shape[1]} x {picture.shape[0]} pixels")
     return OK
 
 

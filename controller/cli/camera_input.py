@@ -13,7 +13,8 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import parse_document
 from drivers.vision.arrays import Array
 from drivers.vision.moving import median_of
-from drivers.vision.rig import Rig, RigError, RigFile
+from drivers.vision.rig import CaptureFile, Rig, RigError, RigFile
+from drivers.vision.stills import Reduction
 
 SAMPLES = 41
 """Frames whose median is the empty table: dice lie elsewhere in most of them."""
@@ -98,8 +99,14 @@ class Film:
             count += 1
             yield t_us, picture
 
-    def empty_table(self) -> Array:
-        """Return the table without dice: the median of frames from all over the film."""
+    @property
+    def size(self) -> tuple[int, int]:
+        """Return the width and height of its frames."""
+        film = self._opened()
+        return int(film.get(cv2.CAP_PROP_FRAME_WIDTH)), int(film.get(cv2.CAP_PROP_FRAME_HEIGHT))
+
+    def empty_table(self, reduction: Reduction) -> Array:
+        """Return the table without dice: the median of reduced frames from all over the film."""
         film = self._opened()
         total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
         wanted = {round(at * (total - 1) / (SAMPLES - 1)) for at in range(SAMPLES)}
@@ -110,7 +117,7 @@ class Film:
             if at in wanted:
                 there, picture = film.retrieve()
                 if there:
-                    kept.append(picture)
+                    kept.append(reduction.frame(picture))
         if not kept:
             raise CameraInputError(f"{self.path}: found no frame in it, expected a film of a table")
         return median_of(kept)
@@ -119,9 +126,10 @@ class Film:
 class Live:
     """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
 
-    def __init__(self, source: str) -> None:
-        """Open this device or film."""
+    def __init__(self, source: str, capture: CaptureFile | None = None) -> None:
+        """Open this device or film; frames of this size, rate and format are requested of a device."""
         self.source = source
+        self._capture = capture
 
     def frames(self) -> Iterator[tuple[int, Array]]:
         """Yield each frame and its time in microseconds; ends where the source does.
@@ -144,12 +152,18 @@ class Live:
         if device is None or not device.isOpened():
             raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
+        if self._capture is not None:
+            device.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*self._capture.format))
+            device.set(cv2.CAP_PROP_FRAME_WIDTH, self._capture.width)
+            device.set(cv2.CAP_PROP_FRAME_HEIGHT, self._capture.height)
+            device.set(cv2.CAP_PROP_FPS, self._capture.fps)
         unstamped = 0
         try:
             while True:
                 there, picture = device.read()
                 if not there:
                     return
+                self._check_size(picture)
                 # The driver's own stamp is of the monotonic clock, taken when the frame began; when a frame
                 # arrives says nothing of when it was taken.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
@@ -165,6 +179,17 @@ class Live:
                     )
         finally:
             device.release()
+
+    def _check_size(self, picture: Array) -> None:
+        """Refuse frames of another size than the one at which the camera was calibrated."""
+        if self._capture is None:
+            return
+        found, wanted = picture.shape[1::-1], (self._capture.width, self._capture.height)
+        if found != wanted:
+            raise CameraInputError(
+                f"{self.source}: found frames of {found[0]} x {found[1]}, expected {wanted[0]} x {wanted[1]}"
+                " (`capture`); `v4l2-ctl --list-formats-ext` lists the sizes of each format"
+            )
 
 
 def decoded(data: bytes) -> Array | None:

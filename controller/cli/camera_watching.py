@@ -9,6 +9,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ from drivers.vision.following import Follower, Track
 from drivers.vision.moving import median_of
 from drivers.vision.pairing import Pair
 from drivers.vision.rig import Rig, RigError
-from drivers.vision.stills import Look
+from drivers.vision.stills import Look, Reduction, reduction_for
 from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
@@ -154,6 +155,8 @@ class Watching:
         `alone` is false for one of two cameras whose readings a `Pair` makes one.
         """
         self._rig = rig
+        """The rig of the frames, which may be smaller than the pictures."""
+        self._reduction: Reduction | None = None
         self._alone = alone
         self._album = album
         self._learnt: list[Array] = []
@@ -165,17 +168,21 @@ class Watching:
 
     def frame(self, t_us: int, picture: Array) -> list[Reading]:
         """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
+        if self._reduction is None:
+            self._reduction = reduction_for(self._rig, picture.shape[1], picture.shape[0])
+            self._rig = self._rig.reduced(self._reduction.times)
+        frame = self._reduction.frame(picture)
         if self._view is None or self._follower is None or self._empty is None:
-            self._learnt.append(picture)
+            self._learnt.append(frame)
             if len(self._learnt) == LEARNING:
                 self._empty = median_of(self._learnt)
-                middle = (picture.shape[1] / 2, picture.shape[0] / 2)
+                middle = (frame.shape[1] / 2, frame.shape[0] / 2)
                 self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
                 self._follower = Follower(self._rig, self._empty, alone=self._alone)
                 self._learnt = []
             return []
         self._last = (t_us, picture)
-        verdict = self._view.look(t_us, picture)
+        verdict = self._view.look(t_us, frame)
         readings: list[Reading] = []
         if verdict.fault != self._fault:
             if verdict.fault is not None:
@@ -188,7 +195,8 @@ class Watching:
         if self._view.doubtful:
             # What hides the table belongs to a throw's clip too; no face and no track is taken from it.
             return readings or self._pictured(t_us, picture, [])
-        return readings + self._pictured(t_us, picture, self._follower.frame(t_us, picture))
+        seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
+        return readings + self._pictured(t_us, picture, seen)
 
     def hangs(self, t_us: int) -> list[Reading]:
         """Return that its frames no longer come, though another camera's do; it is up again with the next."""
@@ -211,8 +219,13 @@ class Watching:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Return the dice that are followed now."""
-        return () if self._follower is None else self._follower.tracks()
+        """Return the dice that are followed now, their places in the camera's pictures."""
+        if self._follower is None or self._reduction is None:
+            return ()
+        return tuple(
+            replace(track, places=tuple(self._reduction.in_picture(*place) for place in track.places))
+            for track in self._follower.tracks()
+        )
 
     @property
     def says(self) -> str:
@@ -279,7 +292,7 @@ class Cameras:
     def __init__(self, rigs: Sequence[Rig], sources: Sequence[str]) -> None:
         """Prepare one rig, or two as one device; raises CameraInputError if two can't be one device."""
         self._rigs = tuple(rigs)
-        self._lives = tuple(Live(source) for source in sources)
+        self._lives = tuple(Live(source, rig.file.capture) for rig, source in zip(rigs, sources, strict=True))
         self.name = rigs[0].file.camera
         self.source = " or ".join(live.source for live in self._lives)
         pair_of(rigs)

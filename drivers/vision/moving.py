@@ -22,6 +22,7 @@ SHADE = (0.1, 1.25)
 SHADOW_RATIO = (0.35, 0.97)
 """How dark a shadow makes the cloth; all channels darken alike, within SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
+BAND_ROWS = 32
 HALF = 2
 """Spots are searched for at half the picture's size: a quarter of the work, and edges accurate to a pixel."""
 
@@ -49,7 +50,11 @@ class Spot:
 
 def median_of(frames: list[Array]) -> Array:
     """Return the empty table behind moving things: the median of each pixel."""
-    middle: Array = np.median(np.stack(frames), axis=0).astype(np.uint8)
+    middle: Array = np.empty_like(frames[0])
+    # Band by band, so that 31 large frames are not in memory once more.
+    for top in range(0, len(middle), BAND_ROWS):
+        band = slice(top, top + BAND_ROWS)
+        middle[band] = np.median(np.stack([frame[band] for frame in frames]), axis=0)
     return middle
 
 

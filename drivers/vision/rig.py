@@ -42,6 +42,16 @@ class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
+class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The frames to request of a V4L2 device, which otherwise sends 640 x 480."""
+
+    width: Annotated[int, Meta(ge=160, le=16_384)]
+    height: Annotated[int, Meta(ge=120, le=16_384)]
+    fps: Annotated[float, Meta(gt=0, le=1000)] = 60.0
+    format: Annotated[str, Meta(min_length=4, max_length=4)] = "MJPG"
+    """The pixel format's four letters, as `v4l2-ctl --list-formats-ext` shows them."""
+
+
 class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where pictures of throws are kept, for how long, and how much of them."""
 
@@ -72,7 +82,9 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     not affect whether the die touched it."""
     ruleset: str = "craps-12-034"
     source: str = ""
-    """The video source of `tablectl camera run`: a device, a film, a folder."""
+    """The video source of `tablectl camera run`: a V4L2 device or a film."""
+    capture: CaptureFile | None = None
+    """The frame size, rate and format to request of the device."""
     socket: str = ""
     """Where it sends its readings: the `port` of the table's json-camera device, without `unix:`."""
     evidence: EvidenceFile | None = None
@@ -123,6 +135,28 @@ class Rig:
                 rotation = cv2.Rodrigues(turn)[0]
                 self._camera = (rotation, moved.reshape(3))
                 self._eye_z = float((-rotation.T @ moved.reshape(3))[2])
+
+    def reduced(self, times: int) -> "Rig":
+        """Return the rig of the same camera in pictures reduced by a whole factor."""
+        if times == 1:
+            return self
+        file, lens = self.file, self.file.lens
+        if lens is not None:
+            across, down = lens.focal_px
+            x, y = lens.middle_px
+            lens = msgspec.structs.replace(
+                lens,
+                focal_px=(across / times, down / times),
+                middle_px=(_reduced(x, times), _reduced(y, times)),
+            )
+        return Rig(
+            msgspec.structs.replace(
+                file,
+                points=tuple((_reduced(u, times), _reduced(v, times), x, y) for u, v, x, y in file.points),
+                die_px=None if file.die_px is None else file.die_px / times,
+                lens=lens,
+            )
+        )
 
     @property
     def height_mm(self) -> float | None:
@@ -203,3 +237,8 @@ class Rig:
         along, across = place_mm[:2] - eye[:2]
         away = abs(along) if self.file.walls == "ends" else np.hypot(along, across)
         return float(away * unknown_mm / eye[2])
+
+
+def _reduced(pixel: float, times: int) -> float:
+    """Return where a pixel coordinate lies in a picture reduced by a whole factor."""
+    return (pixel + 0.5) / times - 0.5

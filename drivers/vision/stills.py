@@ -6,7 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from drivers.vision.arrays import Array
+from drivers.vision.moving import half
 from drivers.vision.reading import MIN_PX, DieSeen, read_picture
+from drivers.vision.rig import Rig
 
 NEAR_SHARE = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
@@ -17,6 +19,46 @@ face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 LOOK_EDGES = 1.25
 """How far around a spot's centre its die is searched for, in die edges: the die lies within NEAR_SHARE, and
 its farthest corner within 0.71 more. A larger part would cost time."""
+
+
+FOLLOWED_PX = 15.0
+"""Least edge of a die, in pixels, in the frames in which throws are followed: more pixels only cost time."""
+LEAST_WIDTH_PX = 640
+"""Frames are not reduced below this width: a narrower view shows too little of a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Reduces pictures to the frames in which throws are followed; faces are read in the pictures."""
+
+    times: int
+    """A power of two."""
+
+    def frame(self, picture: Array) -> Array:
+        """Return a picture reduced to a frame; rows and columns beyond a whole multiple are left out."""
+        if self.times == 1:
+            return picture
+        height, width = (length // self.times * self.times for length in picture.shape[:2])
+        frame = picture[:height, :width]
+        # By halves, for which OpenCV is faster than for a third or a quarter at once.
+        for _ in range(self.times.bit_length() - 1):
+            frame = half(frame)
+        return frame
+
+    def still(self, picture: Array) -> "WholeStill":
+        """Return a picture as the still of its own frame."""
+        return WholeStill(picture, float(self.times))
+
+    def in_picture(self, x: float, y: float) -> tuple[float, float]:
+        """Return the pixel of the picture at a pixel of the frame."""
+        return (x + 0.5) * self.times - 0.5, (y + 0.5) * self.times - 0.5
+
+
+def reduction_for(rig: Rig, width_px: int, height_px: int) -> Reduction:
+    """Return the reduction for a camera's pictures of this size."""
+    die_px = rig.die_px(width_px / 2, height_px / 2)
+    times = max(1, min(int(die_px / FOLLOWED_PX), width_px // LEAST_WIDTH_PX))
+    return Reduction(1 << (times.bit_length() - 1))
 
 
 class Still(Protocol):

@@ -228,6 +228,24 @@ def test_a_rig_that_can_not_be_used_is_exit_2(
     assert wrong in capsys.readouterr().err
 
 
+def test_a_picture_is_taken_as_the_camera_watches_before_it_is_calibrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig, taken = tmp_path / "rig.yaml", tmp_path / "held-1.png"
+    table = "camera: cam\ntable: {length_mm: 300, width_mm: 200, die_mm: 19, wall_relief_mm: 0}\n"
+    rig.write_text(f"{table}source: {film(tmp_path / 'a.avi')}\n", encoding="utf-8")
+    assert main(["camera", "snap", str(rig), str(taken)]) == 0
+    assert f"{taken}: 640 x 480 pixels" in capsys.readouterr().err
+    shown = cv2.imread(str(taken))
+    assert shown is not None
+    assert shown.shape == (480, 640, 3)
+    assert main(["camera", "snap", str(rig), str(tmp_path / "held-1.bmp")]) == 2
+    assert "held-1.bmp: found this name, expected one that ends in .png" in capsys.readouterr().err
+    rig.write_text(table, encoding="utf-8")
+    assert main(["camera", "snap", str(rig), str(taken)]) == 2
+    assert "rig.yaml: found no `source`" in capsys.readouterr().err
+
+
 UNMEASURED = """\
 camera: cam   # over the left end
 table: {length_mm: 3600, width_mm: 700, die_mm: 19, wall_relief_mm: 12}

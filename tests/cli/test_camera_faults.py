@@ -17,6 +17,7 @@ from controller.cli.main import main
 from controller.evidence.pictures import Closed, read, taken_us
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact
 from drivers.vision.arrays import Array
+from drivers.vision.rig import CaptureFile
 from tests.drivers.vision.films import filming, rig, thrown
 
 FRAME_US = 33_333
@@ -162,11 +163,13 @@ class Device:
 
     def __init__(self, stamps_us: list[int]) -> None:
         self._stamps_us = [0, *stamps_us]
+        self.settings: dict[int, float] = {}
 
     def isOpened(self) -> bool:
         return True
 
-    def set(self, _key: int, _value: float) -> bool:
+    def set(self, key: int, value: float) -> bool:
+        self.settings[key] = value
         return True
 
     def read(self) -> tuple[bool, Array]:
@@ -202,3 +205,27 @@ def test_a_driver_of_another_clock_is_a_fault_in_words(monkeypatch: pytest.Monke
         CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected the driver's own"
     ):
         stamped(monkeypatch, [wall_us + n for n in range(MAX_UNSTAMPED)])
+
+
+def test_the_frames_that_the_rig_names_are_requested_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_us = time.monotonic_ns() // 1000
+    device = Device([now_us - 9])
+    monkeypatch.setattr("cv2.VideoCapture", lambda *_: device)
+    (frame,) = Live("/dev/null", CaptureFile(width=2, height=2, fps=90.0)).frames()
+    assert frame[0] == now_us - 9
+    wanted = {
+        cv2.CAP_PROP_FOURCC: cv2.VideoWriter.fourcc(*"MJPG"),
+        cv2.CAP_PROP_FRAME_WIDTH: 2,
+        cv2.CAP_PROP_FRAME_HEIGHT: 2,
+        cv2.CAP_PROP_FPS: 90.0,
+    }
+    assert wanted.items() <= device.settings.items()
+
+
+def test_a_device_that_sends_frames_of_another_size_is_a_fault_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Device([time.monotonic_ns() // 1000 - 9])
+    monkeypatch.setattr("cv2.VideoCapture", lambda *_: device)
+    with pytest.raises(CameraInputError, match="found frames of 2 x 2, expected 2592 x 1944"):
+        next(Live("/dev/null", CaptureFile(width=2592, height=1944)).frames())

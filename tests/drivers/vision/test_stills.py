@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from drivers.sim.filming import IVORY, Light, standing
-from drivers.vision.stills import NEAR_SHARE, SHARED_SHARE, face_in
+from controller.model.readings import DieRest
+from drivers.sim.filming import IVORY, Filming, Lens, Light, Rigging, standing
+from drivers.vision.following import Follower
+from drivers.vision.stills import NEAR_SHARE, SHARED_SHARE, face_in, reduction_for
+from tests.drivers.vision.films import LENS, rig, rig_through, thrown
 from tests.drivers.vision.scenes import ASLANT, ASLANT_EDGE_PX, ASLANT_ZOOM, seen_aslant
 
 
@@ -35,3 +38,39 @@ def test_a_face_seen_26_degrees_off_the_vertical_is_its_dies_own_in_a_shared_spo
     seen, _ = face_in(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_share=SHARED_SHARE)
     assert seen is not None
     assert seen.up == up
+
+
+LARGE = Lens(
+    1280, 960, 2 * LENS.focal_px, LENS.place_mm, LENS.looks_at_mm, distortion=(-0.08, 0.01, 0.001, -0.001)
+)
+
+
+def test_throws_are_followed_in_reduced_frames_and_faces_read_in_the_whole_picture() -> None:
+    whole, camera = rig_through(LARGE), Filming(Rigging(LARGE, fps=30.0, zoom=1.0), 1)
+    reduction = reduction_for(whole, LARGE.width, LARGE.height)
+    assert reduction.times == 2
+    follower = Follower(whole.reduced(2), reduction.frame(camera.empty()))
+    rests = [
+        reading
+        for t_us, picture, _ in camera.frames(thrown(6, 3), 900_000)
+        for reading in follower.frame(t_us, reduction.frame(picture), reduction.still(picture))
+        if isinstance(reading, DieRest)
+    ]
+    assert sorted((rest.up, round(rest.x / 10), round(rest.y / 10)) for rest in rests) == [
+        (3, 16, 13),
+        (6, 19, 7),
+    ]
+    assert all(part.part.shape[0] > 120 for die in (1, 2) for part in follower.looks(die))
+
+
+def test_a_pixel_of_a_reduced_frame_is_the_same_place_on_the_table() -> None:
+    whole = rig_through(LARGE)
+    reduction, small = reduction_for(whole, LARGE.width, LARGE.height), whole.reduced(2)
+    for frame_px in ((40.0, 30.0), (320.0, 240.0), (600.0, 450.0)):
+        there = whole.to_table(*reduction.in_picture(*frame_px))
+        assert small.to_table(*frame_px) == pytest.approx(there, abs=0.2)
+    assert small.die_px(320.0, 240.0) == pytest.approx(whole.die_px(640.0, 480.0) / 2, rel=0.01)
+
+
+def test_a_picture_of_640_pixels_is_its_own_frame() -> None:
+    assert reduction_for(rig(), LENS.width, LENS.height).times == 1
