@@ -87,6 +87,7 @@ def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screen
 def test_a_second_ruling_on_a_closed_review_is_refused_in_words(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
     unsure(screens)
+    ann.reads("is under review")  # until then the keys call the roll before back
     roll = number(ann)
     late = sign_in("ann", feed=False)
     assert number(late) == roll
@@ -104,6 +105,7 @@ def test_a_second_ruling_on_a_closed_review_is_refused_in_words(screens: Screens
 def test_a_console_that_is_opened_in_mid_review_has_its_keys(screens: Screens, sign_in: SignIn) -> None:
     unsure(screens)
     ann = sign_in("ann")
+    ann.reads("is under review")
     roll = number(ann)
     ann.touch("No Roll: Dispute")
     ann.page.locator("#yes").tap()
@@ -130,6 +132,7 @@ def test_a_key_that_the_page_came_with_is_still_that_key_once_the_page_is_fed(
 def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) -> None:
     unsure(screens)
     cleo, tom = sign_in("cleo"), sign_in("tom")
+    cleo.reads("is under review")
     roll = number(cleo)
     expect(cleo.page.locator("form[data-word=set_dice]")).to_have_count(0)
     tom.reads("As technician you do not rule on this")
@@ -182,6 +185,7 @@ def test_a_killed_table_is_stated_at_once_and_its_state_is_there_when_it_is_back
 ) -> None:
     ann = sign_in("ann")
     unsure(screens)
+    ann.reads("is under review")  # until then the keys call the roll before back
     roll = number(ann)
     screens.kill_table()
     ann.reads("The controller does not answer", "make the calls by hand")

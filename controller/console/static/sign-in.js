@@ -9,10 +9,10 @@
   async function enter(body) {
     said.textContent = "…";
     try {
-      const answer = await fetch("/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-      const told = await answer.json();
-      if (told.ok) { location.replace("/"); return; }
-      said.textContent = told.says;
+      const response = await fetch("/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+      const answer = await response.json();
+      if (answer.ok) { location.replace("/"); return; }
+      said.textContent = answer.says;
     } catch {
       said.textContent = "The console does not answer.";
     }

@@ -9,10 +9,10 @@
 
   async function post(path, body) {
     const headers = { "Content-Type": "application/json", "X-Console-Page": page };
-    const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-    const told = await answer.json();
-    if (answer.status === 401) location.replace("/");
-    return told;
+    const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    const answer = await response.json();
+    if (response.status === 401) location.replace("/");
+    return answer;
   }
 
   // If the answer has no words of its own ("no_more_bets: done"), show the label that was touched.
@@ -40,11 +40,11 @@
   async function say({ word, touched, once, form }) {
     show("…", true);
     try {
-      const told = await post(word.approve ? "/approve" : "/say", word);
-      const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (told.ok) clear(form); // so that it is not entered twice
-      if (told.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
-      show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
+      const answer = await post(word.approve ? "/approve" : "/say", word);
+      const allowed = answer.allowed ? ` Now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
+      if (answer.ok) clear(form); // so that it is not entered twice
+      if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
+      show(answer.ok ? plain(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
     } catch {
       show("The console did not answer. Look at the table's state before you enter it again.", false);
     }
@@ -137,7 +137,7 @@
   }
 
   document.addEventListener("change", (event) => {
-    if (event.target.id === "role") post("/role", { role: event.target.value }).then((told) => told.ok || show(told.says, false));
+    if (event.target.id === "role") post("/role", { role: event.target.value }).then((answer) => answer.ok || show(answer.says, false));
     const form = event.target.closest("form.word");
     if (!form) return;
     refresh(form);

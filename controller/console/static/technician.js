@@ -8,12 +8,12 @@
     said.textContent = "…";
     try {
       const headers = { "Content-Type": "application/json", "X-Console-Page": page };
-      const answer = await fetch(path, { method: "POST", headers, body });
-      const told = await answer.json();
-      if (answer.status === 401) { location.replace("/"); return; }
-      said.textContent = told.ok ? "" : `Refused: ${told.says}`;
-      said.className = told.ok ? "good" : "bad";
-      if (told.ok && path === "/technician/begin" && location.pathname !== "/technician/work") location.assign("/technician/work");
+      const response = await fetch(path, { method: "POST", headers, body });
+      const answer = await response.json();
+      if (response.status === 401) { location.replace("/"); return; }
+      said.textContent = answer.ok ? "" : `Refused: ${answer.says}`;
+      said.className = answer.ok ? "good" : "bad";
+      if (answer.ok && path === "/technician/begin" && location.pathname !== "/technician/work") location.assign("/technician/work");
     } catch {
       said.textContent = "The console did not answer. Look at the table before you touch it again.";
       said.className = "bad";
