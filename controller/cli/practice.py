@@ -44,12 +44,12 @@ from drivers.sim.practice import (
     Asked,
     Hands,
     Result,
-    asked_by_a_player,
     card_to_set,
+    correct_result,
     in_order,
-    lies_at_us,
-    right_word,
-    seen_at_the_table,
+    last_seen_us,
+    observations,
+    player_request,
 )
 from drivers.sim.scenes import Scene
 from drivers.sim.stage import Stage
@@ -165,7 +165,9 @@ class Score:
     def counted(self) -> list[Turn]:
         """Return the attempts that have one right end and of which the table published something."""
         return [
-            turn for turn in self.turns if turn.standing is not None and right_word(turn.scene) is not None
+            turn
+            for turn in self.turns
+            if turn.standing is not None and correct_result(turn.scene) is not None
         ]
 
     def missed(self) -> list[Missed]:
@@ -176,7 +178,7 @@ class Score:
         ]
 
     def _missed(self, turn: Turn) -> Missed | None:
-        right, standing = right_word(turn.scene), turn.standing
+        right, standing = correct_result(turn.scene), turn.standing
         assert right is not None
         assert standing is not None
         stands = "under review" if not standing.decided else _result(standing.result)
@@ -304,11 +306,11 @@ class Practice:
         card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
         assert self._table is not None
-        self._table.at(lies_at_us(self._game, act), lambda _now_us: self._see(scene, card))
+        self._table.at(last_seen_us(self._game, act), lambda _now_us: self._see(scene, card))
 
     def _see(self, scene: Scene, card: Input | None) -> None:
         self._under_way = False
-        for sentence in seen_at_the_table(scene, card):
+        for sentence in observations(scene, card):
             self._commentary.event(f"You see: {sentence}.", "bold")
         self._commentary.event("Rule if you must; press Enter to continue.", "dim")
 
@@ -457,7 +459,7 @@ class Practice:
         if self._heard_last:
             self._heard_last = False
             return False
-        asked = asked_by_a_player(_high_roller_in(status), self._players)
+        asked = player_request(_high_roller_in(status), self._players)
         if asked is None:
             return False
         self._heard_last = True

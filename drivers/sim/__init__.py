@@ -1,1 +1,1 @@
-"""The virtual table: simulated dice, wheels and people, with the truth about what they did."""
+"""The virtual table: simulated dice, wheels and people, with the truth of each attempt."""

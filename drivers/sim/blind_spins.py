@@ -1,6 +1,6 @@
-"""Spins in which sensors fail: dust, ghosts, dead beams, silences, bad marks, a blind reader.
+"""Spins in which sensors fail: dust, ghost pulses, dead beams, silence, a second mark, a blind pocket reader.
 
-Each kind plays one scene at its house and says what is right where the turns alone do not.
+Each kind plays one scene at its house, and states the correct outcomes if the number of turns does not.
 """
 
 from collections.abc import Mapping
@@ -14,36 +14,36 @@ from drivers.sim.wheel_sensors import WHEEL
 
 def dust_missed(hand: Croupier) -> Spin:
     """Up to one pulse in five is missed."""
-    spin = hand.any_spin()
+    spin = hand.usual_spin()
     spin.faults.missed = hand.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust_doubled(hand: Croupier) -> Spin:
-    """Up to one pulse in five comes twice."""
-    spin = hand.any_spin()
+    """Up to one pulse in five is doubled."""
+    spin = hand.usual_spin()
     spin.faults.doubled = hand.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust(hand: Croupier) -> Spin:
-    """Pulses are missed and come twice, up to one in five of each."""
-    spin = hand.any_spin()
+    """Pulses are missed and doubled, up to one in five each."""
+    spin = hand.usual_spin()
     spin.faults.missed, spin.faults.doubled = hand.rng.uniform(0.05, 0.2), hand.rng.uniform(0.05, 0.2)
     return spin
 
 
 def ghosts(hand: Croupier) -> Spin:
-    """Beams fire at nothing, every other second to every fifth."""
-    spin = hand.any_spin()
+    """Beams give ghost pulses, one every two to five seconds."""
+    spin = hand.usual_spin()
     spin.faults.ghosts_hz = hand.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
-        spin.unclear("ghosts", "review")
+        spin.also_accept("ghosts", "review")
     return spin
 
 
 def dust_and_ghosts(hand: Croupier) -> Spin:
-    """One pulse in five is missed or not the ball's."""
+    """One pulse in ten is missed, and about as many are ghosts."""
     spin = hand.spin()
     spin.faults.missed = 0.1
     spin.faults.ghosts_hz = 0.1 * len(hand.house.wheel.beams_deg) * 0.8
@@ -51,19 +51,19 @@ def dust_and_ghosts(hand: Croupier) -> Spin:
 
 
 def ghost_before(hand: Croupier) -> Spin:
-    """A beam fires at nothing one to six seconds before the launch."""
-    spin = hand.any_spin()
+    """A beam gives a ghost pulse one to six seconds before the launch."""
+    spin = hand.usual_spin()
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
     spin.faults.ghosts_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
     spin.begun_before = True
     if spin.ball.turns < VALID_TURNS:
-        spin.unclear("ghosts", "review")
+        spin.also_accept("ghosts", "review")
     return spin
 
 
 def ghost_after(hand: Croupier) -> Spin:
-    """A beam fires at nothing while the ball lies in its pocket."""
-    spin = hand.any_spin()
+    """A beam gives a ghost pulse while the ball lies in its pocket."""
+    spin = hand.usual_spin()
     assert spin.play.fall is not None
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
     spin.faults.ghosts_s.append((spin.play.fall.settle_s + hand.rng.uniform(0.2, 3.0), beam))
@@ -72,7 +72,7 @@ def ghost_after(hand: Croupier) -> Spin:
 
 def dead_beam(hand: Croupier) -> Spin:
     """One beam is dead all evening."""
-    spin = hand.any_spin()
+    spin = hand.usual_spin()
     dead = int(hand.house.wheel.pocket_reader_deg) % len(hand.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
     return spin
@@ -94,7 +94,7 @@ def dying_beam(hand: Croupier) -> Spin:
 
 
 def drop_ghost(hand: Croupier) -> Spin:
-    """The drop sensor fires at nothing in mid-run."""
+    """The drop sensor gives a ghost pulse in mid-run."""
     spin = hand.spin()
     turns = hand.rng.uniform(1.5, spin.ball.turns - 2.0)
     spin.faults.drop_ghosts_s.append(spin.ball.at(turns))
@@ -103,14 +103,14 @@ def drop_ghost(hand: Croupier) -> Spin:
 
 def drop_unsensed(hand: Croupier) -> Spin:
     """The drop sensor misses the ball."""
-    spin = hand.any_spin()
+    spin = hand.usual_spin()
     spin.faults.drop_unsensed = True
-    spin.unclear("drop", "review")
+    spin.also_accept("drop", "review")
     return spin
 
 
 def silent_middle(hand: Croupier) -> Spin:
-    """No beam says anything for half a turn to three turns of the ball in mid-run."""
+    """All beams are silent for half a turn to three turns of the ball in mid-run."""
     spin = hand.spin(hand.rng.uniform(9.0, 22.0))
     begin = hand.rng.uniform(1.0, spin.ball.turns - 5.0)
     spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.at(begin + hand.rng.uniform(0.5, 3.0))))
@@ -118,33 +118,33 @@ def silent_middle(hand: Croupier) -> Spin:
 
 
 def silent_end(hand: Croupier) -> Spin:
-    """No beam says anything in the last two to four turns before the drop."""
+    """All beams are silent in the last two to four turns before the drop."""
     spin = hand.spin(hand.rng.uniform(9.0, 22.0))
     begin = spin.ball.turns - hand.rng.uniform(2.0, 4.0)
     spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.end_s + 0.5))
-    spin.unclear("silence", "review")
+    spin.also_accept("silence", "review")
     return spin
 
 
 def silent_launch(hand: Croupier) -> Spin:
-    """The wheel says nothing for 1.3 to 2.5 turns of its rotor, from before the launch into the run."""
+    """The wheel is silent for 1.3 to 2.5 turns of its rotor, until some time into the run."""
     spin = hand.spin(hand.rng.uniform(4.5, 16.0))
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.ball.at(hand.rng.uniform(0.3, spin.ball.turns - 0.6))
     spin.faults.silent.append((ends - turn_s * hand.rng.uniform(1.3, 2.5), ends))
-    spin.unclear("blind", "review")
+    spin.also_accept("blind", "review")
     return spin
 
 
 def silent_before(hand: Croupier) -> Spin:
-    """The wheel says nothing for a turn or two of its rotor, and is back before the launch."""
-    spin = hand.any_spin()
+    """The wheel is silent for one to 2.5 turns of its rotor, and is back before the launch."""
+    spin = hand.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.launch_s - hand.rng.uniform(0.2, 1.5) * turn_s
     begins = max(ends - turn_s * hand.rng.uniform(1.0, 2.5), hand.now_s)
     spin.faults.silent.append((begins, ends))
     if spin.launch_s - ends < 2.5 * turn_s:
-        spin.unclear("blind", "review")
+        spin.also_accept("blind", "review")
     return spin
 
 
@@ -155,69 +155,69 @@ def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
 
 
 def board_away_before(hand: Croupier) -> Spin:
-    """The wheel's board is away for some seconds, and back more than three rotor turns before the launch."""
-    spin = hand.any_spin()
+    """The wheel's board is down for some seconds, and back three or more rotor turns before the launch."""
+    spin = hand.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = max(hand.now_s + 1.0, spin.launch_s - hand.rng.uniform(3.0, 4.0) * turn_s)
     _away(spin, max(hand.now_s + 0.2, ends - hand.rng.uniform(1.0, 5.0)), ends)
     if spin.launch_s - ends < 2.5 * turn_s:
-        spin.unclear("away", "review")
+        spin.also_accept("away", "review")
     return spin
 
 
 def board_away_at(hand: Croupier) -> Spin:
-    """The wheel's board is away at the launch, and back in mid-run."""
+    """The wheel's board is down at the launch, and back in mid-run."""
     spin = hand.spin(hand.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(hand.rng.uniform(0.2, spin.ball.turns - 0.6))
     _away(spin, max(hand.now_s + 0.2, spin.launch_s - hand.rng.uniform(0.2, 6.0)), ends)
-    spin.unclear("away", "review")
+    spin.also_accept("away", "review")
     return spin
 
 
 def board_away_during(hand: Croupier) -> Spin:
-    """The wheel's board goes away in mid-run and is back before the ball is taken out."""
+    """The wheel's board goes down in mid-run for up to eight seconds."""
     spin = hand.spin()
     begins = spin.ball.at(hand.rng.uniform(0.5, spin.ball.turns - 0.3))
     _away(spin, begins, begins + hand.rng.uniform(0.5, 8.0))
-    spin.unclear("away", "review")
+    spin.also_accept("away", "review")
     return spin
 
 
 def board_away_after(hand: Croupier) -> Spin:
-    """The wheel's board goes away after the drop and is back soon."""
+    """The wheel's board goes down after the drop for up to three seconds."""
     spin = hand.spin()
     begins = spin.ball.end_s + hand.rng.uniform(0.3, 3.0)
     _away(spin, begins, begins + hand.rng.uniform(0.3, 3.0))
-    spin.unclear("away", "review")
+    spin.also_accept("away", "review")
     return spin
 
 
 def index_missed(hand: Croupier) -> Spin:
     """The index sensor misses the rotor's mark now and then."""
-    spin = hand.any_spin()
+    spin = hand.usual_spin()
     spin.faults.index_missed = hand.rng.uniform(0.08, 0.2)
-    spin.unclear("index", "review")
+    spin.also_accept("index", "review")
     return spin
 
 
 def index_doubled(hand: Croupier) -> Spin:
     """The index sensor bounces."""
-    spin = hand.any_spin()
+    spin = hand.usual_spin()
     spin.faults.index_doubled = hand.rng.uniform(0.1, 0.4)
     return spin
 
 
 def second_mark(hand: Croupier) -> Spin:
-    """A scratch on the rotor works the index sensor too, each time or now and then."""
-    spin = hand.any_spin()
+    """A scratch on the rotor also triggers the index sensor, always or sometimes."""
+    spin = hand.usual_spin()
     spin.faults.second_mark = hand.rng.choice((0.5, hand.rng.uniform(0.1, 0.9)))
     spin.faults.second_mark_seen = hand.rng.choice((1.0, 1.0, 0.6))
-    spin.unclear("index", "review")
+    spin.also_accept("index", "review")
     return spin
 
 
 def reader_missed(hand: Croupier) -> Spin:
-    """The pocket reader misses the ball's second turn, or its second and fourth, and sees the next three."""
+    """The pocket reader misses the ball's second turn, its second and fourth, or its third."""
     spin = hand.spin(longer_turns=3.0)
     spin.faults.reader_misses = hand.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
     return spin
@@ -227,29 +227,29 @@ def reader_missed_often(hand: Croupier) -> Spin:
     """The pocket reader misses a turn now and then."""
     spin = hand.spin(longer_turns=hand.rng.uniform(3.0, 5.0))
     spin.faults.reader_missed = hand.rng.uniform(0.1, 0.3)
-    spin.unclear("reads", "review")
+    spin.also_accept("reads", "review")
     return spin
 
 
 def reader_ghost(hand: Croupier) -> Spin:
-    """The pocket reader sees something that is not there, once, while the ball lies."""
-    spin = hand.any_spin()
+    """The pocket reader gives one ghost pulse while the ball is at rest."""
+    spin = hand.usual_spin()
     spin.faults.reader_ghosts = 1
-    spin.unclear("reads", "review")
+    spin.also_accept("reads", "review")
     return spin
 
 
 def reader_dead(hand: Croupier) -> Spin:
-    """The pocket reader says nothing."""
+    """The pocket reader is dead."""
     spin = hand.spin()
     spin.faults.reader_dead = True
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.must, spin.doubt = {"review"}, "reads"
     return spin
 
 
 def worn_wheel(hand: Croupier) -> Spin:
-    """A little of everything: dust, a ghost now and then, a bouncing index, a push before the launch."""
+    """A little of everything: dust, some ghost pulses, a bouncing index sensor, a push before the launch."""
     rng = hand.rng
     spin = hand.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(1.0, 11.0), 0.3, times=rng.uniform(1.0, 1.1))]

@@ -1,4 +1,4 @@
-"""Virtual devices, which speak the real protocols, and what a cable does to their bytes."""
+"""Virtual devices, which use the real protocols, and cables that may disturb their bytes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,30 +16,30 @@ from drivers.node.sentences import CLOCK_US, FIRST_PINGS, Hello
 from drivers.readings import COMMON, texts_of
 from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
 
-REMEMBERED = 16
-"""Sentences that a board can repeat."""
+MAX_KEPT = 16
+"""How many of its latest sentences a board can repeat."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
-SOUND_PPM = 60.0
-"""How far off a sound crystal may be, warm or cold."""
+CRYSTAL_PPM = 60.0
+"""Maximum drift of a crystal in good order."""
 
 
 class Peer(Protocol):
-    """A device's end of its cable. Times are the table's; its stamps are its own clock's."""
+    """A device at the end of its cable. Times are the table's; its time stamps are by its own clock."""
 
     name: str
     hung: bool
-    """It neither receives nor sends anything, although its cable is good."""
+    """It neither receives nor sends, although its cable is good."""
     deaf: bool
-    """It receives nothing, and goes on sending."""
+    """It receives nothing but continues to send."""
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
-        """Begin as after power-on."""
+        """Start as after power-on."""
         ...
 
     def restart(self, now_us: int) -> None:
-        """Restart without any memory."""
+        """Restart, with its memory lost."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Peer(Protocol):
         ...
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Report what its sensors saw."""
+        """Report a reading of its sensors."""
         ...
 
     def tick(self, now_us: int) -> None:
@@ -55,19 +55,19 @@ class Peer(Protocol):
         ...
 
     def next_due_us(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is due next."""
         ...
 
     def take_output(self) -> bytes:
-        """Return the bytes for the table; they are handed out once."""
+        """Return the bytes for the table; each is returned once."""
         ...
 
 
 class BoardClock:
-    """A board's own clock: it starts at any value and runs some millionths off."""
+    """A board's own clock, with any start value and an error of some ppm."""
 
     def __init__(self, now_us: int, starts_at: int, off_ppm: float) -> None:
-        """Start the clock at `starts_at` now."""
+        """Start the clock at the value `starts_at` now."""
         self.off_ppm = off_ppm
         self._since_us = now_us
         self._stood_at = starts_at
@@ -77,11 +77,11 @@ class BoardClock:
         return self._stood_at + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
     def when(self, stands_at: int) -> int:
-        """Return the table time at which it has this value, or a microsecond later."""
+        """Return the table time at which the clock has this value, or a microsecond later."""
         return self._since_us + int((stands_at - self._stood_at) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
-        """Run at another speed from now on."""
+        """Run at another rate from now on."""
         self._stood_at, self._since_us = self.read(now_us), now_us
         self.off_ppm = off_ppm
 
@@ -92,12 +92,12 @@ class BoardClock:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """One of a board's channels: a device of the table, and the kinds that it can send."""
+    """One of a board's channels: a device of the table, and the kinds of reading that it can send."""
 
     dev: str
     reads: tuple[str, ...]
     fixed_fields: frozenset[str] = frozenset()
-    """Fields that the table's file says of it, so that the board need not know them."""
+    """Fields given by the table's file, so that the board need not send them."""
 
 
 class Board:
@@ -112,7 +112,7 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Make the board of this name that can send these kinds, or the one of these sensors by channel."""
+        """Create a board that can send these kinds, or one with these sensors by channel."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -132,16 +132,16 @@ class Board:
         self._begin(0)
 
     def start(self, now_us: int) -> None:
-        """Begin, with a clock that has run for a while already."""
+        """Start, with a clock that has already run for a while."""
         self._begin(now_us)
         self._end.start(self.clock.read(now_us))
 
     def restart(self, now_us: int) -> None:
-        """Start over."""
+        """Restart."""
         self.start(now_us)
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Handle the table's sentences; do what it asks."""
+        """Handle the table's sentences and carry out its commands."""
         if self.hung or self.deaf:
             return
         clock_us = self.clock.read(now_us)
@@ -151,9 +151,9 @@ class Board:
                 self.lamps[command.fields.get("name", "")] = command.fields.get("shows", "")
             says = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
             self._end.acknowledge(clock_us, command.number, ok=known, says=says)
-        self._tell_switches(now_us)
+        self._send_switches(now_us)
 
-    def _tell_switches(self, now_us: int) -> None:
+    def _send_switches(self, now_us: int) -> None:
         """Report the switches' states to a table that has just connected, as a real board does."""
         listens = self._end.pings >= FIRST_PINGS
         if listens and not self._greeted:
@@ -162,7 +162,7 @@ class Board:
         self._greeted = listens
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Report what was seen, stamped with the board's clock of that moment."""
+        """Send a reading, stamped with the board's clock at that time."""
         if isinstance(reading, Switch):
             self._switches[reading.dev, reading.name] = reading
         if self.hung:
@@ -175,17 +175,17 @@ class Board:
     def say(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
     ) -> None:
-        """Send any line, whether it makes sense or not."""
+        """Send any reading, valid or not."""
         clock_us, seen_clock_us = self.clock.read(now_us), self.clock.read(seen_us)
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Return a device's channel; what is the whole board's comes from the first."""
+        """Return a device's channel and sensor; for the whole board, the first ones."""
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
     def tick(self, now_us: int) -> None:
-        """Beat, or announce itself."""
+        """Send a beat or an announcement if one is due."""
         if not self.hung:
             self._end.tick(self.clock.read(now_us))
 
@@ -199,23 +199,23 @@ class Board:
 
     def _begin(self, now_us: int) -> None:
         rng = self._rng
-        off_ppm = rng.uniform(-SOUND_PPM, SOUND_PPM)
-        # One start in eight has a clock that begins again within the next minutes.
+        off_ppm = rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM)
+        # After one start in eight the clock wraps within the next minutes.
         soon = CLOCK_US - rng.randrange(600_000_000)
         starts_at = soon if rng.random() < 0.125 else rng.randrange(CLOCK_US)
         self.clock = BoardClock(now_us, starts_at, off_ppm)
         boot, salt = (f"{rng.getrandbits(64):016X}" for _ in range(2))
         does = ("lamp", "buzzer", "selftest")
         reads = {channel: sensor.reads for channel, sensor in self._sensors.items()}
-        hello = Hello(self.name, FIRMWARE, boot, reads, does, REMEMBERED)
+        hello = Hello(self.name, FIRMWARE, boot, reads, does, MAX_KEPT)
         self._end = NodeEnd(hello, salt, key=self._key)
 
 
 class SendOnlyDevice:
-    """A device that only sends: its bytes, and when its next sign of life is due."""
+    """A device that only sends, with a regular sign of life."""
 
     def __init__(self, name: str) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -224,17 +224,17 @@ class SendOnlyDevice:
         self._next_us = 0
 
     def start(self, now_us: int) -> None:
-        """Begin as after power-on."""
+        """Start as after power-on."""
         self._next_us = now_us
         self._output.clear()
         self.tick(now_us)
 
     def restart(self, now_us: int) -> None:
-        """Start over."""
+        """Restart."""
         self.start(now_us)
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Ignore it."""
+        """Ignore the table's bytes."""
 
     def tick(self, now_us: int) -> None:
         """Announce itself."""
@@ -252,19 +252,19 @@ class SendOnlyDevice:
 
 
 class Script(SendOnlyDevice):
-    """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
+    """A camera script that prints readings as JSON lines, with or without its own clock's time."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Make the script of this name; with a `lens` it prints places of its image, not of the table."""
+        """Create the script of this name; with a `lens` it prints image coordinates, not the table's."""
         super().__init__(name)
         self._rng = rng
         self._stamps = stamps
         self._lens = lens
 
     def start(self, now_us: int) -> None:
-        """Begin with a sign of life."""
+        """Start with a sign of life."""
         starts_at = self._rng.randrange(1 << 40)
-        self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-SOUND_PPM, SOUND_PPM))
+        self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM))
         super().start(now_us)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
@@ -278,7 +278,7 @@ class Script(SendOnlyDevice):
         self.say(kind_of(reading), fields, seen_us=reading.t)
 
     def say(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:
-        """Print anything, whether it makes sense or not."""
+        """Print any reading, valid or not."""
         stamp = {"t": self.clock.read(seen_us)} if self._stamps else {}
         if not self.hung:
             self._output.append(json.dumps({"kind": kind, **fields, **stamp}).encode() + b"\n")
@@ -304,16 +304,16 @@ SHOE_TIMES = 2
 
 
 class VirtualShoe(SendOnlyDevice):
-    """The shoe at its cable. It deals in rotation, knows no positions and stamps nothing."""
+    """A shoe that deals in rotation and sends neither positions nor times."""
 
     def __init__(self, name: str) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         super().__init__(name)
         codes = ShoeSettings(port="", unread=("NR",), lid_open=("LID1",), lid_closed=("LID0",), alive=("OK",))
         self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Report what left the shoe, or what its lid did."""
+        """Send a card that left the shoe, or a change of its lid."""
         del now_us
         if self.hung:
             return
@@ -335,32 +335,32 @@ class VirtualShoe(SendOnlyDevice):
 
 
 Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""A line as a bad cable delivers it: pieces, each with its additional delay in microseconds."""
+"""Return the pieces of a line that a bad cable delivers, each with its additional delay in microseconds."""
 
 USB_US = (200, 900)
-"""The shortest delay of USB and the operating system, and the longest one without load."""
+"""Shortest and longest delay of USB and the operating system without load."""
 
 
 class Wire:
-    """One direction of a cable. Bytes keep their order unless something spoils it."""
+    """One direction of a cable. Bytes keep their order unless a disturbance changes it."""
 
     def __init__(self, rng: Random) -> None:
-        """Carry every byte as it is."""
-        self.spoils: list[Disturbance] = []
+        """Start without disturbances."""
+        self.disturbances: list[Disturbance] = []
         self._rng = rng
         self._flying: list[tuple[int, int, bytes]] = []
         self._sent = 0
         self._last_us = 0
 
     def send(self, now_us: int, data: bytes) -> None:
-        """Handle bytes at one end."""
+        """Send bytes into the cable."""
         for line in data.splitlines(keepends=True):
             pieces = [(0, line)]
-            for spoil in self.spoils:
+            for disturb in self.disturbances:
                 pieces = [
                     (before + later, piece)
                     for before, bytes_ in pieces
-                    for later, piece in spoil(self._rng, bytes_)
+                    for later, piece in disturb(self._rng, bytes_)
                 ]
             on_time_us = max(self._last_us, now_us + self._rng.randint(*USB_US))
             self._last_us = on_time_us
@@ -385,18 +385,18 @@ class Wire:
 
 
 class Cable:
-    """A device at its cable, and where the cable's other end is plugged in."""
+    """A device's cable, and the table's port that its other end is plugged into."""
 
     def __init__(self, peer: Peer, rng: Random) -> None:
         """Connect this device to the table's port of the same name."""
         self.peer = peer
         self.rng = rng
         self.port: str | None = peer.name
-        """The name under which the table sees it; None while it is pulled."""
+        """The port's name at the table; None while the cable is pulled."""
         self.plugged = 0
-        """Incremented whenever it is plugged in: each time as another port."""
+        """How often the cable has been plugged in; each time the port is a new one."""
         self.blocked = False
-        """The device's port takes no bytes."""
+        """The device's port accepts no bytes."""
         self.outbox = bytearray()
         """Bytes that have arrived at the table's end."""
         self.to_table = Wire(rng)
@@ -409,29 +409,29 @@ class Cable:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Return the table's devices whose readings pass through it."""
+        """Return the table's devices whose readings this cable carries."""
         return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
-        """Unplug it; bytes in transit are lost."""
+        """Unplug the cable; bytes in transit are lost."""
         self.port = None
         self.outbox.clear()
         self.to_table.clear()
         self.to_peer.clear()
 
     def plug(self, port: str) -> None:
-        """Plug it in; bytes sent meanwhile are lost."""
+        """Plug the cable in; bytes sent meanwhile are lost."""
         self.peer.take_output()
         self.port = port
         self.plugged += 1
 
     def next_due_us(self) -> int | None:
-        """Return when something happens here."""
+        """Return when `run` is due next; None if nothing is scheduled."""
         due = (self.peer.next_due_us(), self.to_table.next_due_us(), self.to_peer.next_due_us())
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle what is due by now; the device's bytes go onto the wire."""
+        """Handle what is due by now, and send the device's bytes."""
         if heard := self.to_peer.take(now_us):
             self.peer.receive(now_us, heard)
         due = self.peer.next_due_us()
@@ -442,9 +442,9 @@ class Cable:
 
     def flush(self, now_us: int) -> None:
         """Send the device's bytes; without a port they are lost."""
-        said = self.peer.take_output()
-        if said and self.port is not None:
-            self.to_table.send(now_us, said)
+        output = self.peer.take_output()
+        if output and self.port is not None:
+            self.to_table.send(now_us, output)
 
 
 def dropping(share: float) -> Disturbance:
@@ -453,7 +453,7 @@ def dropping(share: float) -> Disturbance:
 
 
 def dropping_for_good(line_of_two: int) -> Disturbance:
-    """Lose every second sentence of a node, also when it is repeated."""
+    """Lose every second sentence of a node, even when it is repeated."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)
@@ -469,12 +469,12 @@ def doubling(share: float) -> Disturbance:
 
 
 def swapping(share: float, max_us: int) -> Disturbance:
-    """Hold this share of the lines back until others have overtaken them."""
+    """Delay this share of the lines so that later ones may overtake them."""
     return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < share else 0, line)]
 
 
 def cutting(share: float) -> Disturbance:
-    """Cut off this share of the lines, so that the next one begins in the same line."""
+    """Cut off the end of this share of the lines, so that the next one begins in the same line."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= share or len(line) < 2:

@@ -1,4 +1,6 @@
-"""A croupier at a wheel: turns the rotor, launches balls, catches them, takes them out; and what was so."""
+"""A croupier at a wheel, who turns the rotor, launches, catches and removes balls; with the truth of each
+spin.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,23 +13,23 @@ import msgspec
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading
 from drivers.sim.scenes import Feed
-from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Push, Rotor, Run, fall, launch_speed, run
+from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, Rotor, Run, fall, launch_speed, run
 from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
-Word = Literal["call", "void", "review", "nothing"]
+Accepted = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
-"""Launch a ball at a time (s), to run about this many turns, this way round."""
+"""Launch a ball at a time (s), to run about this many turns in this direction (+1 or -1)."""
 
 VALID_TURNS = 4
-NEAR_SURE = 0.15
-"""With less proof beyond four turns than this a review is as right as a call (turns)."""
-NEAR_SHORT = 0.35
-"""With four turns nearer to what the ball may have run than this a review is as right as a void (turns)."""
-SILENT_TURNS = 1.02
-"""After more than a turn without a pulse nothing proves that the ball ran on; one pulse missed on a wheel
-with two beams is just a turn."""
-LONGEST_S = 150.0
-"""No scene takes longer, the slowest rotor's seven turns of waiting included."""
+CALL_MARGIN = 0.15
+"""If less than this many turns beyond four are proven, a review is as correct as a call."""
+VOID_MARGIN = 0.35
+"""If the ball may have run to within this many turns of four, a review is as correct as a void."""
+MAX_SILENT_TURNS = 1.02
+"""After more turns than this without a pulse nothing proves that the ball kept running; on a wheel with two
+beams one missed pulse is exactly one turn."""
+MAX_SCENE_S = 150.0
+"""No scene takes longer, even with seven turns of the slowest rotor at its end."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class House:
     rotor_speeds: tuple[float, float] = (0.25, 0.5)
     knocked_up: float = 0.03
     launch: Launch | None = None
-    """Another make of ball than the equation of motion."""
+    """A model of the ball's run other than the equation of motion."""
 
     def launched(self, rng: Random, launch_s: float, turns: float, way: int) -> Run:
         """Launch a ball to run about this many turns."""
@@ -53,10 +55,10 @@ class House:
 
 
 class SpinTruth(msgspec.Struct, kw_only=True):
-    """What was so in a scene, in the shape of the recorded truths: times in us.
+    """The truth of a scene, in the format of recorded truths; times are in us.
 
-    `accept` are the words that are right: call (with the number), void, review; nothing if a table may
-    pass over it. In a scene of two launches they are about the last; the first is never a call.
+    `accept` lists the correct outcomes: call (with the number), void, review, or nothing if the table may
+    ignore the scene. In a scene with two launches they apply to the last; the first is never called.
     """
 
     kind: str
@@ -66,14 +68,14 @@ class SpinTruth(msgspec.Struct, kw_only=True):
     verdict: Literal["valid", "no_spin"]
     reasons: list[str]
     undecidable: str | None
-    accept: list[Word]
+    accept: list[Accepted]
     note: dict[str, float | int | str]
     t_end: int
 
 
 @dataclass(slots=True)
 class Spin:
-    """One scene as it happens; kinds change it before it is sensed."""
+    """One scene; its kind modifies it before it is sensed."""
 
     play: Play
     faults: Faults
@@ -81,29 +83,29 @@ class Spin:
     launch_s: float
     extra: list[AnyReading] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    """Why it is no spin, beside too few turns."""
-    may: set[Word] = field(default_factory=set)
-    """Words that are right beside the verdict, and `doubt` says why."""
+    """Why it is a No Spin, apart from too few turns."""
+    may: set[Accepted] = field(default_factory=set)
+    """Outcomes that are correct besides the verdict; `doubt` says why."""
     doubt: str | None = None
-    must: set[Word] | None = None
-    """The only words that are right, where the turns do not tell."""
+    must: set[Accepted] | None = None
+    """The only correct outcomes, if the number of turns does not decide."""
     launch: str = "strong"
     begun_before: bool = False
-    """A pulse before the launch may be told as an attempt of its own, though never called."""
+    """A pulse before the launch may be published as a separate attempt, but never called."""
 
     @property
     def ball(self) -> Run:
         """The last run."""
         return self.play.runs[-1]
 
-    def unclear(self, why: str, *words: Word) -> None:
-        """Accept these words as well as the verdict."""
-        self.may |= set(words)
+    def also_accept(self, why: str, *accepted: Accepted) -> None:
+        """Accept these outcomes besides the verdict."""
+        self.may |= set(accepted)
         self.doubt = self.doubt or why
 
 
 class Croupier:
-    """Plays scenes at a house, one after the other: its rotor goes on from one to the next."""
+    """Plays scenes at a house, one after another; the rotor keeps turning from one to the next."""
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class Croupier:
         begin_s: float = 2.0,
         launches_after_s: tuple[float, float] = (13.0, 18.0),
     ) -> None:
-        """Begin an evening; each scene's launch comes so long after its begin."""
+        """Begin an evening; `launches_after_s` is the range of times from a scene's start to its launch."""
         self.rng, self.house = rng, house
         self.now_s = begin_s
         self._launches_after_s = launches_after_s
@@ -127,7 +129,10 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Turn the rotor again, launch a ball against it, let it fall and lie; `pushes` by the launch."""
+        """Return a spin: the rotor is turned, the ball launched against it, and it comes to rest.
+
+        `pushes` returns further pushes of the rotor, given the time of the launch.
+        """
         rng, house = self.rng, self.house
         launch_s = self.now_s + rng.uniform(*self._launches_after_s)
         way = rng.choice((1, -1))
@@ -136,7 +141,7 @@ class Croupier:
         all_pushes = [again, *pushes(launch_s)]
         rotor = Rotor(
             self.now_s,
-            self.now_s + LONGEST_S,
+            self.now_s + MAX_SCENE_S,
             mark=self._mark,
             speed=self._speed,
             bearing=house.bearing,
@@ -152,8 +157,10 @@ class Croupier:
         self.settle(spin, longer_turns=longer_turns)
         return spin
 
-    def any_spin(self) -> Spin:
-        """Launch as croupiers do: mostly strong, some weak, some past a beam by hand, some the wrong way."""
+    def usual_spin(self) -> Spin:
+        """Return a spin as croupiers launch: most strongly, some weakly, past a beam by hand, or the wrong
+        way.
+        """
         kind = self.rng.choices(("strong", "weak", "hand", "same_way"), (60, 20, 10, 10))[0]
         match kind:
             case "weak":
@@ -170,42 +177,38 @@ class Croupier:
                 return self.spin()
 
     def weak(self) -> Spin:
-        """Launch weakly: about three to five and a half turns."""
+        """Return a weak spin of about three to five and a half turns."""
         spin = self.spin(self.rng.uniform(2.7, 5.6))
         spin.launch = "weak"
         return spin
 
     def settle(self, spin: Spin, longer_turns: float = 0.0) -> None:
-        """Let the last ball fall, lie for five or six turns, and be taken out."""
+        """Let the last ball fall, rest for five or six turns, and be removed."""
         rng, play = self.rng, spin.play
         pockets = len(self.house.wheel.pockets_clockwise)
         play.fall = fall(rng, play.runs[-1], play.rotor, knocked_up=self.house.knocked_up, pockets=pockets)
-        self.lies(spin, play.fall.settle_s, longer_turns)
+        self.rest_then_lift(spin, play.fall.settle_s, longer_turns)
 
-    def lies(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
-        """Take the ball out five or six turns after a time, and end the scene."""
+    def rest_then_lift(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
+        """Remove the ball five or six turns of the rotor after a time, and end the scene."""
         rng, play = self.rng, spin.play
         turn_s = 1 / max(0.1, abs(play.rotor.speed_at(since_s)))
         play.lift_s = min(since_s + (longer_turns + rng.uniform(5.2, 6.4)) * turn_s, play.rotor.end_s - 3)
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
-    def waits(self, spin: Spin) -> None:
-        """Make the rotor turn on, with no ball in it, for more turns than a table waits for a read."""
+    def turn_empty(self, spin: Spin) -> None:
+        """Let the empty rotor turn for more turns than the table waits for a reading of the pocket."""
         since_s = max(spin.play.lift_s, spin.ball.end_s)
         turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
         spin.play.end_s = min(since_s + 7.5 * turn_s, spin.play.rotor.end_s)
 
     def number(self, spin: Spin) -> str | None:
-        """Return the number that the ball lies in."""
+        """Return the winning number; None if the ball does not come to rest."""
         order = self.house.wheel.pockets_clockwise
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
-    def lays(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Make the ball lie in a pocket, of this number clockwise from the mark, from a time on."""
-        spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
-
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
-        """Return what arrives of a scene, in order, and what was so; the next scene begins at its end."""
+        """Return a scene's readings in order of arrival and its truth; the next scene begins at its end."""
         rng, play = self.rng, spin.play
         play.begin_s = self.now_s
         play.rotor.end_s = play.end_s
@@ -225,18 +228,18 @@ class Croupier:
         short = ball.turns < VALID_TURNS
         if short and spin.must is None:
             reasons.append("too_few_revolutions")
-        words: set[Word] = {"void"} if reasons else {"call"}
+        accepted: set[Accepted] = {"void"} if reasons else {"call"}
         doubt = spin.doubt
-        if not short and proof.low < VALID_TURNS + NEAR_SURE:
-            words.add("review")
+        if not short and proof.low < VALID_TURNS + CALL_MARGIN:
+            accepted.add("review")
             doubt = doubt or ("turns" if proof.low < VALID_TURNS else None)
-        if short and proof.high > VALID_TURNS - NEAR_SHORT:
-            words.add("review")
+        if short and proof.high > VALID_TURNS - VOID_MARGIN:
+            accepted.add("review")
             doubt = doubt or ("turns" if proof.high >= VALID_TURNS else None)
-        if proof.hole > SILENT_TURNS:
-            words.add("review")
+        if proof.longest_gap > MAX_SILENT_TURNS:
+            accepted.add("review")
             doubt = doubt or "silence"
-        words = spin.must or words | spin.may
+        accepted = spin.must or accepted | spin.may
         return SpinTruth(
             kind=f"{kind}/{spin.launch}",
             t0=round((spin.launch_s - 0.7) * 1e6),
@@ -245,12 +248,12 @@ class Croupier:
             verdict="no_spin" if reasons or spin.must == {"void"} else "valid",
             reasons=reasons,
             undecidable=doubt,
-            accept=sorted(words),
+            accept=sorted(accepted),
             note={
                 "turns": round(ball.turns, 3),
                 "low": round(proof.low, 3),
                 "high": round(proof.high, 3),
-                "hole": round(proof.hole, 3),
+                "hole": round(proof.longest_gap, 3),
                 "cuts": proof.cuts,
                 "runs": len(spin.play.runs),
                 "before": int(spin.begun_before or len(spin.play.runs) > 1),
@@ -263,7 +266,7 @@ class Croupier:
 
 
 class Kind(NamedTuple):
-    """Where spins of a kind are played, and what happens."""
+    """A kind of spin: the house that it is played at, and how it is played."""
 
     house: Callable[[Random], House]
     play: Callable[[Croupier], Spin]
@@ -271,16 +274,18 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the pulses of a run prove: the least and the most turns; the longest stretch without any."""
+    """What a run's pulses prove: the fewest and the most turns, and the longest stretch without a pulse."""
 
     low: float
     high: float
-    hole: float
+    longest_gap: float
     cuts: int
 
 
 def proven(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
-    """Measure what the honest pulses of a ball's run prove; its unseen start reaches to the beam before."""
+    """Return what the genuine pulses of a ball's run prove; its unseen start may reach back to the beam
+    before.
+    """
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:
         return Proof(0.0, ball.turns, ball.turns, 0)

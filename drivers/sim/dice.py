@@ -80,7 +80,9 @@ _DOUBTFUL = (
 )
 _RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
 _LENIENT = frozenset(("camera_down_ruled", "die_lost_ruled"))
-"""Kinds with two right first words under Craps Version 1, where a throw may stand whatever it touched."""
+"""Kinds with two correct first outcomes under Craps Version 1, where a throw may stand despite a missed
+wall.
+"""
 _RULED = (
     "box_no_roll_in_flight",
     "box_no_roll_in_hold",
@@ -106,28 +108,30 @@ KINDS: Mapping[str, Kind] = {
 }
 """Every kind of scripted throw by name."""
 THROWN = "thrown"
-"""A throw of bodies from the bank, by a hand and nothing else scripted; its scene's kind says how."""
+"""A throw of rigid bodies from the bank, without scripted disturbances; its scene's kind says how it is
+thrown.
+"""
 WATCHED = Conditions(exchanges=0.1)
-"""How a table's sensors see such throws."""
+"""How well a table's sensors see such throws."""
 
 FORGOTTEN = 0.08
-"""How often the stickperson does not enter that the dice are collected."""
+"""How often the stickperson forgets to enter that the dice are collected."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
-"""Half the throws plainly valid, the other half of every kind."""
+"""Half the throws are plainly valid, the others of every kind."""
 PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
-"""Only throws that the sensors alone judge, with one right answer each."""
+"""Only throws that the sensors alone decide."""
 BODIES: Mix = {THROWN: 30.0, **dict.fromkeys(KINDS, 1.0)}
-"""Half the throws those of bodies; the scripts play what people and sensors do."""
+"""Half the throws are of rigid bodies; the scripted ones add what people and sensors do."""
 
 
 def throw(
     kind: str, rng: Random, start_us: int, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Scene, Feed]:
-    """Build one throw of a kind that begins at `start_us`; raises KeyError for an unknown kind.
+    """Return one throw of a kind that begins at `start_us`. Raises KeyError for an unknown kind.
 
-    At a table that the bank's throws do not fit, a throw of bodies is a scripted valid one.
+    At a table that the bank's throws do not fit, a scripted valid throw replaces a throw of bodies.
     """
     if kind == THROWN and flights.fits(table):
         return _thrown(rng, start_us, table, rules)
@@ -141,7 +145,7 @@ def throw(
         break
     else:
         raise RuntimeError(
-            f"no throw of kind {kind} came about in 400 tries: its figures do not fit the table"
+            f"no throw of kind {kind} in 400 tries: its parameters do not fit the table's size"
         )
     senses = Senses(rng, table, rightward=rightward, rails_heard=rng.random() < 0.3)
     seen = senses.sense(script)
@@ -182,7 +186,7 @@ def _is_collecting(reading: AnyReading) -> bool:
 
 
 def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
-    """Make people do what they do between throws, some of it needlessly."""
+    """Return people's inputs between throws, some of them needless."""
     readings: list[AnyReading] = []
     after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
     chance = rng.random()
@@ -201,15 +205,16 @@ def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple
     flight = rng.choice(flights.for_wall(table))
     watch = Watch(flight, table, rng, start_us, WATCHED, rightward=rng.random() < 0.5)
     seen, happened = watch.feed(), watch.truth
-    told = watch.scene_truth(happened)
-    truth = _under(rules, sum(map(bool, happened.hits)), told, told)
+    publishable = watch.scene_truth(happened)
+    truth = _under(rules, sum(map(bool, happened.hits)), publishable, publishable)
     return Scene(kind=flight.kind, start_us=start_us, end_us=watch.collected_us, truth=truth), seen
 
 
 def _under(rules: Rules, hits: int, stands: Truth, truth: Truth) -> Truth:
-    """Restate a truth under Craps Version 1, where a missed wall is a warning at first (CV1-SHOOT-4).
+    """Return a truth as it is under these rules: in Craps Version 1 a missed wall is first a warning
+    (CV1-SHOOT-4).
 
-    `hits` is how many dice struck the far wall, `stands` has the dice by the camera's numbering.
+    `hits` is how many dice struck the far wall; `stands` has the dice by the camera's numbering.
     """
     if rules == "craps-12-034":
         return truth

@@ -1,4 +1,4 @@
-"""Throws that the sensors see badly: hidden, merged, swapped, unheard, unread, or not at all."""
+"""Throws that the sensors see badly: dice hidden, merged, confused, unheard or unread, or a device down."""
 
 import math
 
@@ -16,17 +16,17 @@ from drivers.sim.throwing import CAMERA, Reach, Script, Thrower, nearest_approac
 
 
 def either(script: Script, *, any_order: bool = False) -> Truth:
-    """Valid, and a review is as right."""
+    """Return the truth of a valid throw that may also be put under review."""
     return Truth(verdict="valid", allowed=("valid", "review"), dice=script.dice, any_order=any_order)
 
 
 def no_hit_or_review() -> Truth:
-    """Void for a missed wall, and a review is as right."""
+    """Return the truth of a throw void for a missed wall that may also be put under review."""
     return Truth(verdict="void", allowed=("void", "review"), reasons=("no_wall_hit",))
 
 
 def review_only() -> Truth:
-    """Nobody can tell from the readings."""
+    """Return the truth of a throw that the readings do not decide."""
     return Truth(verdict="review", allowed=("review",))
 
 
@@ -61,7 +61,7 @@ def occluded_at_wall(arm: Thrower) -> Script:
 
 
 def occluded_short(arm: Thrower) -> Script:
-    """One die is hidden while it turns back short of the wall, and a knock is heard meanwhile."""
+    """One die is hidden while it turns back short of the wall; half the time a knock is detected then."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     lazy = arm.rng.randint(0, 1)
     paths = [full_path(arm, hands[i], after[i], reaches[i]) for i in (0, 1)]
@@ -80,7 +80,7 @@ def occluded_short(arm: Thrower) -> Script:
 
 
 def occluded_midway(arm: Thrower) -> Script:
-    """One die is hidden for a moment in mid-table: one explanation remains."""
+    """One die is hidden for a moment in mid-table, which leaves only one explanation."""
     script = good_throw(arm)
     die = arm.rng.randint(0, 1)
     path = script.paths[die]
@@ -95,7 +95,7 @@ def occluded_midway(arm: Thrower) -> Script:
 
 
 def touch_within_error(arm: Thrower) -> Script:
-    """One die stops within the measuring error of touching the wall, unheard."""
+    """One die stops so close to the wall that the measuring error leaves open whether it touched."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [
         full_path(arm, hands[0], after[0], reaches[0]),
@@ -108,7 +108,7 @@ def touch_within_error(arm: Thrower) -> Script:
 
 
 def soft_hit(arm: Thrower) -> Script:
-    """One die touches the wall so gently that it hardly turns; the impact is heard."""
+    """One die touches the wall so gently that it hardly rebounds; the impact is detected."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [full_path(arm, hands[0], after[0], reaches[0]), arm.release(hands[1], after[1])]
     paths[1].go((arm.far_u * 0.7, (hands[1] + reaches[1].y_mm) / 2), reaches[1].launch, reaches[1].launch)
@@ -123,7 +123,7 @@ def soft_hit(arm: Thrower) -> Script:
 
 
 def phantom_impact(arm: Thrower) -> Script:
-    """One die stops just short of the wall, and a knock is heard there and then."""
+    """One die stops just short of the wall, and a knock is detected there at that moment."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [
         full_path(arm, hands[0], after[0], reaches[0]),
@@ -137,7 +137,7 @@ def phantom_impact(arm: Thrower) -> Script:
 
 
 def deaf_wall(arm: Thrower) -> Script:
-    """The far wall's sensor is dead and does not say so: turns that nobody heard."""
+    """The far wall's sensor is dead without being reported: neither hit is detected."""
     script = good_throw(arm)
     script.unheard = {(0, 0), (1, 0)}
     script.truth = review_only()
@@ -145,7 +145,7 @@ def deaf_wall(arm: Thrower) -> Script:
 
 
 def half_deaf_wall(arm: Thrower) -> Script:
-    """One of two hits, well apart in place and time, is not heard."""
+    """Of two hits well apart in place and time, one is not detected."""
     script = good_throw(arm)
     first, second = (path.touches[0] for path in script.paths)
     if abs(first.t_us - second.t_us) < 30_000 or abs(first.along_mm - second.along_mm) < 200:
@@ -156,7 +156,7 @@ def half_deaf_wall(arm: Thrower) -> Script:
 
 
 def wall_down(arm: Thrower) -> Script:
-    """The far wall's sensor goes down before the dice get there."""
+    """The far wall's sensor goes down before the dice reach it."""
     script = good_throw(arm)
     down = script.first_us + arm.rng.randint(
         10_000, min(p.touches[0].t_us for p in script.paths) - script.first_us
@@ -167,7 +167,7 @@ def wall_down(arm: Thrower) -> Script:
 
 
 def wall_down_one_short(arm: Thrower) -> Script:
-    """The far wall's sensor goes down, and one die plainly stays short: the track is enough."""
+    """The far wall's sensor goes down, and one die clearly stays short, by its track alone."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [
         full_path(arm, hands[0], after[0], reaches[0]),
@@ -181,7 +181,7 @@ def wall_down_one_short(arm: Thrower) -> Script:
 
 
 def other_wall_down(arm: Thrower) -> Script:
-    """The sensor of the wall behind the shooter goes down: it did not matter."""
+    """The sensor of the wall behind the shooter goes down, which does not matter."""
     script = good_throw(arm)
     device = "wall-left" if arm.rightward else "wall-right"
     down = script.first_us + arm.rng.randint(10_000, 600_000)
@@ -199,14 +199,14 @@ def _far_sensor_out(arm: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(arm: Thrower) -> Script:
-    """The camera goes down before any hit; it may be back to see the dice lie."""
+    """The camera goes down before any hit; it may be back when the dice are at rest."""
     script = good_throw(arm)
     first_hit = min(path.touches[0].t_us for path in script.paths)
     return _camera_out(arm, script, arm.rng.randint(script.first_us + 60_000, first_hit - 15_000))
 
 
 def camera_down_between_hits(arm: Thrower) -> Script:
-    """The camera goes down when one die has struck and the other not yet."""
+    """The camera goes down after one die has struck and before the other does."""
     script = good_throw(arm)
     first_hit, last_hit = sorted(path.touches[0].t_us for path in script.paths)
     if last_hit - first_hit < 90_000:
@@ -241,7 +241,7 @@ def die_lost(arm: Thrower) -> Script:
 
 
 def swapped_crossing(arm: Thrower) -> Script:
-    """Both dice strike, and where their ways cross the camera takes each for the other."""
+    """Both dice strike, and the camera confuses them where their paths cross."""
     for _ in range(80):
         script = good_throw(arm)
         when, gap = nearest_approach(*script.paths)
@@ -253,7 +253,7 @@ def swapped_crossing(arm: Thrower) -> Script:
 
 
 def swapped_double_hit(arm: Thrower) -> Script:
-    """The short die knocks the other back to the wall and is taken for it: both seem to have struck."""
+    """The short die knocks the other back to the wall, and the camera confuses them: both seem to strike."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     eager, lazy = arm.release(hands[0], after[0]), arm.release(hands[1], after[1])
     arm.strike_far(eager, reaches[0])
@@ -284,7 +284,7 @@ def swapped_double_hit(arm: Thrower) -> Script:
 
 
 def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]:
-    """Return the speeds of two like dice after a knock, the struck one's first; momentum is kept."""
+    """Return the speeds of two equal dice after a collision, the struck one's first."""
     return (
         ((1 + bounce) * striking + (1 - bounce) * struck) / 2,
         ((1 - bounce) * striking + (1 + bounce) * struck) / 2,
@@ -292,7 +292,7 @@ def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]
 
 
 def swapped_short(arm: Thrower) -> Script:
-    """One die stays short, and where the returning die passes it the camera takes each for the other."""
+    """One die stays short, and the camera confuses it with the other, which passes it on its way back."""
     for _ in range(80):
         hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
         paths = [full_path(arm, hands[0], after[0], reaches[0]), arm.release(hands[1], after[1])]

@@ -1,4 +1,4 @@
-"""How each fault of a virtual table is caused, and ended."""
+"""How each fault of a virtual table begins and ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from drivers.sim.table import Dropped, VirtualTable
 Undo = Callable[[int], None]
 BURST_US = 100_000
 BABBLE_US = 4_000
-BABBLED = 12
+BABBLE_READINGS = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""The supervisor presses unlock again, in case the console was not received."""
+"""Interval at which the supervisor presses unlock again, in case the console's reading was lost."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
-"""A crystal that warms up drifts by a few millionths a second, never at once."""
+"""A crystal that warms up changes by a few ppm per second, never abruptly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and when a fault is caused, and its own figure or text."""
+    """Where and when a fault begins, with its own value or name."""
 
     table: VirtualTable
     device: str
@@ -67,11 +67,11 @@ class Site:
 
 
 Work = Callable[[Site], Undo]
-"""Begin a fault; return what ends it."""
+"""Begin a fault; return the function that ends it."""
 
 
 def concerned(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
-    """Return the devices affected by a fault of this one, this one first."""
+    """Return the devices affected by a fault of this device, this one first."""
     return (device, _other_node(table, device)) if work is swap_cables else (device,)
 
 
@@ -83,7 +83,7 @@ def unplug(site: Site) -> Undo:
 
 
 def other_name(site: Site) -> Undo:
-    """Plug it in under another name."""
+    """Plug the cable in under another name."""
     cable = site.cable
     cable.pull()
     cable.plug(f"{site.device}-other")
@@ -127,26 +127,26 @@ def garbage(site: Site) -> Undo:
     return site.until_undone(BURST_US, burst)
 
 
-def _spoiling(make: Callable[[], Disturbance]) -> Work:
+def _disturbing(make: Callable[[], Disturbance]) -> Work:
     def work(site: Site) -> Undo:
-        spoil = make()
-        spoils = site.cable.to_table.spoils
-        spoils.append(spoil)
-        return lambda _now_us: spoils.remove(spoil)
+        disturbance = make()
+        disturbances = site.cable.to_table.disturbances
+        disturbances.append(disturbance)
+        return lambda _now_us: disturbances.remove(disturbance)
 
     return work
 
 
-half_lines = _spoiling(lambda: cutting(0.1))
-bit_errors = _spoiling(lambda: damaging(0.1))
-lost_lines = _spoiling(lambda: dropping(0.2))
-lost_for_good = _spoiling(lambda: dropping_for_good(0))
-repeated_lines = _spoiling(lambda: doubling(0.33))
-reordered_lines = _spoiling(lambda: swapping(0.2, 40_000))
+half_lines = _disturbing(lambda: cutting(0.1))
+bit_errors = _disturbing(lambda: damaging(0.1))
+lost_lines = _disturbing(lambda: dropping(0.2))
+lost_for_good = _disturbing(lambda: dropping_for_good(0))
+repeated_lines = _disturbing(lambda: doubling(0.33))
+reordered_lines = _disturbing(lambda: swapping(0.2, 40_000))
 
 
 def drift(site: Site) -> Undo:
-    """Warm the board up: its clock runs faster and faster, as a crystal's may, and cools down again."""
+    """Warm the board up, so that its clock's rate rises gradually; at the end it cools down again."""
     clock = site.cable.peer.clock
     sound_ppm = clock.off_ppm
     aim_ppm = 150.0 if site.value is None else site.value
@@ -167,7 +167,7 @@ def drift(site: Site) -> Undo:
 
 
 def wild_clock(site: Site) -> Undo:
-    """Make the board's clock run as no crystal does."""
+    """Make the board's clock run far faster than any crystal."""
     clock = site.cable.peer.clock
     sound_ppm = clock.off_ppm
     clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
@@ -175,13 +175,13 @@ def wild_clock(site: Site) -> Undo:
 
 
 def clock_jump(site: Site) -> Undo:
-    """Set the board's clock."""
+    """Set the board's clock to another value."""
     site.cable.peer.clock.jump(30_000_000 if site.value is None else round(site.value * 1000))
     return _nothing
 
 
 def restart(site: Site) -> Undo:
-    """Make it restart; its cable stays in."""
+    """Restart the device; its cable stays in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 
@@ -192,7 +192,7 @@ def babble(site: Site) -> Undo:
     assert isinstance(peer, Board | Script)
 
     def say(now_us: int) -> None:
-        for _ in range(BABBLED):
+        for _ in range(BABBLE_READINGS):
             peer.sense(now_us, Switch(t=now_us, dev=peer.name, name="key", open=False))
         site.cable.flush(now_us)
 
@@ -217,7 +217,7 @@ def nonsense(site: Site) -> Undo:
 
 
 def silence(site: Site) -> Undo:
-    """Hang; a board that hangs keeps its clock, and goes on where it was."""
+    """Hang the device; afterwards it continues where it was, with its clock."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -228,7 +228,7 @@ def silence(site: Site) -> Undo:
 
 
 def deaf(site: Site) -> Undo:
-    """Receive nothing."""
+    """Make the device receive nothing."""
     peer = site.cable.peer
     peer.deaf = True
 
@@ -239,7 +239,7 @@ def deaf(site: Site) -> Undo:
 
 
 def stuck_writer(site: Site) -> Undo:
-    """Take no bytes from the table's port."""
+    """Make the device's port accept no bytes."""
     cable = site.cable
     cable.blocked = True
 
@@ -250,7 +250,7 @@ def stuck_writer(site: Site) -> Undo:
 
 
 def power_cycle(site: Site) -> Undo:
-    """Take the power from everything."""
+    """Cut the power of every device."""
     cables = site.table.cables.values()
     for cable in cables:
         cable.pull()
@@ -271,7 +271,7 @@ def _dropping(site: Site, dropped: Dropped) -> Undo:
 
 
 def dead_sensor(site: Site) -> Undo:
-    """Make this device see and hear nothing, although its board works."""
+    """Make this device's sensors detect nothing, although its board works."""
     devices = site.cable.devices
     return _dropping(site, lambda reading: reading.dev in devices)
 
@@ -287,13 +287,13 @@ def hidden_die(site: Site) -> Undo:
 
 
 def dead_beam(site: Site) -> Undo:
-    """Make one beam see nothing."""
+    """Make one beam detect nothing."""
     beam = 0 if site.value is None else round(site.value)
     return _dropping(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
 
 
 def stuck_button(site: Site) -> Undo:
-    """Press a button again and again."""
+    """Press a button repeatedly."""
     dice = "cam" in site.table.devices
     name = site.name or ("no_roll" if dice else "no_spin")
     pressed = Input(t=0, dev=site.device, name=name, by="boxperson" if dice else "dealer")
@@ -306,7 +306,7 @@ def stuck_button(site: Site) -> Undo:
 
 
 def open_door(site: Site) -> Undo:
-    """Open the service door, and let the supervisor unlock the table when it is closed."""
+    """Open the service door; at the end it is closed and the supervisor unlocks the table."""
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
 
@@ -327,7 +327,7 @@ def open_door(site: Site) -> Undo:
 
 
 def wheel_flags(flags: int) -> Work:
-    """Make the wheel show flags in play."""
+    """Return a fault that makes the wheel report flags in play."""
 
     def work(site: Site) -> Undo:
         wheel = _wheel(site)
@@ -342,7 +342,7 @@ def wheel_flags(flags: int) -> Work:
 
 
 def wheel_encoder(site: Site) -> Undo:
-    """Make the wheel show a speed that it can't have."""
+    """Make the wheel report an impossible speed."""
     wheel = _wheel(site)
     wheel.shows_rpm_x10 = 953
 
@@ -353,7 +353,7 @@ def wheel_encoder(site: Site) -> Undo:
 
 
 def wheel_no_number(site: Site) -> Undo:
-    """Make the wheel show no number."""
+    """Make the wheel report no number."""
     wheel = _wheel(site)
     wheel.hides_numbers = True
 
@@ -364,7 +364,7 @@ def wheel_no_number(site: Site) -> Undo:
 
 
 def wheel_self_test(site: Site) -> Undo:
-    """Make the wheel report a fault of its self-test."""
+    """Make the wheel report a self-test fault."""
     _wheel(site).say(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
@@ -392,4 +392,4 @@ def _wheel(site: Site) -> Ss2Wheel:
 
 
 def _nothing(_now_us: int) -> None:
-    """It ended at once; its effect lasts until the table has noticed."""
+    """Do nothing: the fault was momentary, and its effect lasts until the table detects it."""

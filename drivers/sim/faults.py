@@ -1,4 +1,4 @@
-"""The faults that a virtual table can have, what a technician should see of each, and their orders."""
+"""The faults that a virtual table can have, what a technician should see of each, and orders for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _WHEEL: tuple[DeviceKind, ...] = ("ss2",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of fault; `seconds` is how long it lasts where the order does not say."""
+    """One kind of fault; `seconds` is how long it lasts by default."""
 
     what: str
     sees: str
@@ -30,9 +30,9 @@ class Fault:
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
-    """The device must report one of these codes, if the fault lasts as long as it does here."""
+    """The device must report one of these codes if the fault lasts for `seconds`."""
     only: str = ""
-    """The one device that can have it, if it is a fault of the sensors or of people."""
+    """The only device that can have it, for a fault of sensors or people."""
     all_devices: bool = False
 
 
@@ -44,21 +44,21 @@ _PULLED = ("unplugged", "no_port")
 FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
         what="the cable is pulled, and plugged in again at the end",
-        sees="device_down unplugged, then no_port; device_up by itself within 3 s of plugging in",
+        sees="device_down unplugged, then no_port; device_up automatically within 3 s of plugging in",
         do=actions.unplug,
         seconds=3.0,
         codes=_each(*_PULLED),
     ),
     "other_name": Fault(
         what="the cable is pulled and plugged in under another name (NAME-other) until the end",
-        sees="device_down unplugged, then no_port, which names the port that is not there",
+        sees="device_down unplugged, then no_port, which names the missing port",
         do=actions.other_name,
         seconds=4.0,
         codes=_each(*_PULLED),
     ),
     "swap_cables": Fault(
         what="the cables of this node and of another are swapped until the end",
-        sees="device_down wrong_device of both, naming who answers",
+        sees="device_down wrong_device of both, naming the node that answers",
         do=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
@@ -73,27 +73,27 @@ FAULTS: Mapping[str, Fault] = {
         codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
-        what="every tenth line is cut off and the next begins in it",
-        sees="a node asks again: counters half and recovered go up; what fails is sentences_lost",
+        what="every tenth line is cut off and the next begins in the same line",
+        sees="the table requests lines again: counters half and recovered rise; sentences_lost if that fails",
         do=actions.half_lines,
         seconds=3.0,
     ),
     "bit_errors": Fault(
         what="one bit is wrong in every tenth line",
-        sees="a node asks again: counters bad_crc and recovered go up; noisy_line if it lasts",
+        sees="the table requests lines again: counters bad_crc and recovered go up; noisy_line if it lasts",
         do=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_lines": Fault(
         what="every fifth line is lost",
-        sees="a node asks again: counters gaps and recovered go up; what fails is sentences_lost",
+        sees="the table requests lines again: counters gaps and recovered rise; sentences_lost if that fails",
         do=actions.lost_lines,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_for_good": Fault(
-        what="every second sentence of a node is lost, also when it is said again",
+        what="every second sentence of a node is lost, even when it is repeated",
         sees="device_down sentences_lost, and device_up half a second after the last loss",
         do=actions.lost_for_good,
         seconds=3.0,
@@ -101,29 +101,29 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("sentences_lost"),
     ),
     "repeated_lines": Fault(
-        what="every third line comes twice",
+        what="every third line arrives twice",
         sees="nothing but the counter repeated; no reading counts twice",
         do=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
-        what="every fifth line comes up to 40 ms late, after others",
+        what="every fifth line arrives up to 40 ms late, after others",
         sees="nothing but the counters gaps and recovered",
         do=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
-        what="the board warms up, and its clock comes to run 150 ppm fast (value: other ppm)",
-        sees="nothing but drift_ppm in the device's status; times stay right",
+        what="the board warms up until its clock runs 150 ppm fast (value: other ppm)",
+        sees="nothing but drift_ppm in the device's status; times stay correct",
         do=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
         what="the board's clock runs 3 % fast (value: other ppm)",
-        sees="device_down clock_step, again and again",
+        sees="device_down clock_step, repeatedly",
         do=actions.wild_clock,
         seconds=8.0,
         on=_NODE,
@@ -140,8 +140,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "restart": Fault(
         what="the board's supply dips and it restarts",
-        sees="device_down restarted, device_up a quarter of a second later; of a script bad_clock, since its"
-        " clock is another",
+        sees="device_down restarted, device_up a quarter of a second later; for a script bad_clock, since its"
+        " clock starts anew",
         do=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),
@@ -156,7 +156,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("babbling"),
     ),
     "nonsense": Fault(
-        what="the firmware sends readings that can't be",
+        what="the firmware sends impossible readings",
         sees="device_down bad_reading, quoting one; device_up half a second after the last",
         do=actions.nonsense,
         seconds=1.0,
@@ -164,7 +164,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("bad_reading"),
     ),
     "silence": Fault(
-        what="the device hangs: it neither hears nor says anything",
+        what="the device hangs: it neither receives nor sends",
         sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is reopened, but"
         " not a shoe's",
         do=actions.silence,
@@ -180,8 +180,8 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("deaf"),
     ),
     "stuck_writer": Fault(
-        what="the device's port takes no bytes (only behind real ports)",
-        sees="device_down stuck_writer half a second after the table has something to say",
+        what="the device's port accepts no bytes (only behind real ports)",
+        sees="device_down stuck_writer half a second after the table sends something",
         do=actions.stuck_writer,
         seconds=5.0,
         on=_NODE,
@@ -196,8 +196,8 @@ FAULTS: Mapping[str, Fault] = {
         all_devices=True,
     ),
     "dead_sensor": Fault(
-        what="the board is well but its sensors see nothing",
-        sees="no fault: throws and spins go to review because something is missing or contradicts",
+        what="the board works but its sensors detect nothing",
+        sees="no fault: throws and spins go to review because readings are missing or contradictory",
         do=actions.dead_sensor,
         seconds=15.0,
         on=("node", "json-camera", "shoe"),
@@ -211,17 +211,17 @@ FAULTS: Mapping[str, Fault] = {
         only="cam",
     ),
     "dead_beam": Fault(
-        what="track beam 0 sees nothing (value: the beam)",
-        sees="no change of any call: the turns are those of the ball, not of one beam",
+        what="track beam 0 detects nothing (value: the beam)",
+        sees="no change of any call: the other beams count the ball's turns",
         do=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
         only="wheel",
     ),
     "stuck_button": Fault(
-        what="a button of the console sticks and says no_roll or no_spin five times a second (name: another)",
-        sees="input.refused over and over between attempts; an attempt meanwhile is a No Roll or No Spin;"
-        " soon the fault button_stuck, which locks the table until ten seconds after the last word",
+        what="a console button sticks and sends no_roll or no_spin five times a second (name: another)",
+        sees="input.refused repeatedly between attempts; an attempt meanwhile is a No Roll or No Spin;"
+        " soon the fault button_stuck, which locks the table until ten seconds after the last input",
         do=actions.stuck_button,
         seconds=3.0,
         on=_NODE,
@@ -244,8 +244,8 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("component"),
     ),
     "wheel_encoder": Fault(
-        what="the wheel's encoder says 95.3 rpm in play",
-        sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is right again; a"
+        what="the wheel's encoder reports 95.3 rpm in play",
+        sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is normal again; a"
         " spin under way goes to review",
         do=actions.wheel_encoder,
         seconds=60.0,
@@ -260,14 +260,14 @@ FAULTS: Mapping[str, Fault] = {
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
-        what="the wheel's buffer runs over: frames are cut off and run into the next",
+        what="the wheel's buffer overflows: frames are cut off and run into the next",
         sees="the counter malformed goes up; a number between two frames that are missing goes to review",
         do=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
     "wheel_self_test": Fault(
-        what="the wheel says that its sensor 1 is stuck (value: another code of its self-test)",
+        what="the wheel reports that its sensor 1 is stuck (value: another code of its self-test)",
         sees="device_fault self_test_11 and the fault device_component: the table is locked until a person"
         " approves the wheel or it restarts",
         do=actions.wheel_self_test,
@@ -276,8 +276,8 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("self_test_11"),
     ),
     "wheel_setting": Fault(
-        what="somebody sets parameter m to 20000 rpm and power-cycles the wheel; at the end it is set right",
-        sees="device_fault power_cycle where a number had been shown, device_down configuration, naming both"
+        what="parameter m is set to 20000 rpm and the wheel power-cycled; at the end it is corrected",
+        sees="device_fault power_cycle if a number had been shown, device_down configuration, naming both"
         " values",
         do=actions.wheel_setting,
         seconds=25.0,
@@ -289,7 +289,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def kind_of(cable: Cable) -> DeviceKind:
-    """Return the type of the device at this cable."""
+    """Return the type of the device on this cable."""
     match cable.peer:
         case Board():
             return "node"
@@ -302,11 +302,11 @@ def kind_of(cable: Cable) -> DeviceKind:
             return "ss2"
 
 
-LONGEST_S = 600.0
+MAX_SECONDS = 600.0
 
 
 class FaultOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault that was ordered: its duration, and a figure or text of its own if it has one."""
+    """An order for a fault: its device and duration, and the fault's own value or name if it has one."""
 
     fault: str
     device: str = ""
@@ -319,7 +319,7 @@ _decode_order = msgspec.json.Decoder(FaultOrder).decode
 
 
 class FaultOrderError(ValueError):
-    """An impossible order; the message says what was found and what was expected."""
+    """An order that can't be carried out; the message says what was found and what was expected."""
 
 
 def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
@@ -337,18 +337,20 @@ def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
 
 
 def read_order(line: bytes) -> FaultOrder:
-    """Read an order, one JSON object; raises FaultOrderError."""
+    """Parse an order, one JSON object. Raises FaultOrderError."""
     try:
         return _decode_order(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FaultOrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
+        raise FaultOrderError(
+            f'{error}; expected {{"fault": "unplug", "device": "cam"}} or similar'
+        ) from error
 
 
 def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
-    """Begin a fault now; it ends by itself.
+    """Begin a fault now; it ends after its duration.
 
     Raises:
-        FaultOrderError: there is no such fault or device, the device can't have it or has another already.
+        FaultOrderError: there is no such fault or device, the device can't have it, or it has another fault.
     """
     fault = FAULTS.get(order.fault)
     if fault is None:
@@ -360,12 +362,14 @@ def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
     if device not in devices:
         raise FaultOrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
     seconds = fault.seconds if order.seconds is None else order.seconds
-    if not 0 < seconds <= LONGEST_S:
-        raise FaultOrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
+    if not 0 < seconds <= MAX_SECONDS:
+        raise FaultOrderError(
+            f"{order.fault}: found {seconds} seconds, expected more than 0, up to {MAX_SECONDS:g}"
+        )
     concerned = actions.concerned(table, fault.do, device)
     if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
         raise FaultOrderError(
-            f"{order.fault}: a fault stands at {device or 'some device'} already; wait for its end"
+            f"{order.fault}: {device or 'a device'} already has a fault; wait until it ends"
         )
     undo = fault.do(actions.Site(table, device, now_us, order.value, order.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))
@@ -383,12 +387,12 @@ def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
 
 
 class Schedule:
-    """Faults of a seed: one after another, each at some device, some seconds apart."""
+    """A random sequence of faults, each on a random device, some seconds apart."""
 
     def __init__(
         self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
     ) -> None:
-        """Draw a fault at this mean interval in seconds, of all that this table can have."""
+        """Draw faults that this table can have, at this mean interval in seconds."""
         self._table = table
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s
@@ -396,11 +400,11 @@ class Schedule:
         self._names = [name for name in FAULTS if name not in without and fitting(table, name)]
 
     def start(self, now_us: int) -> None:
-        """Begin with the first."""
+        """Schedule the first fault."""
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Begin no more faults; the active ones end in their own time."""
+        """Begin no more faults; active ones end after their duration."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:

@@ -1,12 +1,13 @@
-"""Draw and film a thrown pair of dice as a camera over one end of the table sees them.
+"""Render a film of two thrown dice as a camera over one end of the table sees them.
 
-A picture has perspective, lens, lamp, shadows, blur, translucence and noise. Lengths are millimetres on the
-table: x, y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read these pictures, so
-they are no kinder than real ones: flanks show, pips shine.
+Pictures have perspective, lens distortion, a lamp, shadows, motion blur, translucence and noise. Lengths are
+millimetres on the table: x, y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read
+these pictures, so they are as difficult as real ones: the dice's sides are visible, and pips reflect the
+lamp.
 
-Only the part of a frame where dice and shadows are is drawn; the rest is the same cloth under fresh noise.
-Each frame has its time. Stills are drawn around a die alone, of the same moment and `zoom` times as fine: a
-sensor's full readout.
+Only the parts of a frame with dice and shadows are rendered; the rest is the same cloth with new noise.
+Stills show the surroundings of one die at the same time with `zoom` times the resolution, like a sensor's
+full readout.
 """
 
 from bisect import bisect_right
@@ -20,10 +21,10 @@ import numpy as np
 from drivers.vision.arrays import Array
 
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
-"""Outward normals of the faces 1 to 6 in the die's own axes, as the thrown bodies have them."""
+"""Outward normals of faces 1 to 6 in the die's own axes, as in `drivers.sim.bodies`."""
 _SIDES = NORMALS[[1, 2, 1, 1, 2, 1]]
 _OTHERS = np.cross(NORMALS, _SIDES)
-"""Along each face's two sides, in the die's own axes."""
+"""The directions of each face's two sides (with `_SIDES`), in the die's own axes."""
 _SITES = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
@@ -37,7 +38,7 @@ TEXTURE_PX = 128
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """A camera: size and focal length in pixels, where it hangs, at what it looks, how it distorts."""
+    """A camera: image size and focal length in pixels, position, aim and distortion."""
 
     width: int = 640
     height: int = 480
@@ -45,13 +46,13 @@ class Lens:
     place_mm: tuple[float, float, float] = (0.0, 0.0, 800.0)
     looks_at_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    """k1, k2, p1, p2, as OpenCV has them."""
+    """k1, k2, p1, p2, as in OpenCV."""
     middle_px: tuple[float, float] | None = None
-    """Where its axis meets the picture; None: in the middle."""
+    """The principal point; None: the middle of the picture."""
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Return where its axis meets the picture."""
+        """Return the principal point."""
         return self.middle_px or (self.width / 2 - 0.5, self.height / 2 - 0.5)
 
     @property
@@ -61,7 +62,9 @@ class Lens:
         return np.array([[self.focal_px, 0, x], [0, self.focal_px, y], [0, 0, 1]], dtype=float)
 
     def part(self, left: int, top: int, width: int, height: int, zoom: float = 1.0) -> "Lens":
-        """Return what sees one part of the picture, `zoom` times as finely: lengths in its own pixels."""
+        """Return the camera for a part of the picture, with `zoom` times the resolution; lengths are in
+        its pixels.
+        """
         x, y = self.middle
         return replace(
             self,
@@ -76,7 +79,7 @@ class Lens:
         return _pose(self.place_mm, self.looks_at_mm)[:2]
 
     def seen(self, points_mm: Array) -> Array:
-        """Return the pixels (n, 2) of places (n, 3)."""
+        """Return the pixels (n, 2) of points (n, 3) on the table."""
         _, moved, turned = _pose(self.place_mm, self.looks_at_mm)
         found, _ = cv2.projectPoints(
             np.asarray(points_mm, float).reshape(-1, 1, 3),
@@ -92,10 +95,10 @@ class Lens:
 def _pose(
     place_mm: tuple[float, float, float], looks_at_mm: tuple[float, float, float]
 ) -> tuple[Array, Array, Array]:
-    """Return rotation, translation, and the rotation as a vector, of a camera there that looks there."""
+    """Return a camera's rotation, translation, and rotation vector."""
     place, target = np.array(place_mm), np.array(looks_at_mm)
     ahead = (target - place) / np.linalg.norm(target - place)
-    # The table's y points up in the picture where the camera looks straight down.
+    # If the camera looks straight down, the table's y axis points up in the picture.
     right = np.cross(ahead, np.array([0.0, 1.0, 0.0]))
     right /= np.linalg.norm(right)
     rotation = np.stack([right, np.cross(ahead, right), ahead])
@@ -104,18 +107,18 @@ def _pose(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a die is made of. Colours are blue, green, red."""
+    """The material of a die. Colours are blue, green, red."""
 
     body: tuple[int, int, int] = (40, 30, 190)
     pips: tuple[int, int, int] = (240, 245, 245)
     pip_share: float = 0.09
-    """A pip's radius over the edge."""
+    """A pip's radius as a fraction of the edge."""
     pitch_share: float = 0.27
-    """From the middle of a face to its outer rows of pips, over the edge."""
+    """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
     through: float = 0.25
-    """How much of what is behind it a translucent body lets through; 0: opaque."""
+    """Translucence of the body; 0: opaque."""
     shine: float = 0.0
-    """How strongly a lamp shows in its pips, 0 to 1."""
+    """Strength of the lamp's reflection in the pips, 0 to 1."""
 
 
 CASINO_RED = Look()
@@ -125,7 +128,7 @@ BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), through=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """A die somewhere: middle, own axes (columns), edge, look."""
+    """A die's pose and appearance: centre, own axes (as columns), edge, material."""
 
     centre_mm: Array
     axes: Array
@@ -135,7 +138,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """The room: the lamp's direction, brightness, what comes from all around, its slope, noise."""
+    """The lighting: the lamp's direction, brightness, ambient light, gradient, shadows and noise."""
 
     lamp: tuple[float, float, float] = (0.35, -0.25, 0.9)
     bright: float = 1.0
@@ -143,13 +146,13 @@ class Light:
     slope: float = 0.15
     shadow: float = 0.45
     noise: float = 2.5
-    """Standard deviation of a pixel, grey levels."""
+    """Standard deviation of a pixel in grey levels."""
 
 
 def standing(
     up: int, turn_deg: float, place_mm: tuple[float, float], edge_mm: float = 19.0, look: Look = CASINO_RED
 ) -> Die:
-    """Return a die that lies flat on the felt with this face up."""
+    """Return a die lying flat on the felt with this face up."""
     normal = NORMALS[up - 1]
     side = NORMALS[1 if up in (1, 3, 4, 6) else 2]
     frame = np.stack([side, np.cross(normal, side), normal])
@@ -159,7 +162,7 @@ def standing(
 
 
 def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
-    """Return a die that leans that way from where it lay, its lowest corner on the felt."""
+    """Return a die tilted in a direction from its position, with its lowest corner on the felt."""
     turn, tilt = np.radians(towards_deg), np.radians(tilt_deg)
     about = np.array([-np.sin(turn), np.cos(turn), 0.0]) * tilt
     axes = cv2.Rodrigues(about)[0] @ die.axes
@@ -169,7 +172,9 @@ def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
 
 
 def felt(lens: Lens, colour: tuple[int, int, int], rng: np.random.Generator, marks: bool = False) -> Array:
-    """Return the empty table as this camera sees it: cloth with its grain, and a printed line and ring."""
+    """Return the empty table as this camera sees it: cloth with its grain, and with `marks` a line and a
+    ring.
+    """
     grain = rng.normal(0.0, 5.0, (lens.height, lens.width, 1))
     soft = cv2.GaussianBlur(grain, (0, 0), 1.2).reshape(lens.height, lens.width, 1) * 2.0
     base: Array = np.clip(np.array(colour, float) + soft, 0, 255).astype(np.uint8)
@@ -196,7 +201,7 @@ def draw(
 ) -> Array:
     """Return a picture (height, width, 3) of the dice over the background.
 
-    `exposures` are the dice at moments while the shutter was open: their mean is the motion blur.
+    `exposures` are the dice at several times while the shutter is open; averaging them gives the motion blur.
     """
     total: Array = np.zeros(background.shape, np.float32)
     for dice in exposures:
@@ -281,7 +286,7 @@ _textures: dict[tuple[Look, int], tuple[Array, Array]] = {}
 
 
 def _texture(look: Look, up: int) -> tuple[Array, Array]:
-    """Return a face's colours and how solid each of its points is."""
+    """Return a face's colours, and the opacity of each of its points."""
     key = (look, up)
     if key not in _textures:
         big = 4 * TEXTURE_PX
@@ -306,16 +311,16 @@ def _texture(look: Look, up: int) -> tuple[Array, Array]:
 
 
 MOMENTS = 3
-"""Drawn while the shutter is open: enough for blur up to an edge long."""
+"""Exposures per frame: enough for motion blur up to a die's edge long."""
 NOISES, NOISE_STEP_PX = 4, 7
-"""Frames are noisy by turns of so many parts of one grain, each upright and upside down."""
+"""Frames use the noise of NOISES parts of one pattern in turn, each also upside down."""
 MARGIN_PX = 14
 SIGHT_STEP_US = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rigging:
-    """A camera as it films: lens, light, cloth, dice, rate, shutter, and how much finer its stills are."""
+    """A filming setup: lens, light, cloth, dice, frame rate, shutter time, and the stills' zoom."""
 
     lens: Lens
     light: Light = field(default_factory=Light)
@@ -329,13 +334,13 @@ class Rigging:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where the dice were, moment by moment: middles (mm) and axes."""
+    """The dice's poses over time: centres (mm) and axes."""
 
     t_us: Sequence[int]
     poses: Sequence[tuple[Array, Array]]
 
     def at(self, t_us: float, rigging: Rigging) -> list[Die]:
-        """Return the dice at a time: straight and even between moments, still after the last."""
+        """Return the dice at a time: interpolated between poses, at rest after the last."""
         after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
         before = after - 1
         span = self.t_us[after] - self.t_us[before]
@@ -363,10 +368,10 @@ class Filming:
         self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
         self._bare: dict[int, Array] = {}
-        """The empty table under each noise, once it was wanted."""
+        """The empty table with each noise, once used."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
-        """Lay a chip on the felt: it is in each frame from now on."""
+        """Place a chip on the felt, which is in every frame from now on."""
         turns = np.linspace(0.0, 2 * np.pi, 48)
         x, y = place_mm
         rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]
@@ -379,7 +384,7 @@ class Filming:
         return self._under_noise()[0]
 
     def frames(self, way: Way, until_us: int, from_us: int = 0) -> Iterator[tuple[int, Array, "FineStill"]]:
-        """Yield time, frame and still from a time, before the dice come into sight, until another."""
+        """Yield time, frame and still for every frame from `from_us` to `until_us`."""
         step = 1e6 / self.rigging.fps
         for count in range(int(from_us / step), int(until_us / step)):
             t_us = round(count * step)
@@ -389,7 +394,7 @@ class Filming:
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
     def in_sight_us(self, way: Way) -> int:
-        """Return when the first die or its shadow comes into sight; the way's end where none does."""
+        """Return when the first die or its shadow comes into view; the motion's end if none does."""
         lens = self.rigging.lens
         for t_us in range(way.t_us[0], way.t_us[-1], SIGHT_STEP_US):
             for die in way.at(t_us, self.rigging):
@@ -400,7 +405,7 @@ class Filming:
 
     def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
         picture, noise = self._under_noise()
-        # Dice may overlap: they are drawn without noise first.
+        # Since dice may overlap, they are all drawn first and the noise is added afterwards.
         dice: list[tuple[slice, slice]] = []
         clean = self._empty.copy()
         lens = self.rigging.lens
@@ -419,7 +424,7 @@ class Filming:
         return picture
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
-        """Return a part of the finer picture, its corners in that picture's pixels."""
+        """Return a part of the high-resolution picture; its corners are in that picture's pixels."""
         zoom = self.rigging.zoom
         width, height = int(high[0] - low[0]), int(high[1] - low[1])
         part = self.rigging.lens.part(int(low[0]), int(low[1]), width, height, zoom)
@@ -447,7 +452,7 @@ class Filming:
         return low, high
 
     def _under_noise(self) -> tuple[Array, Array]:
-        """Return a new picture of the empty table, and the noise in it."""
+        """Return a new picture of the empty table with noise, and that noise."""
         self._count += 1
         key = self._count % (2 * NOISES)
         noise = self._noises[key % NOISES]
@@ -464,16 +469,16 @@ def _with(picture: Array, noise: Array) -> Array:
 
 
 class FineStill:
-    """A still that is drawn only if somebody looks."""
+    """A still that is rendered only on demand."""
 
     def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:
-        """Represent the moment of these exposures."""
+        """Store the exposures to render."""
         self._filming = filming
         self._exposures = exposures
         self.zoom = filming.rigging.zoom
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
-        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        """Return the part around a point of the frame, and its upper left corner in the still's pixels."""
         lens = self._filming.rigging.lens
         limit = np.array([lens.width, lens.height]) * self.zoom
         low = np.maximum((place - margin) * self.zoom, 0).astype(int)

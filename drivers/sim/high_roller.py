@@ -1,7 +1,7 @@
-"""Simulated evenings at a High Roller table: people who draw, buy, roll, tie, leave and dispute; with truth.
+"""Simulated evenings at a High Roller table: people draw, buy, roll, tie, leave and dispute; with the truth.
 
-The truth is derived here from the document's text alone, independently of the controller's own rules.
-Each entry is an outcome that must be published, with the keys that matter.
+The truth is derived from the rules document alone, independently of the controller's own rules. Each entry is
+an outcome that must be published, with its relevant keys.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 @dataclass(slots=True)
 class Game:
-    """A game as the people at the table see it: whose cards, whose rolls, and who is still in."""
+    """A game as the people at the table see it: cards, rolls, and the players still in."""
 
     number: int
     order: list[int]
@@ -52,13 +52,13 @@ class Game:
     turns: list[int] = field(default_factory=list)
     """Seats still to roll in the roll-off; empty before the elimination."""
     rolled: list[tuple[int, int]] = field(default_factory=list)
-    """Rolls of the roll-off: who, and the total."""
+    """Rolls of the roll-off: the seat and the total."""
     winner: int | None = None
     total: int = 0
 
     @property
     def roller(self) -> int:
-        """Return whose roll it is."""
+        """Return the seat whose roll it is."""
         return self.turns[0] if self.turns else self.order[0]
 
     @property
@@ -67,7 +67,7 @@ class Game:
         return 100 * sum(map(len, self.cards.values()))
 
     def copy(self) -> "Game":
-        """Return a copy of the game as it is now, to go back to."""
+        """Return a copy of the game, for a correction."""
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
@@ -101,8 +101,8 @@ class Game:
         self.turns, self.rolled = best, []
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
-    def may_leave_out(self) -> bool:
-        """Return whether the roller can skip this roll: they have another, or have rolled."""
+    def may_decline(self) -> bool:
+        """Return whether the roller may decline this roll: they have another one, or have rolled."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -115,12 +115,12 @@ class Evening:
     def __init__(
         self, seed: int, *, table: DiceTable = dice.TABLE, directed: bool = True, pot_known: bool = True
     ) -> None:
-        """Begin; with `directed` the shoe mostly knows whom it deals to."""
+        """Begin an evening; with `directed` the shoe usually reports the recipient of a card."""
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self.table = table
         self.directed = directed
         self.pot_known = pot_known
-        """Whether the Bonus Pot and the streak of wins are known, as the people at the table believe them."""
+        """Whether the Bonus Pot and the streak of wins are known."""
         self.now = SECOND_US
         self.feed: Feed = []
         self.truth: list[Expected] = []
@@ -129,7 +129,7 @@ class Evening:
         self.button = 0
         self.pot = 0
         self.row: tuple[int, int] = (0, 0)
-        """Who won the last game, and how many games in a row."""
+        """The last winner, and how many games in a row they have won."""
         self.final = False
         self.gone: set[int] = set()
         self.thrown: list[Scene] = []
@@ -139,12 +139,12 @@ class Evening:
     # --- people and the shoe ---
 
     def says(self, name: str, by: str = "dealer", **arguments: object) -> None:
-        """Make someone enter an input."""
+        """Add a person's input."""
         self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def pitch(self, rank: int, seat: int) -> None:
-        """Make the shoe pitch a card; occasionally it can't be read and the dealer enters it."""
+        """Deal a card from the shoe; occasionally it can't be read and the dealer enters it."""
         self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None
@@ -159,7 +159,7 @@ class Evening:
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def expect(self, kind: str, **data: object) -> None:
-        """Note an outcome that must be published."""
+        """Add an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
     # --- the parts of an evening ---
@@ -201,7 +201,7 @@ class Evening:
         """Throw once, with the rulings on it; return the game after it."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
-        self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
+        self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
         self.thrown.append(scene)
         self.now = scene.end_us + self.rng.randint(500_000, 2_000_000)
         self.rolls += 1
@@ -279,7 +279,7 @@ class Evening:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Clear whatever a device fault may have left open; inputs that are not needed are refused."""
+        """Clear anything that a device fault may have left open; unneeded inputs are refused."""
         self.says("unlock", "supervisor", reason="the table was looked at")
         self.says("settled")
         self.says("no_roll")
@@ -287,7 +287,9 @@ class Evening:
         self.reopen_game()
 
     def practised(self, mix: Mapping[str, float], stage: str) -> Scene:
-        """Play one roll of a kind of a mix; where a table at this stage has no game, one is begun first."""
+        """Play one roll, its kind drawn from a mix; if no game is in progress at this stage, begin one
+        first.
+        """
         if stage == "won":
             self.reopen_game()
         if stage in ("button_draw", "won"):
@@ -301,7 +303,7 @@ class Evening:
             self.says("start_roll")
         (kind,) = self.rng.choices(list(mix), list(mix.values()))
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
-        self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
+        self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
         return scene
 
     def reopen_game(self) -> None:
@@ -310,7 +312,7 @@ class Evening:
         self.says("open_table", "supervisor")
 
     def scene(self, number: int, *, final: bool, start_us: int) -> Scene:
-        """Play one game, and return what must be published."""
+        """Play one game; return its scene with the outcomes that must be published."""
         before, self.thrown, self.out = len(self.truth), [], {}
         if final:
             self.says("closing")
@@ -331,7 +333,7 @@ class Evening:
         )
 
     def _between_rolls(self, game: Game) -> None:
-        while game.winner is None and game.may_leave_out() and self.rng.random() < 0.15:
+        while game.winner is None and game.may_decline() and self.rng.random() < 0.15:
             who = game.turns.pop(0)
             self.says("decline", "player", seat=who)
             self.expect("roll.declined", game=game.number, player=who)
@@ -371,7 +373,7 @@ def hours(
 ) -> tuple[Feed, list[Scene]]:
     """Play from the draw for the button to the final game, then close and open the table.
 
-    After a device fault people first clear up what it may have left open; then the Bonus Pot is not known.
+    After a device fault people first clear anything left open, and the Bonus Pot is not known.
     """
     evening = Evening(seed, table=table, directed=False, pot_known=not after_trouble)
     scenes: list[Scene] = []
@@ -388,8 +390,8 @@ def hours(
     return in_order_of_arrival(evening.feed), scenes
 
 
-def _dealers(reading: AnyReading) -> AnyReading:
-    """Return a craps table's input as entered by the dealer, the only staff role here (H-EQ-2)."""
+def _as_dealer(reading: AnyReading) -> AnyReading:
+    """Return a craps table's input as entered by the dealer, the only staff role in this game (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

@@ -1,4 +1,4 @@
-"""Throws that the sensors can judge alone: valid ones, and each cause of a No Roll."""
+"""Throws that the sensors alone can judge: valid ones, and one for each cause of a No Roll."""
 
 import math
 
@@ -17,7 +17,7 @@ ADJACENT: dict[Face, tuple[Face, ...]] = {
 
 
 class RedrawError(Exception):
-    """A drawn throw is not what its kind promises; draw again."""
+    """A drawn throw does not have its kind's properties; it must be drawn again."""
 
 
 def opposite(face: Face) -> Face:
@@ -27,18 +27,18 @@ def opposite(face: Face) -> Face:
 
 
 def valid_truth(script: Script, *notices: str) -> Truth:
-    """Nothing else than this call is right."""
+    """Return the truth of a throw that must be called."""
     return Truth(verdict="valid", allowed=("valid",), dice=script.dice, notices=notices)
 
 
 def void_truth(*reasons: str, may_review: bool = False, may_add: tuple[str, ...] = ()) -> Truth:
-    """A No Roll for these causes."""
+    """Return the truth of a No Roll for these causes."""
     allowed: tuple[Verdict, ...] = ("void", "review") if may_review else ("void",)
     return Truth(verdict="void", allowed=allowed, reasons=reasons, may_add=may_add)
 
 
 def full_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach) -> Path:
-    """Make a die fly to the far wall and come back."""
+    """Return the path of a die that strikes the far wall and rebounds."""
     path = arm.release(hand_y, after_us)
     arm.strike_far(path, reach)
     arm.rebound(path, reach.arrive)
@@ -46,14 +46,14 @@ def full_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach) -> Path:
 
 
 def short_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach, short_mm: float) -> Path:
-    """Make a die roll out `short_mm` before it would touch the far wall."""
+    """Return the path of a die that comes to rest `short_mm` before the far wall."""
     path = arm.release(hand_y, after_us)
     arm.stop_short(path, (arm.far_u - short_mm, reach.y_mm), reach.launch)
     return path
 
 
 def good_throw(arm: Thrower, offsets: tuple[int, int] | None = None) -> Script:
-    """Throw both dice to the far wall; they come to rest apart, on plain felt."""
+    """Return a throw of both dice to the far wall; they come to rest apart, on plain felt."""
     hands, reaches, after = arm.hands(), arm.reaches(), offsets or arm.offsets()
     paths = [full_path(arm, hands[i], after[i], reaches[i]) for i in (0, 1)]
     script = Script(paths, [arm.flat(), arm.flat()])
@@ -62,7 +62,7 @@ def good_throw(arm: Thrower, offsets: tuple[int, int] | None = None) -> Script:
 
 
 def check_rests(arm: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1)) -> None:
-    """Insist that the dice rest apart and that those named rest clear of every zone and rail."""
+    """Raise RedrawError unless the dice rest apart, and those in `free` clear of every zone and rail."""
     places = [path.here for path in script.paths]
     if len(places) == 2 and math.dist(*places) < 2.5 * arm.table.die_mm:
         raise RedrawError
@@ -79,7 +79,7 @@ def check_rests(arm: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1))
 
 
 def zone_middle(arm: Thrower, kind: Surface) -> Point:
-    """Choose a (u, y) well inside a zone of the table."""
+    """Draw a point (u, y) well inside a zone of the table."""
     zone = next(zone for zone in arm.table.zones if zone.kind == kind)
     xs, ys = [p[0] for p in zone.polygon], [p[1] for p in zone.polygon]
     x = min(xs) + (max(xs) - min(xs)) * arm.rng.uniform(0.25, 0.75)
@@ -95,7 +95,7 @@ def valid(arm: Thrower) -> Script:
 
 
 def bumped(arm: Thrower) -> Script:
-    """Both dice strike, then knock into each other on their way back."""
+    """Both dice strike the wall, then collide on their way back."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
     for path, reach in zip(paths, reaches, strict=True):
@@ -119,7 +119,7 @@ def bumped(arm: Thrower) -> Script:
 
 
 def near_wall(arm: Thrower) -> Script:
-    """Thrown at the end where the shooter stands: an end wall, but the near one."""
+    """The dice are thrown at the end wall behind the shooter."""
     arm.stand_u = arm.rng.uniform(900, 1500)
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
@@ -134,7 +134,7 @@ def near_wall(arm: Thrower) -> Script:
 
 
 def one_short(arm: Thrower) -> Script:
-    """One die strikes, the other rolls out before the wall."""
+    """One die strikes the wall, the other comes to rest before it."""
     script = _one_short(arm, arm.short_by(25, 1500))
     script.truth = void_truth("no_wall_hit")
     return script
@@ -165,7 +165,7 @@ def both_short(arm: Thrower) -> Script:
 
 
 def bump_and_short(arm: Thrower) -> Script:
-    """One die strikes; the other is turned back in mid-table just when a knock on the rail is heard."""
+    """One die strikes; the other turns back in mid-table just as a knock on the rail is detected."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     lazy = arm.rng.randint(0, 1)
     paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
@@ -192,7 +192,7 @@ def double_hit(arm: Thrower) -> Script:
 
 
 def twice_and_short(arm: Thrower) -> Script:
-    """Build the paths of a die that strikes twice and of one that stays short."""
+    """Return a throw in which one die strikes twice and the other stays short."""
     hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
     eager = arm.rng.randint(0, 1)
     paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
@@ -218,7 +218,7 @@ def twice_and_short(arm: Thrower) -> Script:
 
 
 def stop_at_wall(arm: Thrower) -> Script:
-    """One die strikes, the other stops a finger short of the wall."""
+    """One die strikes, the other stops 11 to 24 mm short of the wall."""
     script = _one_short(arm, arm.rng.uniform(11, 24))
     script.truth = void_truth("no_wall_hit")
     return script
@@ -252,7 +252,7 @@ def staggered(arm: Thrower) -> Script:
 
 
 def slightly_staggered(arm: Thrower) -> Script:
-    """The second die leaves the hand a little late: valid, and noted."""
+    """The second die leaves the hand slightly late: valid, with a notice."""
     late = arm.rng.randint(52_000, 148_000)
     script = good_throw(arm, (0, late) if arm.rng.random() < 0.5 else (late, 0))
     script.truth = valid_truth(script, "staggered_release")
@@ -270,7 +270,7 @@ def one_die(arm: Thrower) -> Script:
 
 
 def crossing(arm: Thrower) -> Script:
-    """Both dice strike and their ways cross closely; the camera keeps them apart."""
+    """Both dice strike and their paths cross closely; the camera does not confuse them."""
     for _ in range(60):
         script = good_throw(arm)
         _, gap = nearest_approach(*script.paths)
@@ -281,7 +281,7 @@ def crossing(arm: Thrower) -> Script:
 
 
 def on_chips_flat(arm: Thrower) -> Script:
-    """A die lies flat on loose chips: no cause (C34-INV-3)."""
+    """A die lies flat on loose chips, which is no cause of a No Roll (C34-INV-3)."""
     script = good_throw(arm)
     script.rests[arm.rng.randint(0, 1)].on = "chips"
     script.truth = valid_truth(script)
@@ -289,7 +289,7 @@ def on_chips_flat(arm: Thrower) -> Script:
 
 
 def chips_contact(arm: Thrower) -> Script:
-    """A die knocks into a player's chips on its way: no cause (C34-INV-3)."""
+    """A die strikes a player's chips on its way, which is no cause of a No Roll (C34-INV-3)."""
     script = good_throw(arm)
     index = arm.rng.randint(0, 1)
     path = script.paths[index]
@@ -300,7 +300,7 @@ def chips_contact(arm: Thrower) -> Script:
 
 
 def cocked(arm: Thrower, sides: tuple[Face, ...], face: Face, up: Face | None) -> Rest:
-    """Lean on chips with these sides."""
+    """Return the rest of a die that leans on chips with these sides."""
     return Rest(
         face,
         up,
@@ -394,7 +394,7 @@ def stacked(arm: Thrower) -> Script:
 
 
 def on_bank(arm: Thrower) -> Script:
-    """A die comes to rest on the bank's chips, whatever the camera calls them."""
+    """A die comes to rest on the bank's chips, whichever surface the camera reports."""
     return _in_zone(arm, "bank", arm.rng.choice(("bank", "bank", "chips", "unknown")))
 
 
@@ -411,7 +411,7 @@ def on_rail(arm: Thrower) -> Script:
 
 
 def late_and_on_rail(arm: Thrower) -> Script:
-    """Released apart, and one die ends on a rail: both causes are told."""
+    """The dice are released apart, and one ends on a rail: both causes are reported."""
     script = _on_rail(arm, (0, arm.rng.randint(160_000, 400_000)))
     script.truth = void_truth("not_simultaneous", "on_rail")
     return script
@@ -436,7 +436,7 @@ def _in_zone(arm: Thrower, kind: Surface, called: Surface) -> Script:
 
 
 def _struck(arm: Thrower, offsets: tuple[int, int] | None = None) -> tuple[Script, int]:
-    """Throw both to the wall; one is at rest, the other (the index) is still at the wall."""
+    """Return a throw in which one die is at rest and the other (its index is returned) still at the wall."""
     hands, reaches, after = arm.hands(), arm.reaches(), offsets or arm.offsets()
     stray = arm.rng.randint(0, 1)
     paths = [full_path(arm, hands[i], after[i], reaches[i]) for i in (0, 1)]
@@ -446,7 +446,7 @@ def _struck(arm: Thrower, offsets: tuple[int, int] | None = None) -> tuple[Scrip
 
 
 def _roll_in(arm: Thrower, path: Path, place: Point) -> None:
-    """Roll from the wall to a place, fast enough to get there within a second or two."""
+    """Add a roll from the wall to a place, within a second or two."""
     way = math.dist(path.here, place)
     path.go(place, 2 * way / (1000 * arm.rng.uniform(0.5, 0.9) * max(1.0, way / 700)), 0)
 

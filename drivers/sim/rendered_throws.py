@@ -1,8 +1,8 @@
-"""Throws of bodies, filmed as a camera over the end of the table sees them and read by our own eyes.
+"""Throws of rigid bodies, rendered as a camera over the end of the table sees them and read by the product.
 
-Needs the extras `physics` and `vision`: an engine works out how the dice fall, frames are drawn from their
-poses, and `drivers.vision` turns the frames into readings. The walls' sensors hear what the engine says of
-the blows.
+Needs the extras `physics` and `vision`: an engine computes the dice's motion, frames are rendered from their
+poses, and `drivers.vision` converts the frames to readings. The walls' impacts are computed from the engine's
+contacts.
 """
 
 from dataclasses import dataclass
@@ -40,41 +40,41 @@ RIGS = (
         look=BLUE,
     ),
 )
-"""Casino red on green, ivory on brown through a bent lens, blue on grey with less light.
+"""Casino red on green, ivory on brown through a distorting lens, blue on grey with less light.
 
-Each hangs 15 cm before the foot of the right wall, as the technician's guide has it: there a die's height,
-which one camera does not know, shifts it by little towards the wall or from it."""
+Each camera hangs 15 cm before the foot of the right wall, as the technician's guide says: there a die's
+height, which one camera can't measure, shifts its position relative to the wall only a little."""
 EMPTY_US = 150_000
-"""How long the film shows the empty table before a die comes into sight."""
+"""How long the film shows the empty table before a die comes into view."""
 LINGERS_US = 450_000
-"""How long the film goes on once everything is still."""
+"""How long the film continues once everything is still."""
 READ_US = (3_000, 12_000)
-"""From a frame's time until its readings leave the camera: 12 ms is what following one may cost."""
+"""Delay from a frame's time until its readings leave the camera; processing a frame may take 12 ms."""
 TRIES = 20
-"""One throw in a hundred is not settled in time, and is thrown again."""
+"""One throw in a hundred does not settle in time and is drawn again."""
 BORDER_PX = 25
-"""A die nearer to the picture's border is not in sight: no face is read of it."""
+"""The face of a die nearer to the picture's border is not read."""
 _SURE = Conditions(knocks=0.0, hides=0.0, drops=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Filmed:
-    """One throw: what the camera and the walls told of it, in order of arrival, and what was so."""
+    """One throw: the readings of camera and walls in order of arrival, and the truth."""
 
     feed: Feed
     truth: PhysicalTruth
     scene: Scene
     faces: tuple[tuple[Face, Face | None], ...]
-    """The true face of each die that came to rest in sight, and the one that was told."""
+    """For each die that came to rest in view: its true face, and the one reported."""
 
     @property
     def readings(self) -> list[AnyReading]:
-        """Return what was told."""
+        """Return the readings without their times of arrival."""
         return [reading for _, reading in self.feed]
 
 
 def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
-    """Return the rig of a camera over the right end, measured without error."""
+    """Return the rig of a camera over the right end, calibrated without error."""
     lens, length, width = rigging.lens, table.length_mm, table.width_mm
     right, left, front, back = length - 10.0, length - 700.0, 60.0, width - 60.0
     places = [(left, front), (right, front), (right, back), (left, back), (length - 300.0, width / 2)]
@@ -89,7 +89,7 @@ def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:
-    """Throw, film, follow and read; None if the dice did not settle in time, or not as their kind asks."""
+    """Throw, film and read the dice; None if they did not settle in time, or not as their kind requires."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
         recorder = recorded(draw(kind, seed, relief_mm=relief_mm))
@@ -118,7 +118,7 @@ def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed 
 def _scene(
     kind: Kind, watch: Watch, truth: PhysicalTruth, faces: tuple[tuple[Face, Face | None], ...]
 ) -> Scene:
-    """Return what may be said of it: the camera numbers the dice; what it can't see a person rules."""
+    """Return the throw's scene: the dice's order is open, and so is a review if one ends out of view."""
     said = watch.scene_truth(truth)
     allowed = said.allowed if len(faces) == 2 else (*dict.fromkeys((*said.allowed, "review")),)
     told = msgspec.structs.replace(said, any_order=True, allowed=allowed)
@@ -141,7 +141,7 @@ def _faces(flight: Flight, rigging: Rigging, rests: list[DieRest]) -> tuple[tupl
 
 
 def throw(seed: int, table: DiceTable) -> Filmed:
-    """Return the throw of this number, of a kind and a rig by turns; the same number, the same throw."""
+    """Return the throw of a seed; kinds and rigs alternate with the seed."""
     kind, rigging = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
     for again in range(TRIES):
         made = filmed(kind, f"rendered {seed} {again}", rigging, table)

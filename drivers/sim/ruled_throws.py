@@ -1,4 +1,4 @@
-"""Throws that are not over when the dice first lie still: a person has a word, or a die is seen again."""
+"""Throws that are not over when the dice first lie still: a person rules, or a die moves or is seen again."""
 
 from typing import Literal
 
@@ -12,12 +12,12 @@ from drivers.sim.throwing import CAMERA, FRAME_US, Path, Rest, Script, Thrower
 def say(
     script: Script, t_us: int, name: str, dice: tuple[int, int] | None = None, by: str = "boxperson"
 ) -> None:
-    """Make a person at the console say something."""
+    """Add a person's input at the console."""
     script.extra.append(Input(t=t_us, dev="console", name=name, by=by, dice=dice))
 
 
 def known_rest(arm: Thrower, script: Script) -> int:
-    """Fix when the camera reports each die at rest; return the later time."""
+    """Draw when the camera reports each die at rest; return the later time."""
     for path, rest in zip(script.paths, script.rests, strict=True):
         rest.at_us = path.end_us + arm.rng.randint(35_000, 95_000)
     return script.rest_us
@@ -32,7 +32,7 @@ def box_no_roll_in_flight(arm: Thrower) -> Script:
 
 
 def box_no_roll_in_hold(arm: Thrower) -> Script:
-    """The boxperson calls No Roll just after the dice lie: the held call is dropped."""
+    """The boxperson calls No Roll just after the dice are at rest: the held call is discarded."""
     script = good_throw(arm)
     say(script, known_rest(arm, script) + arm.rng.randint(5_000, 235_000), "no_roll")
     script.truth = void_truth("called")
@@ -59,7 +59,7 @@ def box_sets_other_dice(arm: Thrower) -> Script:
 
 
 def box_too_late(arm: Thrower) -> Script:
-    """A No Roll after the bets are settled changes nothing."""
+    """The boxperson calls No Roll after the bets are settled, which changes nothing."""
     script = good_throw(arm)
     rest = known_rest(arm, script)
     say(script, rest + 700_000, "settled", by="dealer")
@@ -74,7 +74,7 @@ def unsure_face(arm: Thrower) -> Script:
 
 
 def no_face(arm: Thrower) -> Script:
-    """The camera sees a die lie but reads no face; the boxperson sets the dice."""
+    """The camera sees a die at rest but reads no face; the boxperson sets the dice."""
     return _unread(arm, round(arm.rng.uniform(0.7, 0.95), 3), face_seen=False, ruled=True)
 
 
@@ -126,7 +126,7 @@ def _valid_then(
 
 
 def knocked_at_rest(arm: Thrower) -> Script:
-    """A die lies, and the other, still rolling, knocks it over: its last face counts."""
+    """A die at rest is knocked over by the other, still rolling: its last face counts."""
     script = good_throw(arm)
     known_rest(arm, script)
     first, second = sorted((0, 1), key=lambda die: script.rests[die].at_us or 0)
@@ -152,7 +152,7 @@ def knocked_at_rest(arm: Thrower) -> Script:
 
 
 def rest_repeated(arm: Thrower) -> Script:
-    """The camera tells again and again how the dice lie."""
+    """The camera reports the dice at rest repeatedly."""
     script = good_throw(arm)
     last = known_rest(arm, script)
     for index, die in enumerate(_DICE):
@@ -165,7 +165,7 @@ def rest_repeated(arm: Thrower) -> Script:
 
 
 def raked(arm: Thrower) -> Script:
-    """After the call the stickperson rakes the dice to the middle before saying so."""
+    """After the call the stickperson rakes the dice to the middle before entering it."""
     script = good_throw(arm)
     last = known_rest(arm, script)
     for index, die in enumerate(_DICE):

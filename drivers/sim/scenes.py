@@ -1,4 +1,4 @@
-"""Scenes of a simulated evening, with their truth, and its comparison with what was published."""
+"""Scenes of a simulated evening with their truth, and the comparison of published outcomes with it."""
 
 import gzip
 from collections.abc import Iterable, Sequence
@@ -26,17 +26,17 @@ from controller.model.readings import AnyReading
 
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
-"""Readings with their arrival in table time (us), in order of arrival."""
+"""Readings with their times of arrival in table time (us), in order of arrival."""
 Expected = dict[str, object]
-"""An outcome that must be published: its type, and the keys of its data that matter."""
+"""An outcome that must be published: its type, and the relevant keys of its data."""
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What happened on the table, and what may be published about it.
 
-    `verdict` is what happened; `allowed` are the correct first outcomes, including a review if the
-    sensors leave room for doubt. `reasons` are the codes that a void must give (`may_add` the further ones
-    that it may). `ruled` is what a person's ruling after the first outcome makes of the attempt.
+    `verdict` is what happened; `allowed` lists the correct first outcomes, including a review if the sensors
+    leave room for doubt. `reasons` are the codes that a void must have, `may_add` further ones that it may
+    have. `ruled` is the result of a person's ruling after the first outcome.
     """
 
     verdict: Verdict
@@ -54,11 +54,11 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ruled_dice: tuple[int, int] | None = None
     ruled_number: str | None = None
     cards: dict[str, tuple[str, ...]] = {}
-    """What was dealt from the shoe to each position of a card game."""
+    """The cards dealt from the shoe to each position of a card game."""
     hands: dict[str, tuple[str, ...]] = {}
     """The final cards of each position, `dealer` included; empty if there are none."""
     told: tuple[Expected, ...] = ()
-    """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
+    """Every outcome of a card game, in order, without the numbers of rolls, deals and games."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,13 +69,13 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end_us: int
     truth: Truth
     throws: tuple["Scene", ...] = ()
-    """The rolls of a game that has many."""
+    """The rolls of a game that consists of several."""
     depends_on_previous: bool = False
     """The expected outcomes depend on the scenes before it."""
 
 
 def without_numbers(told: Iterable[Expected]) -> tuple[Expected, ...]:
-    """Leave out the number of the roll, deal or game: a table that missed one numbers them differently."""
+    """Return outcomes without the number of the roll, deal or game, which differs after a missed attempt."""
     kept: list[Expected] = []
     for outcome in told:
         data = outcome["data"]
@@ -103,9 +103,9 @@ def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:
 
 
 def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) -> None:
-    """Write a log of table readings, gzipped where the name ends in `.gz`.
+    """Write a log of table readings, compressed with gzip if the name ends in `.gz`.
 
-    With `arrived` each line carries its arrival; without, only the order of the lines shows it.
+    With `arrived`, each line has the reading's time of arrival; otherwise only the order of lines shows it.
     """
     encode = msgspec.json.Encoder().encode
     lines = [encode(header)]
@@ -116,10 +116,10 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
-    """An attempt was made: what happened, and which faults may have hidden some of it.
+    """An attempt that was made: its truth, and the faults that may have hidden some of it.
 
-    It is over at `ends_us`, when the next one begins. A disturbed one may be published as a review instead
-    of its call, or nothing if the table could not see it; never something that did not happen.
+    It is over at `ends_us`, when the next one begins. A disturbed attempt may be published as a review
+    instead of a call, or not at all if the table could not sense it, but never with a wrong result.
     """
 
     t: int
@@ -130,7 +130,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
-    """A fault began: the codes that the table must report of the device, and what a technician sees."""
+    """A fault began: the codes that the table must report for the device, and what a technician sees."""
 
     t: int
     fault: str
@@ -163,10 +163,10 @@ _FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """What was published of attempt n differs from what happened; `fault` is one of these, worst first.
+    """The published outcome of attempt n differs from the truth; `fault` is one of these, worst first.
 
-    `wrong`: published what did not happen. `needless_void`: a valid throw or spin was void.
-    `needless_review`: the sensors had one answer. `silent`: nothing was published.
+    `wrong`: the result is wrong. `needless_void`: a valid throw or spin was void. `needless_review`: the
+    readings decided the attempt. `silent`: nothing was published.
     """
 
     attempt: int
@@ -176,7 +176,9 @@ class Disagreement:
 
 
 def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: int = 1) -> list[Disagreement]:
-    """Compare an evening's outcomes with its truth; `first` is the number of its first attempt."""
+    """Return the disagreements of an evening's outcomes with its truth; its first attempt has the number
+    `first`.
+    """
     told = list(outcomes)
     found: list[Disagreement] = []
     for number, scene in enumerate(scenes, first):
@@ -224,7 +226,7 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:
-    """Return whether a person ruled before a review was published, and this outcome says so."""
+    """Return whether this outcome is a person's ruling that was entered before a review was published."""
     if isinstance(data, RollCalled):
         return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
     if isinstance(data, SpinCalled):
@@ -285,7 +287,7 @@ def _after_review(truth: Truth, words: list[Outcome], *, last: bool) -> Iterable
 def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, str]]:
     if truth.ruled != "corrected":
         if corrected:
-            yield "wrong", f"corrected though nobody could: {_in_words(corrected[0])}"
+            yield "wrong", f"corrected although nobody ruled: {_in_words(corrected[0])}"
         return
     if len(corrected) != 1:
         yield "silent", f"{len(corrected)} corrections"
@@ -298,7 +300,7 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
 
 
 def _late_closes(scenes: Sequence[Scene], told: list[Outcome], first: int) -> list[Disagreement]:
-    """Find fair spins whose ball dropped before No More Bets was called."""
+    """Return the valid spins whose ball dropped before No More Bets was called."""
     found: list[Disagreement] = []
     bets = [o for o in told if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):

@@ -1,4 +1,4 @@
-"""From a table's settings to a virtual table: its devices, its camera's image, its game, its people."""
+"""Create a virtual table from a table's settings: its devices, its camera's image, its game, its people."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import (
-    ACT_ATTEMPTS,
-    DEALS_AN_ACT,
-    GAMES_AN_ACT,
+    ATTEMPTS_PER_ACT,
+    DEALS_PER_ACT,
+    GAMES_PER_ACT,
     Act,
     Play,
     Show,
@@ -35,23 +35,24 @@ from drivers.sim.table import (
 from drivers.sim.technician import Technician
 
 Key = tuple[str, str | None]
-"""A kind of reading, and the wall where it is an impact's."""
+"""A kind of reading, and for an impact the wall."""
 Route = Callable[[AnyReading], AnyReading]
 SHARED = frozenset({"input", "switch"})
 """Readings that several devices may send: people press whichever console is nearest."""
 
 
 class AmbiguousError(ValueError):
-    """Two devices read the same kind and the file does not say which sees what; the message names them."""
+    """Two devices read the same kind, and the file does not say which of them senses what."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
-    """Return what gives each reading to the device that reads its kind; a name of the evening's own is kept.
+    """Return a function that assigns each reading to the device that reads its kind.
 
-    `own_names` are those names by kind. A reading that no device reads keeps its name, and is not heard.
+    `own_names` are the evening's own device names by kind; a table's device of that name is preferred. A
+    reading that no device reads keeps its name and is dropped.
 
     Raises:
-        AmbiguousError: two devices read one kind, and neither has the evening's own name.
+        AmbiguousError: two devices read one kind, and neither has the name in `own_names`.
     """
     readers: dict[Key, list[str]] = defaultdict(list)
     for name, device in devices.items():
@@ -62,7 +63,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
         if len(names) > 1 and own not in names and read not in SHARED:
             raise AmbiguousError(
                 f"found {read} read by {' and '.join(names)}, expected one of them, or one named {own!r}:"
-                " a virtual table can't tell which of them sees what"
+                " a virtual table can't determine which of them senses what"
             )
 
     def routed(reading: AnyReading) -> AnyReading:
@@ -76,18 +77,18 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 
 
 _IMAGE: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
-"""The felt's corners in an image of 1280 x 480, seen from the stickperson's side."""
+"""The felt's corners in an image of 1280 x 480 pixels, seen from the stickperson's side."""
 _GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
-"""The assumed positions of these corners, in millimetres off the truth."""
+"""The errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
 
 def lens_of(table: DiceTable) -> Homography:
-    """Return the way from the table's plane to the image."""
+    """Return the homography from the table's plane to the image."""
     return fit(list(zip(_corners(table), _IMAGE, strict=True)))
 
 
 def first_guess(table: DiceTable) -> list[Pair]:
-    """Return a calibration as a new camera has it: the image's corners, and roughly where they are."""
+    """Return a new camera's calibration: the corners in the image, with rough positions on the table."""
     corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESSED, strict=True))
     return list(zip(_IMAGE, corners, strict=True))
 
@@ -99,7 +100,7 @@ def _corners(table: DiceTable) -> tuple[Point, ...]:
 
 Mix = Mapping[str, float]
 Boards = Mapping[str, Mapping[int, Sensor]]
-"""The boards that send others' readings, by name, and the devices on each of their channels."""
+"""The boards that carry several devices, by name, with the device on each channel."""
 
 
 OWN_NAMES: Mapping[str, str] = {
@@ -112,11 +113,11 @@ OWN_NAMES: Mapping[str, str] = {
     "pocket_ball": "pockets",
     "card": "shoe",
 }
-"""The evenings' names for the devices that see each kind; an impact is its wall's (`wall-left`)."""
+"""The evenings' device names by kind of reading; an impact's is its wall's (`wall-left`)."""
 
 
 class NoEveningError(ValueError):
-    """A table that can't be played yet; the message says why."""
+    """No evening can be played at this table; the message says why."""
 
 
 def virtual_table(
@@ -131,14 +132,14 @@ def virtual_table(
     boards: Boards | None = None,
     one_by_one: Play | None = None,
 ) -> VirtualTable:
-    """Make the virtual hardware of a table, with an evening of this seed.
+    """Create the virtual hardware of a table, with an evening of this seed.
 
-    `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
-    weight; through a `lens` scripts print places of their image. A device on a channel of one of `boards`
-    has no cable of its own. With `one_by_one` this is played instead, each attempt an act of its own.
+    `types` are the devices' types by name, by default chosen by what they read; `mix` has the weights of the
+    kinds of attempt; with a `lens`, camera scripts report image coordinates. A device on a channel of one of
+    `boards` has no cable of its own. `one_by_one` replaces the game's own play, with one attempt per act.
 
     Raises:
-        NoEveningError: the file lacks what its game is played on.
+        NoEveningError: the file lacks the geometry that its game is played on.
     """
     play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -146,7 +147,7 @@ def virtual_table(
     boards = boards or {}
     elsewhere = _on_channels(boards)
     for name, device in settings.devices.items():
-        own = Random(rng.getrandbits(64))  # noqa: S311 - as above: one device's chances are not another's
+        own = Random(rng.getrandbits(64))  # noqa: S311 - as above; each device draws independently
         kind = types.get(name, _type_for(device.reads))
         if name in boards:
             cables.append(Cable(Board(name, (), own, sensors=boards[name]), own))
@@ -156,7 +157,7 @@ def virtual_table(
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
         raise NoEveningError(f"{settings.table}: {error}") from error
-    evening = Show(play, seed, attempts, an_act=1 if one_by_one else _an_act(settings))
+    evening = Show(play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings))
     return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
 
 
@@ -168,9 +169,9 @@ def with_technician(
     tell: Callable[[Story], None],
     boards: Boards | None = None,
 ) -> VirtualTable:
-    """Make a virtual table at which nobody plays, but a technician does what its test lamp asks for.
+    """Create a virtual table where nobody plays and a technician does what its test lamp asks for.
 
-    Scripts print places of their image.
+    Camera scripts report image coordinates.
     """
     felt = settings.dice_table
     lens = None if felt is None else lens_of(felt)
@@ -190,18 +191,18 @@ def with_rendered_camera(
     attempts: int | None = None,
     boards: Boards | None = None,
 ) -> VirtualTable:
-    """Make a virtual table whose camera tells what it sees in drawn pictures, one throw at a time.
+    """Create a virtual table whose camera reads rendered pictures, one throw at a time.
 
-    `throws` begins with the throws of a seed at a table.
+    `throws` creates the throws for a seed and a table.
 
     Raises:
-        NoEveningError: no dice are thrown at this table, or none of those that the engine knows fit it.
+        NoEveningError: the table is not a craps table of the size that the physics engine's throws fit.
     """
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
         raise NoEveningError(
             f"{settings.table}: found no craps table of 3600 by 1100 mm with dice of 19 mm, expected one:"
-            " the rendered throws are worked out for that"
+            " the rendered throws are computed for that size"
         )
     coming = throws(seed, felt)
     table = virtual_table(
@@ -212,10 +213,10 @@ def with_rendered_camera(
 
 
 class RenderedThrows(Protocol):
-    """Throws that take a while to work out: `drivers.sim.rendered_throws`, which needs extras."""
+    """Throws that take a while to compute; `drivers.sim.rendered_throws` needs extras."""
 
     def ready(self) -> bool:
-        """Return whether the next throw is worked out."""
+        """Return whether the next throw has been computed."""
         ...
 
     def play(self, seed: int, count: int, after_trouble: bool, /) -> Act:
@@ -235,12 +236,12 @@ def for_practice(
     begun: Callable[[Act], None],
     stage: Callable[[], str],
 ) -> VirtualTable:
-    """Make a virtual table without staff: dice, ball and cards wait for a cue, one attempt at a time.
+    """Create a virtual table without staff: dice, ball and cards wait for a cue, one attempt at a time.
 
-    `stage` says how far the controller's game of High Roller is.
+    `stage` returns the stage of the controller's game of High Roller.
 
     Raises:
-        NoEveningError: the file lacks what its game is played on.
+        NoEveningError: the file lacks the geometry that its game is played on.
     """
     table = virtual_table(
         settings,
@@ -253,7 +254,7 @@ def for_practice(
     )
     table.cue = cue
     table.begun.append(begun)
-    table.dropped.append(lambda reading: practice.is_word(settings.rules.game, reading))
+    table.dropped.append(lambda reading: practice.is_persons_input(settings.rules.game, reading))
     return table
 
 
@@ -262,16 +263,16 @@ def _practised(settings: TableSettings, stage: Callable[[], str]) -> Play:
     if rules.game == "high_roller" and settings.dice_table is not None:
         return of_single_rolls(settings.dice_table, practice.ROLLS, stage)
     if rules.game == "three_card":
-        return practice.at_once(practice.first_alone(_play(settings, practice.DEALS)), rules.game)
+        return practice.without_pauses(practice.first_only(_play(settings, practice.DEALS)), rules.game)
     if rules.spin is None:
-        return practice.at_once(practice.second_alone(_play(settings, practice.DICE)), rules.game)
+        return practice.without_pauses(practice.second_only(_play(settings, practice.DICE)), rules.game)
     trusted = rules.spin.revolutions == "trusted_wheel"
     mix = practice.SMART_WHEEL if trusted else practice.WHEEL
-    return practice.at_once(practice.second_alone(_play(settings, mix)), rules.game)
+    return practice.without_pauses(practice.second_only(_play(settings, mix)), rules.game)
 
 
 def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:
-    """Let each camera be a script that knows its image alone; a board would map it to the table itself."""
+    """Return the types with each camera board replaced by a script, which reports image coordinates."""
     cameras = {name for name, device in settings.devices.items() if "die_at" in device.reads}
     return {
         name: "json-camera" if kind == "node" and name in cameras else kind for name, kind in types.items()
@@ -279,7 +280,7 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
 
 
 def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
-    """Return the type of each device whose file names none: a self-reporting wheel, or a node."""
+    """Return the default type of each device, by what it reads: a shoe, an SS2 wheel, or a node."""
     elsewhere = _on_channels(boards or {})
     return {
         name: _type_for(device.reads) for name, device in settings.devices.items() if name not in elsewhere
@@ -308,9 +309,9 @@ def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random, lens
             return VirtualShoe(name)
 
 
-def _an_act(settings: TableSettings) -> int:
+def _attempts_per_act(settings: TableSettings) -> int:
     game = settings.rules.game
-    return {"high_roller": GAMES_AN_ACT, "three_card": DEALS_AN_ACT}.get(game, ACT_ATTEMPTS)
+    return {"high_roller": GAMES_PER_ACT, "three_card": DEALS_PER_ACT}.get(game, ATTEMPTS_PER_ACT)
 
 
 def _play(settings: TableSettings, mix: Mix | None) -> Play:
@@ -329,5 +330,5 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
         return of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
     raise NoEveningError(
         f"found rule set {rules.name!r} of {rules.game} without a `dice_table` or `wheel`:"
-        " expected the table's measures, by which dice fly and the ball runs"
+        " expected the table's or the wheel's geometry"
     )

@@ -1,6 +1,6 @@
 """Spins disturbed by a hand, the ball or an object in the track.
 
-Each kind plays one scene at its house and says what is right where the turns alone do not.
+Each kind plays one scene at its house, and states the correct outcomes if the number of turns does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,7 +57,7 @@ def turned_before(hand: Croupier) -> Spin:
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(3.0, 9.0), rng.uniform(0.8, 1.6), times=-1.0)],
         same_way=True,
     )
-    # The way that the rotor turned before: against it as it turns now.
+    # Launched in the rotor's former direction, so against its present one.
     spin.reasons.clear()
     spin.may.clear()
     spin.launch = "strong"
@@ -89,24 +89,24 @@ def hop(hand: Croupier) -> Spin:
     place = hand.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[hand.rng.randint(0, 1)] + hand.rng.uniform(0.2, 0.8)))
-    # A bounce that happened to be read in that pocket a turn before would make three of two.
+    # A bounce read in that pocket a turn earlier would add a third reading to the two.
     spin.play.fall = replace(fall, legs=())
     return spin
 
 
 def taken_early(hand: Croupier) -> Spin:
-    """The dealer takes the ball out after one or two turns."""
+    """The dealer removes the ball after one or two turns."""
     spin = hand.spin()
     fall = spin.play.fall
     assert fall is not None
     turn_s = 1 / abs(spin.play.rotor.speed_at(fall.settle_s))
     spin.play.lift_s = fall.settle_s + hand.rng.uniform(0.6, 1.9) * turn_s
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.must, spin.doubt = {"review", "void"}, "reads"
     return spin
 
 
-# --- things and balls that do not belong ---
+# --- foreign objects and lost balls ---
 
 
 def _object(t_s: float, where: str) -> AnyReading:
@@ -123,7 +123,7 @@ def object_in_run(hand: Croupier) -> Spin:
 
 
 def object_before(hand: Croupier) -> Spin:
-    """An object falls into the wheel less than a second before the ball is seen."""
+    """An object falls into the wheel less than a second before the ball is detected."""
     spin = hand.spin()
     spin.extra.append(_object(spin.launch_s - hand.rng.uniform(0.05, 0.35), "track"))
     spin.reasons.append("foreign_object")
@@ -151,36 +151,36 @@ def second_ball(hand: Croupier) -> Spin:
 
 
 def ball_out(hand: Croupier) -> Spin:
-    """The ball jumps out of the wheel and is seen outside."""
+    """The ball jumps out of the wheel and is detected outside."""
     spin = hand.spin()
     spin.play.fall = None
     spin.extra.append(BallOut(t=round((spin.ball.end_s + hand.rng.uniform(0.2, 1.5)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.reasons.append("ball_out")
     return spin
 
 
 def ball_out_of_track(hand: Croupier) -> Spin:
-    """The ball jumps out of the track in mid-run and is seen outside."""
+    """The ball jumps out of the track in mid-run and is detected outside."""
     spin = hand.spin()
     spin.play.runs = [spin.ball.caught(hand.rng.uniform(1.5, 5.0))]
     spin.play.fall = None
     spin.extra.append(BallOut(t=round((spin.ball.end_s + hand.rng.uniform(0.1, 0.8)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.reasons.append("ball_out")
     return spin
 
 
 def ball_gone(hand: Croupier) -> Spin:
-    """The ball jumps out of the wheel and nobody sees it."""
+    """The ball jumps out of the wheel undetected."""
     spin = hand.spin()
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.reasons.append("ball_out")
-    spin.unclear("unseen", "review")
+    spin.also_accept("unseen", "review")
     return spin
 
 
@@ -208,7 +208,9 @@ ODD: Mapping[str, Kind] = {
 
 
 def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
-    """Catch a ball after one to six turns and launch it again; `other_way` is how it ran first."""
+    """Return a spin whose ball is caught after one to six turns and relaunched; `other_way`: it ran the
+    other way first.
+    """
     rng = hand.rng
     spin = hand.spin(turns)
     second = spin.ball
@@ -221,10 +223,10 @@ def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, 
     hand.settle(spin)
     spin.launch = "strong" if turns > 6 else "weak"
     if relaunch.turns < VALID_TURNS:
-        spin.unclear("two runs", "review")
+        spin.also_accept("two runs", "review")
     if pause_s < 1.2:
-        # The hand's way from the catch to the launch is as short as a beam's gap late in a run.
-        spin.unclear("relaunched at once", "review")
+        # The pause between catch and launch is as short as the gap between two beams late in a run.
+        spin.also_accept("relaunched at once", "review")
     return spin
 
 
@@ -266,7 +268,7 @@ def caught_dropped_late(hand: Croupier) -> Spin:
 
 
 def laid_by_hand(hand: Croupier) -> Spin:
-    """A ball is placed into a pocket: the hand cuts a beam or two, and the ball never ran."""
+    """A ball is placed into a pocket without running: only the hand cuts a beam or two."""
     rng = hand.rng
     spin = hand.spin(8.0)
     laid_s = spin.launch_s + rng.uniform(0.5, 1.5)
@@ -284,21 +286,21 @@ def laid_by_hand(hand: Croupier) -> Spin:
 
 
 def _laid_at(hand: Croupier, spin: Spin, laid_s: float) -> None:
-    """Make the ball come to rest this long after its run ended."""
+    """Make the ball come to rest soon after it is placed, and stay for some turns."""
     fall = spin.play.fall
     assert fall is not None
     later_s = laid_s + hand.rng.uniform(0.2, 1.0)
     spin.play.fall = type(fall)((), later_s, fall.behind)
-    hand.lies(spin, later_s)
+    hand.rest_then_lift(spin, later_s)
 
 
 def wrong_way_then_right(hand: Croupier) -> Spin:
-    """A ball launched the rotor's way is stopped and launched again against it, a second or so later."""
+    """A ball launched in the rotor's direction is stopped and relaunched against it about a second later."""
     return _relaunched(hand, after=(0.6, 2.0), other_way=True, turns=hand.rng.uniform(7.0, 16.0))
 
 
 def stopped_weak(hand: Croupier) -> Spin:
-    """A ball runs a few turns, drops, is picked up at once, and launched again while the rotor turns on."""
+    """A ball drops after a few turns, is picked up at once and relaunched while the rotor keeps turning."""
     rng = hand.rng
     spin = hand.spin(rng.uniform(1.5, 3.3))
     first = spin.ball
@@ -327,14 +329,14 @@ CAUGHT: Mapping[str, Kind] = {
     "caught_dropped_late": Kind(_ANY, caught_dropped_late),
     "laid_by_hand": Kind(_ANY, laid_by_hand),
 }
-"""Balls that a hand stopped, by name."""
+"""Spins in which a hand stops the ball, by name."""
 
 
 LAPS: Mapping[str, Kind] = {
-    "laps": Kind(lap_house, Croupier.any_spin),
-    "laps_beams_2": Kind(partial(lap_house, count=2), Croupier.any_spin),
-    "laps_beams_3": Kind(partial(lap_house, count=3, uneven=True), Croupier.any_spin),
-    "laps_beams_8": Kind(partial(lap_house, count=8), Croupier.any_spin),
+    "laps": Kind(lap_house, Croupier.usual_spin),
+    "laps_beams_2": Kind(partial(lap_house, count=2), Croupier.usual_spin),
+    "laps_beams_3": Kind(partial(lap_house, count=3, uneven=True), Croupier.usual_spin),
+    "laps_beams_8": Kind(partial(lap_house, count=8), Croupier.usual_spin),
     "laps_weak": Kind(lap_house, Croupier.weak),
     "laps_dust": Kind(lap_house, blind_spins.dust),
     "laps_dead_beam": Kind(partial(lap_house, uneven=True), blind_spins.dead_beam),
@@ -344,10 +346,10 @@ LAPS: Mapping[str, Kind] = {
     "laps_relaunched": Kind(lap_house, CAUGHT["relaunched_later"].play),
     "laps_caught_dropped": Kind(lap_house, CAUGHT["caught_dropped"].play),
 }
-"""Balls whose laps are a table, not an equation's."""
+"""Spins whose lap times come from a table instead of the equation of motion, by name."""
 
 KINDS: Mapping[str, Kind] = {
-    **{name: Kind(house, Croupier.any_spin) for name, house in HOUSES.items()},
+    **{name: Kind(house, Croupier.usual_spin) for name, house in HOUSES.items()},
     **BLIND,
     **ODD,
     **CAUGHT,

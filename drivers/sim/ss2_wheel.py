@@ -1,7 +1,7 @@
-"""An automatic wheel: the games of its evening with their truth, and its own end of its SS2 line.
+"""A smart wheel: the games of its evening with their truth, and its end of the SS2 link.
 
-It plays on whatever the table says, reports twice a second and answers; a host's order (`*R`) is
-answered, and the game it plays next is the next of its evening.
+It plays its games whatever the table sends, reports twice a second and answers commands; a host's `*R` is
+answered and otherwise ignored.
 """
 
 from collections import deque
@@ -19,16 +19,16 @@ MUTE_US = 4_000_000
 """The wheel's controller is silent for this long after power-on."""
 MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS
 APPROVED = {"m": (1.5,), "n": (2920.0,)}
-"""The parameters that a virtual table's file approves; the wheel begins with them."""
+"""The parameters approved in a virtual table's file; the wheel starts with them."""
 _PARAMETERS = {**APPROVED, "k": (1900.0,), "s": (14.0, 17.5), "h": (60.0,), "z": (38.0,), "g": (0.0,)}
 _SHOWN = {"0": " 0", "00": "00", "000": "38", "0000": "39"}
-_LONGEST_COMMAND = 80
+_MAX_COMMAND_BYTES = 80
 _STOPPED = frozenset({State.CLOSED, State.ROTOR_STARTED})
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From `at_us` on the wheel is in this state; a state 5 brings its number."""
+    """The wheel enters this state at `at_us`; state 5 has the winning number."""
 
     at_us: int
     state: State
@@ -39,21 +39,21 @@ class Change:
 
 
 class Ss2Wheel:
-    """The wheel at its cable."""
+    """A smart wheel on its cable."""
 
     def __init__(self, name: str, rng: Random) -> None:
-        """Make the device of this name."""
+        """Create the device of this name."""
         self.name = name
         self.hung = False
         self.deaf = False
         self.clock = BoardClock(0, 0, 0.0)
-        """It does not stamp its readings."""
+        """Unused: the wheel does not stamp its readings."""
         self.add_flags = 0
-        """Flags that it always shows."""
+        """Flags added to every frame in play."""
         self.shows_rpm_x10: int | None = None
-        """What its encoder reports in play, instead of the rotor's speed."""
+        """The speed reported in play instead of the rotor's."""
         self.hides_numbers = False
-        """It goes from state 4 on to the next game without showing a number."""
+        """It goes from state 4 to the next game without reporting a number."""
         self.parameters = dict(_PARAMETERS)
         self._rng = rng
         self._script: deque[Change] = deque()
@@ -79,11 +79,11 @@ class Ss2Wheel:
         }
 
     def play(self, changes: Iterable[Change]) -> None:
-        """Play these changes after those given before."""
+        """Queue these changes after the earlier ones."""
         self._script.extend(changes)
 
     def start(self, now_us: int) -> None:
-        """Begin as after power-on: mute for a while, with the settings that were committed."""
+        """Start as after power-on: silent for a while, with the committed settings."""
         self.parameters = dict(self._committed)
         self._state, self._flags, self._number, self._spin = State.CLOSED, 0, None, 1
         self._rpm_x10, self._decided = 0, False
@@ -92,7 +92,7 @@ class Ss2Wheel:
         self._next_frame_us = now_us + MUTE_US
 
     def restart(self, now_us: int) -> None:
-        """Start over."""
+        """Restart."""
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
@@ -100,10 +100,10 @@ class Ss2Wheel:
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Ignore it: the wheel reports only what it plays."""
+        """Ignore the reading: the wheel reports only its own games."""
 
     def say(self, line: bytes) -> None:
-        """Send a line, whatever it is."""
+        """Send any line."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -112,13 +112,13 @@ class Ss2Wheel:
             return
         self._heard += data
         *lines, rest = self._heard.replace(b"\n", b"\r").split(b"\r")
-        self._heard[:] = rest[-_LONGEST_COMMAND:]
+        self._heard[:] = rest[-_MAX_COMMAND_BYTES:]
         for line in lines:
             if line.startswith(b"*") and len(line) > 1:
                 self._obey(line[1:].decode("ascii", "replace"))
 
     def tick(self, now_us: int) -> None:
-        """Play what is due, and report."""
+        """Apply changes that are due, and report."""
         while self._script and self._script[0].at_us <= now_us:
             self._change(self._script.popleft())
         if now_us >= self._next_frame_us:
@@ -127,7 +127,7 @@ class Ss2Wheel:
                 self.say(self._frame())
 
     def next_due_us(self) -> int | None:
-        """Return when it reports next, or changes."""
+        """Return when the next report or change is due."""
         change = self._script[0].at_us if self._script else self._next_frame_us
         return min(change, self._next_frame_us)
 
@@ -174,7 +174,7 @@ class Ss2Wheel:
         return f"o {text}" if self._state == State.CLOSED else "o BUSY"
 
     def _parameter(self, text: str) -> str:
-        """Read, set or commit a parameter, as the wheel does: an OK proves nothing."""
+        """Read, set or commit a parameter; like the real wheel, answer OK in any case."""
         letter, _, values = text.partition(" ")
         if letter == "f":
             self._committed = dict(self.parameters)
@@ -191,20 +191,20 @@ def _is_number(word: str) -> bool:
 
 
 def with_flag(state: State, at_us: int, flag: Flag) -> Change:
-    """Make the wheel warn from now on, in its present state."""
+    """Return a change that sets a warning flag in a state."""
     return Change(at_us, state, int(flag))
 
 
 _REVIEW = Truth(verdict="review", allowed=("review",), ruled="unruled")
 
 
-def _seconds(rng: Random, least: float, most: float) -> int:
-    return round(1e6 * rng.uniform(least, most))
+def _seconds(rng: Random, low: float, high: float) -> int:
+    return round(1e6 * rng.uniform(low, high))
 
 
 @dataclass(slots=True)
 class Game:
-    """One game as a sound wheel plays it: when it enters each state; kinds change it."""
+    """One game of a wheel in good order, with the time of each state; its kind modifies it."""
 
     rng: Random
     start_us: int
@@ -218,7 +218,7 @@ class Game:
     end_us: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Let the game take its course."""
+        """Draw the times of the game's states."""
         rng = self.rng
         self.launch_us = self.start_us + _seconds(rng, 6.0, 10.0)
         self.close_us = self.launch_us + _seconds(rng, 3.5, 4.5)
@@ -233,13 +233,13 @@ class Game:
         ]
 
     def until(self, at_us: int, *then: Change) -> None:
-        """Change the course from a moment on."""
+        """Replace the changes from `at_us` on."""
         self.changes = sorted(
             [*(c for c in self.changes if c.at_us < at_us), *then], key=lambda change: change.at_us
         )
 
     def say(self, at_us: int, name: str, number: str | None = None) -> None:
-        """Enter something as the dealer."""
+        """Add an input of the dealer."""
         self.said.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
 
@@ -252,12 +252,12 @@ def _void(reason: str) -> Truth:
 
 
 def valid(game: Game) -> Truth:
-    """Play an honest game."""
+    """Everything goes as it should."""
     return _honest(game)
 
 
 def launched_again(game: Game) -> Truth:
-    """The launch fails once; the wheel reports it until a moment after the ball is in its rim."""
+    """The launch fails once; the wheel reports that until just after the ball is in the rim."""
     game.changes += [
         with_flag(State.PLACE_BETS, game.launch_us - 2_500_000, Flag.LAUNCH_FAILED),
         with_flag(State.BALL_IN_RIM, game.launch_us + 1, Flag.LAUNCH_FAILED),
@@ -305,7 +305,7 @@ def component(game: Game) -> Truth:
 
 
 def misfire(game: Game) -> Truth:
-    """The wheel gives the game up and goes back to its beginning."""
+    """The wheel aborts the game and returns to state 1."""
     at = game.close_us + 4_000_000
     game.until(at, Change(at, State.ROTOR_STARTED))
     return _REVIEW
@@ -346,7 +346,9 @@ USUAL: Mapping[str, float] = {name: 9.0 if name == "valid" else 1.0 for name in 
 def evening(
     seed: int, pockets: Sequence[str], mix: Mapping[str, float] = USUAL, n: int = 10
 ) -> tuple[list[Change], Feed, list[Scene]]:
-    """Play `n` games of the kinds of a mix: what the wheel does, what people say, and the truth of each."""
+    """Play `n` games, their kinds drawn from a mix; return the wheel's changes, people's inputs and the
+    scenes.
+    """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     changes: list[Change] = []
     feed: Feed = []

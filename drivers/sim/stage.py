@@ -1,9 +1,9 @@
-"""Runs a virtual table behind pseudo-terminals: the only module of the simulation that waits.
+"""Runs a virtual table behind pseudo-terminals; the only module of the simulation that blocks.
 
-One thread. The ports' names are in one folder beside a pipe that takes faults, one JSON object a line. A
-virtual table that is faster than life can only serve a program that lives in the same time: its clock is in a
-file, which `FollowedClock` reads. It never runs past what the virtual table has not done yet, so that a busy
-machine makes the evening slower and never wrong.
+One thread runs it. The ports' names are in one folder, together with a pipe that takes faults, one JSON
+object per line. A virtual table that runs faster than real time can serve only programs that use its clock,
+which is shared through a file and read by `FollowedClock`. The clock never runs ahead of the virtual table,
+so a busy machine makes the evening slower but never wrong.
 """
 
 import errno
@@ -25,8 +25,10 @@ from drivers.sim.boards import Cable
 from drivers.sim.faults import FaultOrderError, carry_out, read_order
 from drivers.sim.table import VirtualTable
 
-FILE_FORM = struct.Struct("=QQqqqd")
-"""Count before, count after, since (monotonic ns), stood at (us), limit (us), speed."""
+CLOCK_FORMAT = struct.Struct("=QQqqqd")
+"""Update count before and after, monotonic time of the update (ns), table time then (us), limit (us),
+speed.
+"""
 _TRIES = 1000
 
 
@@ -40,12 +42,12 @@ class Clock(Protocol):
         ...
 
     def allow(self, until_us: int) -> int:
-        """Let it run from now to this time at the most; return how far it will run."""
+        """Let the clock run up to this time; return the time at which it will stop."""
         ...
 
 
 class RealClock:
-    """The machine's monotonic clock, which never waits."""
+    """The machine's monotonic clock, which never stops."""
 
     speed = 1.0
 
@@ -54,24 +56,24 @@ class RealClock:
         return time.monotonic_ns() // 1000
 
     def allow(self, until_us: int) -> int:
-        """Ignore it: it runs by itself."""
+        """Do nothing: this clock can't be stopped."""
         return until_us
 
 
 class PacedClock:
-    """A clock this many times faster than real time, which stops where it may not continue."""
+    """A clock that runs `speed` times as fast as real time, and stops at the time allowed."""
 
     def __init__(self, speed: float, file: Path | None = None) -> None:
-        """Start at the machine's monotonic time; publish it through a file."""
+        """Start at the machine's monotonic time; share the clock through `file`, if given."""
         self.speed = speed
         started_us = time.monotonic_ns() // 1000
         self._state = (time.monotonic_ns(), started_us, started_us)
         self._count = 0
         self._shared: mmap.mmap | None = None
         if file is not None:
-            file.write_bytes(bytes(FILE_FORM.size))
+            file.write_bytes(bytes(CLOCK_FORMAT.size))
             with file.open("r+b") as opened:
-                self._shared = mmap.mmap(opened.fileno(), FILE_FORM.size)
+                self._shared = mmap.mmap(opened.fileno(), CLOCK_FORMAT.size)
             self._share()
 
     def now_us(self) -> int:
@@ -79,7 +81,7 @@ class PacedClock:
         return _time_of(*self._state, self.speed)
 
     def allow(self, until_us: int) -> int:
-        """Continue from here, to this time at the most."""
+        """Let the clock run from now up to this time; return the time at which it will stop."""
         now_ns = time.monotonic_ns()
         now_us = self.now_us()
         limit_us = max(now_us, until_us)
@@ -90,44 +92,44 @@ class PacedClock:
     def _share(self) -> None:
         if self._shared is not None:
             self._count += 1
-            self._shared[:] = FILE_FORM.pack(self._count, self._count, *self._state, self.speed)
+            self._shared[:] = CLOCK_FORMAT.pack(self._count, self._count, *self._state, self.speed)
 
 
 class FollowedClock:
-    """A virtual table's clock as another process sees it."""
+    """A virtual table's clock as read by another process."""
 
     def __init__(self, file: Path) -> None:
-        """Follow the clock in this file; raises OSError if there is none."""
+        """Follow the clock in this file. Raises OSError if it can't be opened."""
         with file.open("rb") as opened:
-            self._shared = mmap.mmap(opened.fileno(), FILE_FORM.size, access=mmap.ACCESS_READ)
+            self._shared = mmap.mmap(opened.fileno(), CLOCK_FORMAT.size, access=mmap.ACCESS_READ)
         self._last_us = 0
 
     def now_us(self) -> int:
-        """Return the time; it stands still when the virtual table has ended."""
+        """Return the time; it stops once the virtual table has ended."""
         for _ in range(_TRIES):
-            before, after, since_ns, stood_at_us, limit_us, speed = FILE_FORM.unpack(self._shared[:])
+            before, after, since_ns, table_us, limit_us, speed = CLOCK_FORMAT.unpack(self._shared[:])
             if before == after:
-                self._last_us = max(self._last_us, _time_of(since_ns, stood_at_us, limit_us, speed))
+                self._last_us = max(self._last_us, _time_of(since_ns, table_us, limit_us, speed))
                 break
         return self._last_us
 
     def reach(self, now_us: int) -> None:
-        """Ignore it: this clock runs by itself."""
+        """Do nothing: the virtual table runs this clock."""
 
 
-def _time_of(since_ns: int, stood_at_us: int, limit_us: int, speed: float) -> int:
-    return min(limit_us, stood_at_us + int((time.monotonic_ns() - since_ns) * speed) // 1000)
+def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
+    return min(limit_us, table_us + int((time.monotonic_ns() - since_ns) * speed) // 1000)
 
 
 HOLDER = "simulate.pid"
-"""The file that names who plays in a folder, for people to read; the folder's own lock is what counts."""
+"""A file with the process id of the folder's virtual table, for people; the folder's lock is what counts."""
 
 
 class Claim:
     """A claimed folder, until it is released or the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        """Claim it; raises OSError with the process id of whoever has a virtual table there already."""
+        """Claim the folder. Raises OSError with the process id if another virtual table runs there."""
         self._holder = folder / HOLDER
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -135,8 +137,8 @@ class Claim:
         except BlockingIOError as error:
             os.close(self._folder)
             other = self._holder.read_text(encoding="ascii").strip() if self._holder.exists() else "unknown"
-            says = f"found process {other} playing a virtual table there; end it, or choose another --dir"
-            raise OSError(errno.EBUSY, says, str(folder)) from error
+            problem = f"found process {other} playing a virtual table there; end it, or choose another --dir"
+            raise OSError(errno.EBUSY, problem, str(folder)) from error
         self._holder.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
@@ -147,17 +149,17 @@ class Claim:
 
 BLOCK = 65_536
 _COUNT = struct.Struct("i")
-_NOBODY_THERE = (errno.EIO, errno.EAGAIN)
+_NOT_OPEN = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """One plugged-in port: the device's end, and the table's, which stays even if no program has it open."""
+    """A pseudo-terminal for a plugged-in cable; it stays open even if no program uses its port."""
 
     def __init__(self, name: Path) -> None:
-        """Make a new pseudo-terminal appear under this name."""
+        """Create a pseudo-terminal and link it under this name."""
         self.name = name
         self.sent_bytes = 0
-        """The bytes that the kernel accepted for the table."""
+        """Bytes that the kernel has accepted for the table."""
         self.device, self._port = pty.openpty()
         tty.setraw(self._port)
         os.set_blocking(self.device, False)
@@ -166,12 +168,12 @@ class Pty:
 
     @property
     def unread(self) -> int:
-        """How many bytes for the table are still unread."""
+        """The number of bytes for the table that are still unread."""
         count = fcntl.ioctl(self._port, termios.FIONREAD, bytes(_COUNT.size))
         return int(_COUNT.unpack(count)[0])
 
     def write(self, data: bytes) -> None:
-        """Send to the table; bytes without room are lost, as with a board whose port nobody opens."""
+        """Send to the table; bytes that do not fit are lost, as with a board whose port is not open."""
         with suppress(BlockingIOError):
             self.sent_bytes += os.write(self.device, data)
 
@@ -180,7 +182,7 @@ class Pty:
         try:
             return os.read(self.device, BLOCK)
         except OSError as error:
-            if error.errno not in _NOBODY_THERE:
+            if error.errno not in _NOT_OPEN:
                 raise
             return b""
 
@@ -194,42 +196,42 @@ class Pty:
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
-        """Reopen the port, if a program that held it exclusively was killed."""
+        """Clear the exclusive mode that a killed program may have left on the port."""
         with suppress(OSError):
             fcntl.ioctl(self._port, termios.TIOCNXCL)
 
     def pull(self) -> None:
-        """Make the port go away, as a pulled cable does."""
+        """Remove the port, as when a cable is pulled."""
         _unlink(self.name)
         os.close(self.device)
         os.close(self._port)
 
 
 def _unlink(name: Path) -> None:
-    """Remove a port's name; raises FileExistsError if it is no link, so that nothing else is removed."""
+    """Remove a port's link. Raises FileExistsError if it is not a link, so that nothing else is removed."""
     if name.is_symlink():
         name.unlink()
     elif name.exists():
         raise FileExistsError(
-            errno.EEXIST, "found something that is no port's name; choose another --dir", name
+            errno.EEXIST, "found a file that is not a port's link; choose another --dir", name
         )
 
 
 ORDERS = "faults"
 """The pipe's name in the folder."""
 MAX_WAIT_US = 50_000
-BEHIND_US = 20_000
-"""A clock that can wait continues for this long while bytes are unread, and then waits for their reader."""
-NOBODY_READS_S = 1.0
-"""Bytes unread for this long are discarded, and the clock no longer waits for their reader."""
-SURELY_THERE_S = 0.002
-"""The longest that bytes take through the kernel; after that none unread means that they were read."""
-_LONGEST_ORDER = 4096
+MAX_UNREAD_US = 20_000
+"""A paced clock runs on for this long while bytes are unread, and then stops until they are read."""
+READER_TIMEOUT_S = 1.0
+"""Bytes that stay unread for this long are discarded, and the clock no longer waits for their reader."""
+MAX_TRANSIT_S = 0.002
+"""Longest transit of bytes through the kernel; if none are unread after that, they have been read."""
+_MAX_ORDER_BYTES = 4096
 _POLL_S = 0.001
 
 
 class _Socket:
-    """Where a cable's other end is plugged in, and since when bytes sent there are unread."""
+    """The port that a cable is plugged into, and since when bytes sent there are unread."""
 
     def __init__(self, pty: Pty, plugged: int) -> None:
         self.pty = pty
@@ -249,7 +251,7 @@ class Stage:
     def __init__(
         self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
     ) -> None:
-        """Play in this folder, which must exist; `refused` is called for orders that can't be carried out.
+        """Run in this folder, which must exist; `refused` is called with the reason why an order was refused.
 
         Raises OSError if the folder can't be used.
         """
@@ -263,7 +265,7 @@ class Stage:
         self._pipe = _pipe_at(folder / ORDERS)
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """Play until told to stop."""
+        """Run until `stopping` returns True."""
         self._table.start(self._clock.now_us())
         try:
             while not stopping():
@@ -272,7 +274,7 @@ class Stage:
             self.close()
 
     def turn(self) -> None:
-        """Handle what is due, carry bytes, and wait for the next event."""
+        """Handle what is due, transfer bytes, and wait for the next event."""
         self.turns += 1
         now_us = self._clock.now_us()
         self._table.run(now_us)
@@ -289,7 +291,9 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Return how often this port was plugged in, and how many bytes it has accepted since."""
+        """Return how often this port has been plugged in, and how many bytes it has accepted since the
+        last time.
+        """
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
                 return socket.plugged, socket.pty.sent_bytes
@@ -318,14 +322,16 @@ class Stage:
             socket.pty.block(cable.blocked)
 
     def _is_free(self, port: str) -> bool:
-        """Where two cables are swapped, one must be out before the other is in."""
+        """Return whether no cable is in this port: of two swapped cables, one must be out before the other
+        is in.
+        """
         return all(socket.pty.name.name != port for socket in self._sockets.values())
 
     def _send(self, name: str, cable: Cable, now_us: int) -> None:
         socket = self._sockets.get(name)
         if socket is None:
             return
-        self._see_to_reader(socket)
+        self._check_reader(socket)
         if cable.outbox:
             socket.pty.write(bytes(cable.outbox))
             cable.outbox.clear()
@@ -334,23 +340,23 @@ class Stage:
                 socket.unread_since_s, socket.sent_us = socket.sent_s, now_us
 
     @staticmethod
-    def _see_to_reader(socket: _Socket) -> None:
+    def _check_reader(socket: _Socket) -> None:
         since_s = socket.unread_since_s
         if since_s is None:
             return
         now_s = time.monotonic()
         if socket.pty.unread == 0:
-            if now_s - socket.sent_s > SURELY_THERE_S:
+            if now_s - socket.sent_s > MAX_TRANSIT_S:
                 socket.unread_since_s, socket.abandoned = None, False
-        elif now_s - since_s > NOBODY_READS_S:
+        elif now_s - since_s > READER_TIMEOUT_S:
             socket.pty.drain()
             socket.pty.share()
             socket.unread_since_s, socket.abandoned = None, True
 
     def _reader_limit_us(self) -> int | None:
-        """How far a clock that can wait may run before the table has read what it was sent."""
+        """Return how far a paced clock may run before the table has read what it was sent; None: no limit."""
         behind = [
-            socket.sent_us + BEHIND_US
+            socket.sent_us + MAX_UNREAD_US
             for socket in self._sockets.values()
             if socket.unread_since_s is not None and not socket.abandoned
         ]
@@ -369,8 +375,8 @@ class Stage:
     # --- orders ---
 
     def _take_orders(self, now_us: int) -> None:
-        *lines, self._half_order = (self._half_order + os.read(self._pipe, _LONGEST_ORDER)).split(b"\n")
-        self._half_order = self._half_order[-_LONGEST_ORDER:]
+        *lines, self._half_order = (self._half_order + os.read(self._pipe, _MAX_ORDER_BYTES)).split(b"\n")
+        self._half_order = self._half_order[-_MAX_ORDER_BYTES:]
         for line in filter(bytes.strip, lines):
             try:
                 carry_out(self._table, read_order(line), now_us)
@@ -381,12 +387,12 @@ class Stage:
 def _pipe_at(path: Path) -> int:
     if path.exists():
         if not path.is_fifo():
-            says = "found something that is no pipe; choose another --dir"
-            raise FileExistsError(errno.EEXIST, says, str(path))
-        path.unlink()  # a killed run left it, closed to readers
+            problem = "found a file that is not a pipe; choose another --dir"
+            raise FileExistsError(errno.EEXIST, problem, str(path))
+        path.unlink()  # left by a killed run
     os.mkfifo(path, 0o660)
-    # For writing too, so that the pipe has no end when one who ordered something goes.
+    # Open for writing too, so that there is no end of file when a writer closes the pipe.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Who reads it by mistake would wait for ever, and take orders away.
+    # Write-only for others: a program that read it by mistake would take orders away.
     os.fchmod(pipe, 0o220)
     return pipe

@@ -1,7 +1,7 @@
-"""The virtual table: devices at their cables, an evening that they sense, faults, and the truth.
+"""The virtual table: devices on their cables, an evening that they sense, faults, and the truth.
 
-No port, clock or thread: whoever runs it says what time it is and carries the bytes. The same seed and the
-same bytes from the table's side give the same bytes to it.
+It has no port, clock or thread: its caller passes the time in and transfers the bytes. The same seed and the
+same bytes from the table give the same bytes to the table.
 """
 
 from collections import deque
@@ -19,18 +19,20 @@ from drivers.sim.boards import Cable
 from drivers.sim.scenes import Began, Feed, Over, Played, Scene, Story, in_order_of_arrival
 from drivers.sim.ss2_wheel import Change, Ss2Wheel
 
-ACT_ATTEMPTS = 8
-GAMES_AN_ACT = 2
-DEALS_AN_ACT = 1
-"""Few in games of cards: between acts people check whether anything is left to clear up."""
+ATTEMPTS_PER_ACT = 8
+GAMES_PER_ACT = 2
+DEALS_PER_ACT = 1
+"""Attempts per act; few in card games, since people check between acts whether anything must be cleared
+up.
+"""
 GAP_US = 2_000_000
 _SEEDS = 1_000_003
-"""Acts of different evenings never share a seed."""
+"""Factor that keeps the seeds of different evenings' acts apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A series of attempts, at table times: what is sensed, what a smart wheel plays, what is true."""
+    """A series of attempts, in table time: what is sensed, what a smart wheel plays, and the truth."""
 
     feed: Feed
     scenes: Sequence[Scene]
@@ -39,15 +41,17 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Play this many attempts with a seed, from time 0; and whether people have something to clear up first."""
+"""Play a number of attempts with a seed, from time 0; True if people must clear up after trouble first."""
 
 
 class Show:
     """The acts of one evening, in order; the same seed gives the same evening."""
 
-    def __init__(self, play: Play, seed: int, attempts: int | None, *, an_act: int = ACT_ATTEMPTS) -> None:
-        """Play until this many attempts have been made, or (None) without end; `an_act` of them in a row."""
-        self._an_act = an_act
+    def __init__(
+        self, play: Play, seed: int, attempts: int | None, *, attempts_per_act: int = ATTEMPTS_PER_ACT
+    ) -> None:
+        """Play this many attempts (None: without end), `attempts_per_act` of them per act."""
+        self._attempts_per_act = attempts_per_act
         self._play = play
         self._seed = seed
         self._left = attempts
@@ -55,7 +59,7 @@ class Show:
 
     def next_act(self, start_us: int, *, after_trouble: bool) -> Act | None:
         """Return the next act, starting at `start_us`; None at the evening's end."""
-        count = self._an_act if self._left is None else min(self._an_act, self._left)
+        count = self._attempts_per_act if self._left is None else min(self._attempts_per_act, self._left)
         if count == 0:
             return None
         if self._left is not None:
@@ -66,7 +70,7 @@ class Show:
 
 
 def of_dice(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice.USUAL) -> Play:
-    """Play throws of the kinds of a mix."""
+    """Return a play of throws, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         _, feed, scenes = dice.evening(seed, mix, count, table=table, rules=rules)
@@ -76,7 +80,7 @@ def of_dice(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice
 
 
 def of_wheel(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) -> Play:
-    """Play spins of the kinds of a mix on a wheel with the table's own sensors."""
+    """Return a play of spins, their kinds drawn from a mix, on a wheel with the table's own sensors."""
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         _, feed, scenes = wheel.evening(seed, mix, count, wheel=wheel_, rules=rules)
@@ -86,7 +90,7 @@ def of_wheel(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) 
 
 
 def of_smart_wheel(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
-    """Play games of the kinds of a mix on a wheel that reports its own states."""
+    """Return a play of games, their kinds drawn from a mix, on a smart wheel."""
 
     def play(seed: int, count: int, _after_trouble: bool) -> Act:
         changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
@@ -96,7 +100,7 @@ def of_smart_wheel(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.
 
 
 def of_high_roller(table: DiceTable) -> Play:
-    """Play games of High Roller; with each act's last one the hours are over."""
+    """Return a play of High Roller games; the last of each act is a final game."""
 
     def play(seed: int, count: int, after_trouble: bool) -> Act:
         return act_of(*high_roller.hours(seed, count, table=table, after_trouble=after_trouble))
@@ -105,7 +109,7 @@ def of_high_roller(table: DiceTable) -> Play:
 
 
 def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
-    """Play High Roller roll by roll, from the stage of the controller's game: a person rules."""
+    """Return a play of single rolls of High Roller, from the stage of the controller's game."""
 
     def play(seed: int, _count: int, _after_trouble: bool) -> Act:
         evening = high_roller.Evening(seed, table=table, directed=False)
@@ -116,7 +120,7 @@ def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[
 
 
 def of_three_card(mix: Mapping[str, float] = three_card.SENSED) -> Play:
-    """Play deals of the kinds of a mix, in rotation from a shoe that knows nobody."""
+    """Return a play of deals, their kinds drawn from a mix, in rotation from a shoe without positions."""
 
     def play(seed: int, count: int, after_trouble: bool) -> Act:
         return act_of(*three_card.deals(seed, mix, count, after_trouble=after_trouble))
@@ -125,13 +129,13 @@ def of_three_card(mix: Mapping[str, float] = three_card.SENSED) -> Play:
 
 
 def act_of(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
-    """Return an act that ends a while after its last event."""
+    """Return an act that ends GAP_US after its last event."""
     last_us = max([scene.end_us for scene in scenes] + [arrived for arrived, _ in feed])
     return Act(feed, scenes, last_us + GAP_US, changes)
 
 
 def moved(act: Act, by_us: int) -> Act:
-    """Return an act at later times."""
+    """Return an act shifted to later times."""
     return Act(
         feed=[
             (at + by_us, msgspec.structs.replace(reading, t=reading.t + by_us)) for at, reading in act.feed
@@ -156,9 +160,9 @@ def _scene_moved(scene: Scene, by_us: int) -> Scene:
 
 
 LEAD_US = 8_000_000
-"""Delay from the start to the first attempt: a wheel is mute for some seconds after power-on."""
+"""Delay from the start to the first attempt: a wheel is silent for some seconds after power-on."""
 CUE_US = 50_000
-"""How often a table that waits for a person's cue checks for it."""
+"""How often a table that waits for a cue checks for it."""
 RECOVERY_US = 8_000_000
 """For this long after a fault ends, devices may still be reconnecting."""
 Dropped = Callable[[AnyReading], bool]
@@ -168,20 +172,20 @@ class ActiveFault:
     """A fault that is active, or was until `ended_us`."""
 
     def __init__(self, began: Began, undo: Callable[[int], None], also: tuple[str, ...]) -> None:
-        """Remember how to end it, and which other devices it affects."""
+        """Store how to end the fault, and which other devices it affects."""
         self.began = began
         self.also = also
         self.undo = undo
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Return whether it may have affected what the table knew in this time."""
+        """Return whether the fault may have affected the table's readings in this period."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
 
 class VirtualTable:
-    """A table's hardware and people."""
+    """A table's simulated hardware and people."""
 
     def __init__(
         self,
@@ -192,9 +196,9 @@ class VirtualTable:
         tell: Callable[[Story], None],
         route: Callable[[AnyReading], AnyReading] = lambda reading: reading,
     ) -> None:
-        """Prepare; `tell` is called with the truth of each attempt and of each fault as it happens.
+        """Set up the table; `tell` is called with the truth of each attempt and each fault as it happens.
 
-        `route` gives each reading to the device of this table that reads its kind.
+        `route` assigns each reading to the device of this table that reads its kind.
         """
         self._route = route
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
@@ -202,15 +206,15 @@ class VirtualTable:
         """The cable of each of the table's devices."""
         self.rng = rng
         self.dropped: list[Dropped] = []
-        """What the sensors do not see at the moment."""
+        """Conditions under which a reading is dropped at present."""
         self.unheard = 0
-        """Readings of devices that this table does not have."""
+        """Readings dropped because this table has no such device."""
         self.over = False
         """The evening has ended."""
         self.looks: list[Callable[[int], None]] = []
-        """Called whenever something has happened at the table."""
+        """Called after every step, with the time."""
         self.cue: Callable[[], bool] | None = None
-        """Called, if set, to ask whether the next act may begin."""
+        """If set, called to ask whether the next act may begin."""
         self.begun: list[Callable[[Act], None]] = []
         """Called with each act as it begins."""
         self._show = show
@@ -235,7 +239,7 @@ class VirtualTable:
         self.at(now_us + LEAD_US, self._begin_act)
 
     def at(self, at_us: int, do: Callable[[int], None]) -> None:
-        """Call something at a time, with that time."""
+        """Call `do` at a time, with that time."""
         self._timers_set += 1
         heappush(self._timers, (at_us, self._timers_set, do))
 
@@ -246,7 +250,7 @@ class VirtualTable:
             cable.to_peer.send(now_us, data)
 
     def also_sense(self, feed: Feed) -> None:
-        """Make the sensors see this as well."""
+        """Add readings to those that the sensors will make."""
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:
@@ -254,7 +258,7 @@ class VirtualTable:
         due = [cable.next_due_us() for cable in self.cables.values()]
         due.append(self._timers[0][0] if self._timers else None)
         due.append(self._feed[0][0] if self._feed else None)
-        due.append(self._scene_told_us() if self._scenes else None)
+        due.append(self._scene_ends_us() if self._scenes else None)
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
@@ -272,22 +276,22 @@ class VirtualTable:
             cable.run(now_us)
         for look in self.looks:
             look(now_us)
-        while self._scenes and self._scene_told_us() <= now_us:
-            self._tell_scene(now_us)
+        while self._scenes and self._scene_ends_us() <= now_us:
+            self._report_scene(now_us)
 
     # --- faults ---
 
     def begin(
         self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
     ) -> None:
-        """Record a fault that has begun, and end it in time."""
-        standing = ActiveFault(began, undo, also)
-        self._faults.append(standing)
+        """Record a fault that has begun, and schedule its end."""
+        active = ActiveFault(began, undo, also)
+        self._faults.append(active)
         self._tell(began)
-        self.at(ends_us, lambda now_us: self._end(standing, now_us))
+        self.at(ends_us, lambda now_us: self._end(active, now_us))
 
     def troubled(self, name: str) -> bool:
-        """Return whether a fault is active at this device, or at all of them."""
+        """Return whether a fault is active on this device, or on all of them."""
         return any(
             f.ended_us is None and (f.began.device in (name, "") or name in f.also) for f in self._faults
         )
@@ -297,11 +301,11 @@ class VirtualTable:
         """Return whether no fault is active."""
         return all(fault.ended_us is not None for fault in self._faults)
 
-    def _end(self, standing: ActiveFault, now_us: int) -> None:
-        standing.undo(now_us)
-        standing.ended_us = now_us
+    def _end(self, active: ActiveFault, now_us: int) -> None:
+        active.undo(now_us)
+        active.ended_us = now_us
         self._trouble_us = now_us + RECOVERY_US
-        began = standing.began
+        began = active.began
         self._tell(Over(t=now_us, fault=began.fault, device=began.device))
         while self._faults and (over_us := self._faults[0].ended_us) is not None:
             oldest_us = self._scenes[0].start_us if self._scenes else now_us
@@ -321,9 +325,9 @@ class VirtualTable:
         if act is None:
             self.over = True
             return
-        for told in self.begun:
-            told(act)
-        self.also_sense(act.feed)  # what people say may outlast the act before
+        for begin in self.begun:
+            begin(act)
+        self.also_sense(act.feed)  # inputs of the act before may still be pending
         self._scenes.extend(act.scenes)
         for cable in self.cables.values():
             if isinstance(cable.peer, Ss2Wheel):
@@ -340,12 +344,12 @@ class VirtualTable:
             cable.peer.sense(now_us, reading)
             cable.flush(now_us)
 
-    def _scene_told_us(self) -> int:
-        """A scene is over when the next begins, or with its act."""
+    def _scene_ends_us(self) -> int:
+        """Return when the first scene is over: when the next one begins, or with its act."""
         return self._scenes[1].start_us if len(self._scenes) > 1 else self._act_ends_us
 
-    def _tell_scene(self, now_us: int) -> None:
-        ends_us = self._scene_told_us()
+    def _report_scene(self, now_us: int) -> None:
+        ends_us = self._scene_ends_us()
         scene = self._scenes.popleft()
         self._attempts += 1
         by = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]

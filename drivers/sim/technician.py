@@ -1,7 +1,7 @@
-"""A technician at the virtual table: does what the table's test lamp asks for, and nothing else.
+"""A technician at the virtual table, who does what the table's test lamp asks for.
 
-The lamp `test` is told to every board while a test runs. What it shows is a word such as `throw_left-3`: the
-act, and a number that makes it another request than the one before.
+While a test runs, the lamp `test` is sent to every board. Its value is a request such as `throw_left-3`: the
+act, and a number that distinguishes it from the request before.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 LAYS_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""How long a wheel would wait for bets, which nobody places in a test."""
+"""How long a wheel waits for bets, which nobody places in a test."""
 CONSOLE = "console"
 
 
@@ -51,17 +51,17 @@ class Technician:
         self._done: set[str] = set()
 
     def look(self, now_us: int) -> None:
-        """Check the lamps; begin what they newly ask for."""
+        """Read the lamps and schedule new requests."""
         boards = [cable.peer for cable in self._table.cables.values() if isinstance(cable.peer, Board)]
         shown = {board.lamps.get(LAMP, "") for board in boards}
         asked = shown - IDLE
         for word in sorted(asked - self._done):
             self._table.at(now_us + REACTION_US, partial(self.do, word.rpartition("-")[0] or word))
-        # Boards are told one after the other, so that a word is seen for a while after the next one is.
+        # Boards receive a request one after another, so an old one may be seen after the next one.
         self._done = self._done | asked if asked else set()
 
     def do(self, word: str, now_us: int) -> None:
-        """Do an act now; one that this table does not know is skipped."""
+        """Do an act now; an unknown one is ignored."""
         verb, _, what = word.partition("_")
         act = _ACTS.get(verb)
         if act is not None:
@@ -104,7 +104,7 @@ class Technician:
         return self._impact(wall, now_us, self._table.rng.uniform(180, 450))
 
     def quiet(self, wall: str, now_us: int) -> Feed:
-        """Leave the table alone: the sensor hears the room."""
+        """Leave the table alone: the sensor detects background noise."""
         rng = self._table.rng
         return [
             item for n in range(5) for item in self._impact(wall, now_us + n * 150_000, rng.uniform(4, 24))
@@ -124,7 +124,7 @@ class Technician:
         return [(now_us + 2000, heard)]
 
     def put(self, where: str, now_us: int) -> Feed:
-        """Lay one die: with 6 up on the felt, or (`x_y`) at a place."""
+        """Place one die on the felt with 6 up, at `x_y` if given."""
         if self._dice_table is None:
             return []
         rng = self._table.rng
@@ -146,7 +146,7 @@ class Technician:
         return [(now_us + 50_000, lies)]
 
     def spin(self, _what: str, now_us: int) -> Feed:
-        """Spin the ball by hand against a slow rotor; it is taken out before it settles for long."""
+        """Spin the ball by hand against a slow rotor; it is removed soon after it comes to rest."""
         return self._turning(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
 
     def rotor(self, _what: str, now_us: int) -> Feed:
@@ -163,7 +163,7 @@ class Technician:
         )
 
     def game(self, _what: str, now_us: int) -> Feed:
-        """Play one game at each automatic wheel, launched soon."""
+        """Play one game at each smart wheel, launched soon."""
         rng = self._table.rng
         for cable in self._table.cables.values():
             if isinstance(cable.peer, Ss2Wheel):
@@ -191,15 +191,16 @@ class Technician:
         end_s = settle_s + (1.0 if lies_s is None else 18.0)
         rotor = Rotor(start_s, end_s, mark=rng.random(), speed=-0.5, bearing=Bearing(share=0.008))
         fall = Fall((), settle_s, pocket / len(self._wheel.pockets_clockwise))
-        told = sense(rng, self._wheel, Optics(), Play([ball], rotor, fall, lift_s=end_s), Faults()).readings
+        play = Play([ball], rotor, fall, lift_s=end_s)
+        sensed = sense(rng, self._wheel, Optics(), play, Faults()).readings
         return [
             (reading.t + rng.randint(1000, 3000), reading)
-            for reading in told
+            for reading in sensed
             if seen is None or isinstance(reading, seen)
         ]
 
     def open(self, name: str, now_us: int) -> Feed:
-        """Open and close a door, a lid, a key."""
+        """Open and close a door, a lid or a key switch."""
         times = ((now_us, True), (now_us + 700_000, False))
         return [(t + 1000, Switch(t=t, dev=CONSOLE, name=name, open=opened)) for t, opened in times]
 

@@ -1,7 +1,8 @@
-"""Simulated evenings at a Three Card Poker table: deals of every kind, people who act and err; with truth.
+"""Simulated evenings at a Three Card Poker table: deals of every kind, people who act and err; with the
+truth.
 
-The truth is worked out here from the document's text alone and knows nothing of the controller's own rules.
-Each entry is an outcome that must be told, with the keys that matter.
+The truth is derived from the rules document alone, independently of the controller's own rules. Each entry is
+an outcome that must be published, with its relevant keys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +27,14 @@ DEALER = "dealer"
 
 
 class Dealt(NamedTuple):
-    """A deal as it lies on the felt."""
+    """A deal: the hands by position, and the positions that fold."""
 
     hands: dict[str, list[str]]
     folds: list[str]
 
 
 def results(dealt: Dealt) -> list[Expected]:
-    """Compare every hand with the dealer's, from the dealer's right; folds come last."""
+    """Return every hand's result against the dealer's, from the dealer's right; folds come last."""
     dealer = worth(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
     found: list[Expected] = []
@@ -51,7 +52,9 @@ def results(dealt: Dealt) -> list[Expected]:
 
 
 def worth(hand: Sequence[str]) -> tuple[int, list[int]]:
-    """Rank three cards: pair 1, flush 2, straight 3, three of a kind 4, straight flush 5; then by rank."""
+    """Return a hand's rank (pair 1, flush 2, straight 3, three of a kind 4, straight flush 5) and its
+    cards' ranks.
+    """
     ranks = sorted((RANKS.index(card[0]) for card in hand), reverse=True)
     flush = len({card[1] for card in hand}) == 1
     if ranks == [12, 1, 0]:
@@ -92,8 +95,12 @@ USUAL: Mapping[str, float] = {
 }
 """Kinds of deal and how often each occurs."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
-"""Those that a shoe and people can play; cables are pulled only on request."""
-_FIRST_WORDS: Mapping[str, Verdict] = {"deal.called": "valid", "deal.void": "void", "deal.review": "review"}
+"""The kinds that need no device fault; cables are pulled only on request."""
+_FIRST_OUTCOMES: Mapping[str, Verdict] = {
+    "deal.called": "valid",
+    "deal.void": "void",
+    "deal.review": "review",
+}
 
 
 class Evening:
@@ -108,36 +115,36 @@ class Evening:
         self.deals = 0
         self.seats: list[str] = []
         self.out: dict[str, list[str]] = {}
-        """The cards that left the shoe in the present deal, by position."""
+        """The cards dealt from the shoe in the present deal, by position."""
         self.stands: dict[str, list[str]] = {}
-        """The final hands of the present deal, by position; none for a void deal."""
+        """The final hands of the present deal, by position; empty for a void deal."""
 
-    # --- people, the shoe, and what must be told ---
+    # --- people, the shoe, and the expected outcomes ---
 
     def says(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
-        """Make a person enter an input."""
+        """Add a person's input."""
         self.wait(after_s)
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def wait(self, seconds: float) -> None:
-        """Let about this much time pass."""
+        """Let about this many seconds pass."""
         self.now += round(seconds * SECOND_US * self.rng.uniform(0.8, 1.2))
 
     def post(self, reading: AnyReading) -> None:
-        """Make a reading arrive, one to three milliseconds after its time."""
+        """Add a reading, which arrives up to 3 ms after its time."""
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def expect(self, kind: str, **data: object) -> None:
-        """Note an outcome that must be published."""
+        """Add an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
     def void(self, *codes: str, by: str = "sensors") -> None:
-        """Note that the present deal is void for these causes."""
+        """Expect the present deal to be void for these causes."""
         self.stands = {}
         self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
-        """Note that the present deal is called, with the results of every hand."""
+        """Expect the present deal to be called, with the results of every hand."""
         self.stands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
         self.expect(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
@@ -145,15 +152,15 @@ class Evening:
     # --- a deal's parts ---
 
     def shuffled(self) -> Dealt:
-        """Take cards for everybody from a shuffled deck, and let chance decide who folds."""
+        """Return a deal from a shuffled deck, in which some positions fold."""
         deck = [rank + suit for rank in RANKS for suit in "cdhs"]
         self.rng.shuffle(deck)
         hands = {position: [deck.pop() for _ in range(3)] for position in (*self.seats, DEALER)}
         folds = [seat for seat in self.seats if self.rng.random() < 0.3]
         return Dealt(hands, folds)
 
-    def give(self, cards: Sequence[tuple[str, str | None]]) -> None:
-        """Make these cards leave the shoe one after the other; None can't be read."""
+    def deal_cards(self, cards: Sequence[tuple[str, str | None]]) -> None:
+        """Deal these cards from the shoe one after another; None is a card that can't be read."""
         for position, text in cards:
             self.now += self.rng.randint(350_000, 900_000)
             rank, suit = (text[0], text[1]) if text else (None, None)
@@ -167,7 +174,7 @@ class Evening:
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
     def act(self, dealt: Dealt, *, but: str | None = None) -> None:
-        """Make everybody play or fold, in any order."""
+        """Make every position (but one, if given) play or fold, in random order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != but:
                 by = self.rng.choice(("player", "dealer"))
@@ -176,7 +183,7 @@ class Evening:
     # --- an evening ---
 
     def clear_up(self) -> None:
-        """Clear whatever a device's fault may have left open; inputs that are not needed are refused."""
+        """Clear anything that a device fault may have left open; unneeded inputs are refused."""
         self.wait(3)
         self.says("unlock", "supervisor", reason="the table was looked at")
         self.says("settled")
@@ -184,11 +191,11 @@ class Evening:
         self.says("inspected", "supervisor", what="shoe")
 
     def scene(self, kind: str) -> Scene:
-        """Play one deal of a kind, and return what must be published."""
+        """Play one deal of a kind; return its scene with the outcomes that must be published."""
         start_us, before = self.now, len(self.truth)
         self.play(kind)
         told = without_numbers(self.truth[before:])
-        words = [_FIRST_WORDS[str(each["type"])] for each in told if each["type"] in _FIRST_WORDS]
+        words = [_FIRST_OUTCOMES[str(each["type"])] for each in told if each["type"] in _FIRST_OUTCOMES]
         truth = Truth(
             verdict=words[0],
             allowed=(words[0],),
@@ -220,7 +227,7 @@ class Evening:
 
 def plain(table: Evening, dealt: Dealt) -> None:
     """Everything goes as it should."""
-    table.give(table.rotation(dealt))
+    table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.called("deal.called", dealt, grade="sensors", by=None)
 
@@ -228,7 +235,7 @@ def plain(table: Evening, dealt: Dealt) -> None:
 def unread_card(table: Evening, dealt: Dealt) -> None:
     """The shoe can't read a card; the dealer enters it when the hand is shown."""
     position, text, cards = _one_unread(table, dealt)
-    table.give(cards)
+    table.deal_cards(cards)
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
     table.says("set_card", after_s=4, seat=position, card=text)
@@ -238,7 +245,7 @@ def unread_card(table: Evening, dealt: Dealt) -> None:
 def unread_seen_early(table: Evening, dealt: Dealt) -> None:
     """The shoe can't read a card; the dealer enters it before all have acted."""
     position, text, cards = _one_unread(table, dealt)
-    table.give(cards)
+    table.deal_cards(cards)
     table.says("set_card", seat=position, card=text)
     table.act(dealt)
     table.called("deal.called", dealt, grade="person", by="dealer")
@@ -256,14 +263,14 @@ def card_too_many(table: Evening, dealt: Dealt) -> None:
     """A position gets a fourth card."""
     cards = table.rotation(dealt)
     spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all(dealt))
-    table.give([*cards, (table.seats[0], spare)])
+    table.deal_cards([*cards, (table.seats[0], spare)])
     table.void("wrong_count")
     table.wait(15)
 
 
 def dealer_short(table: Evening, dealt: Dealt) -> None:
-    """The dealer's third card stays in the shoe, and nobody notices until all have acted."""
-    table.give(table.rotation(dealt)[:-1])
+    """The dealer's third card stays in the shoe, which nobody notices until all have acted."""
+    table.deal_cards(table.rotation(dealt)[:-1])
     table.act(dealt)
     table.wait(200)
     table.void("wrong_count")
@@ -274,14 +281,14 @@ def card_twice(table: Evening, dealt: Dealt) -> None:
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
     cards[place] = (cards[place][0], cards[0][1])
-    table.give(cards)
+    table.deal_cards(cards)
     table.void("card_twice")
     table.wait(15)
 
 
 def shoe_opened(table: Evening, dealt: Dealt) -> None:
     """The shoe is opened while the cards are out."""
-    table.give(table.rotation(dealt))
+    table.deal_cards(table.rotation(dealt))
     table.wait(1)
     table.post(Switch(t=table.now, dev="shoe", name="shoe_lid", open=True))
     table.void("shoe_opened")
@@ -291,7 +298,7 @@ def shoe_opened(table: Evening, dealt: Dealt) -> None:
 
 def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
     """The dealer exposes a card and calls a misdeal."""
-    table.give(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
+    table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
     table.says("misdeal", reason="a card was exposed")
     table.void("called", by="dealer")
     table.wait(15)
@@ -299,7 +306,7 @@ def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
 
 def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
     """The dealer calls a misdeal just as the last position acts."""
-    table.give(table.rotation(dealt))
+    table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.says("misdeal", after_s=0.15)
     table.void("called", by="dealer")
@@ -317,15 +324,15 @@ def misdeal_late(table: Evening, dealt: Dealt) -> None:
 
 
 def shoe_down(table: Evening, dealt: Dealt) -> None:
-    """The shoe's cable comes loose for a moment; the dealer finds every hand right and accepts."""
+    """The shoe's cable comes loose for a moment; the dealer checks every hand and accepts the deal."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
-    table.give(cards[:place])
+    table.deal_cards(cards[:place])
     table.wait(0.1)
     table.post(DeviceDown(t=table.now, dev="shoe", reason="unplugged"))
     table.wait(1)
     table.post(DeviceUp(t=table.now, dev="shoe"))
-    table.give(cards[place:])
+    table.deal_cards(cards[place:])
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "missing_reading"}])
     table.says("accept", after_s=5)
@@ -333,9 +340,9 @@ def shoe_down(table: Evening, dealt: Dealt) -> None:
 
 
 def nobody_rules(table: Evening, dealt: Dealt) -> None:
-    """A card can't be read, nobody says which it is, and the dealer voids the deal in the end."""
+    """A card can't be read, nobody enters it, and the supervisor finally voids the deal."""
     _, _, cards = _one_unread(table, dealt)
-    table.give(cards)
+    table.deal_cards(cards)
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
     table.says("void", "supervisor", 20, reason="disputed")
@@ -364,10 +371,10 @@ def card_put_right(table: Evening, dealt: Dealt) -> None:
 
 
 def fold_taken_back(table: Evening, dealt: Dealt) -> None:
-    """A player who has folded would rather play, which he can't."""
+    """A player who has folded then enters play, which is refused."""
     seat = table.rng.choice(table.seats)
     right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
-    table.give(table.rotation(right))
+    table.deal_cards(table.rotation(right))
     table.says("fold", "player", seat=seat)
     table.says("play", "player", seat=seat)
     refused = {"cause": "has_acted", "what": "play"}
@@ -397,7 +404,7 @@ def evening(
 ) -> tuple[Header, Feed, list[Expected]]:
     """Play `n` deals of the kinds of a mix (kind: weight); the same seed gives the same evening.
 
-    `directed` is a shoe that knows whom it deals to.
+    `directed`: the shoe reports the recipient of each card.
     """
     table = Evening(seed, directed=directed)
     for kind in table.rng.choices(list(mix), list(mix.values()), k=n):
@@ -409,7 +416,7 @@ def evening(
 def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_trouble: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals in rotation; people first clear up what a fault may have left, if there was one."""
+    """Play `n` deals in rotation; after trouble people first clear anything left open."""
     table = Evening(seed, directed=False)
     scenes: list[Scene] = []
     if after_trouble:

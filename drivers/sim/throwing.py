@@ -1,8 +1,7 @@
 """A throw at the virtual table: the paths of its dice, and what camera, walls and people report.
 
-Paths are straight legs of even deceleration. Points are (u, y): u runs from the shooter's end of the table to
-the far one, y as on the table. Speeds are in metres a second (millimetres a millisecond), times in
-microseconds.
+Paths are straight legs with constant deceleration. Points are (u, y): u runs from the shooter's end of the
+table to the far end, y is the table's. Speeds are in m/s (mm/ms), times in microseconds.
 """
 
 import math
@@ -31,7 +30,7 @@ Side = Literal["near", "far", "front", "back"]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A straight piece of a path."""
+    """A straight part of a path."""
 
     begin_us: int
     end_us: int
@@ -41,7 +40,7 @@ class Leg:
     speed_out: float
 
     def at(self, t_us: float) -> Point:
-        """Return the place at a time within the leg."""
+        """Return the position at a time within the leg."""
         run_ms = (self.end_us - self.begin_us) / 1000
         gone_ms = (t_us - self.begin_us) / 1000
         way = self.speed_in * gone_ms + (self.speed_out - self.speed_in) * gone_ms**2 / (2 * run_ms)
@@ -64,7 +63,7 @@ class Touch:
 
 @dataclass(slots=True)
 class Path:
-    """One die's way; grows leg by leg."""
+    """One die's path, built leg by leg."""
 
     release_us: int
     hand: Point
@@ -73,16 +72,16 @@ class Path:
 
     @property
     def end_us(self) -> int:
-        """When the last leg ends."""
+        """The time at which the last leg ends."""
         return self.legs[-1].end_us if self.legs else self.release_us
 
     @property
     def here(self) -> Point:
-        """Where the last leg ends."""
+        """The point at which the last leg ends."""
         return self.legs[-1].stop if self.legs else self.hand
 
     def go(self, to: Point, speed: float, speed_there: float) -> None:
-        """Move straight to a point, slowing (or driven) evenly from one speed to the other."""
+        """Add a leg to a point, with the speed changing evenly from `speed` to `speed_there`."""
         way = math.dist(self.here, to)
         if way < 1e-6:
             return
@@ -91,12 +90,12 @@ class Path:
         self.legs.append(Leg(begin, begin + run_us, self.here, to, speed, speed_there))
 
     def strike(self, side: Side, speed: float) -> None:
-        """Strike a wall where the path ends now."""
+        """Record a strike on a wall at the present end of the path."""
         along = self.here[1] if side in ("near", "far") else self.here[0]
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
-        """Return the place at a time: the hand before the release, the last point after the end."""
+        """Return the position at a time: the hand before the release, the last point after the end."""
         if t_us <= self.release_us or not self.legs:
             return self.hand
         for leg in self.legs:
@@ -110,7 +109,7 @@ class Path:
 
 
 def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
-    """Find when two moving dice are nearest each other, and how near (mm), to a millisecond."""
+    """Return when two moving dice are closest, to a millisecond, and their distance then (mm)."""
     begin = max(first.release_us, second.release_us)
     end = max(begin + 1, min(first.end_us, second.end_us))
     return min(
@@ -119,12 +118,12 @@ def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
 
 
 TRACK_NOISE_MM = 2.0
-"""Error of a die's centre in one frame, each way."""
+"""Standard deviation of a die's centre in one frame, per axis."""
 
 
 @dataclass(slots=True)
 class Rest:
-    """How a die lies in the end; `seen` False if no camera tells of it."""
+    """How a die finally lies; `seen` is False if the camera does not report it."""
 
     face: Face
     up: Face | None
@@ -139,50 +138,50 @@ class Rest:
 
 @dataclass(slots=True)
 class Script:
-    """One throw before the sensors: the dice's paths, what the sensors miss or add, and the people."""
+    """One throw as scripted: the dice's paths, what the sensors miss or add, and people's inputs."""
 
     paths: list[Path]
     rests: list[Rest]
     hidden: list[tuple[int, int, int]] = field(default_factory=list)
-    """Die index, from, to: the camera has no points of it."""
+    """Die index, from, to: the camera does not see this die."""
     blind: tuple[int, int] | None = None
-    """From, to: the camera gives nothing at all."""
+    """From, to: the camera reports nothing."""
     deaf_from_us: int | None = None
-    """From here on the far wall's sensor gives nothing."""
+    """From then on the far wall's sensor reports nothing."""
     unheard: set[tuple[int, int]] = field(default_factory=set)
-    """Die index and touch index: impacts that make no reading."""
+    """Die index and touch index of impacts that give no reading."""
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
     swap_us: int | None = None
-    """From here on the camera takes each die for the other."""
+    """From then on the camera confuses the two dice."""
     seen: list[AnyReading] = field(default_factory=list)
-    """What the camera tells besides tracks and rests."""
+    """The camera's readings besides tracks and rests."""
     extra: list[AnyReading] = field(default_factory=list)
-    """What people and devices tell."""
+    """Inputs of people, and health readings of devices."""
     collected_us: int | None = None
     lies: dict[int, Point] = field(default_factory=dict)
-    """Where a die (its index) lies in the end, if it was moved after its path ended."""
+    """Where a die (by index) finally lies, if it was moved after its path ended."""
     truth: Truth | None = None
 
     @property
     def first_us(self) -> int:
-        """When the first die leaves the hand."""
+        """The time at which the first die leaves the hand."""
         return min(path.release_us for path in self.paths)
 
     @property
     def rest_us(self) -> int:
-        """When the last die is reported at rest, or would be."""
+        """The time at which the last die is reported at rest, or would be."""
         return max(rest.at_us or path.end_us for path, rest in zip(self.paths, self.rests, strict=True))
 
     @property
     def dice(self) -> tuple[int, int]:
-        """The faces by the camera's numbering of the dice."""
+        """The faces, by the camera's final numbering of the dice."""
         faces = [rest.face for rest in self.rests] + [1]
         return (faces[1], faces[0]) if self.swap_us is not None else (faces[0], faces[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A die's throw toward a wall: where it must arrive, how fast it leaves the hand and strikes."""
+    """A die's throw toward a wall: where it arrives, and its speeds at launch and arrival."""
 
     y_mm: float
     launch: float
@@ -190,7 +189,7 @@ class Reach:
 
 
 class Thrower:
-    """Builds paths on one table, thrown from the u = 0 end at `start_us`, with the caller's randomness."""
+    """Builds paths on one table, thrown from the end u = 0 at `start_us`."""
 
     def __init__(self, rng: Random, table: DiceTable, start_us: int, *, rightward: bool) -> None:
         self.rng = rng
@@ -202,18 +201,18 @@ class Thrower:
         self.stand_u = rng.uniform(320.0, 620.0)
 
     def release(self, y_mm: float, after_us: int) -> Path:
-        """Make a die go."""
+        """Return a new path: the die's release."""
         return Path(self.start_us + after_us, (self.stand_u + self.rng.uniform(-25, 25), y_mm))
 
     def hands(self) -> tuple[float, float]:
-        """Choose where the two dice leave the hand across the table (mm)."""
+        """Draw the y (mm) at which each die leaves the hand."""
         middle = self.rng.uniform(0.36, 0.64) * self.table.width_mm
         gap = self.rng.uniform(45.0, 0.4 * self.table.width_mm)
         low, high = middle - gap / 2, middle + gap / 2
         return (low, high) if self.rng.random() < 0.6 else (high, low)
 
     def reaches(self) -> tuple[Reach, Reach]:
-        """Choose two strikes on the far wall by one arm; the dice's ways may cross."""
+        """Draw the dice's strikes on the far wall for one throw; their paths may cross."""
         launch = self.rng.uniform(2.5, 6.2)
         width = self.table.width_mm
 
@@ -227,12 +226,12 @@ class Thrower:
         return first, second
 
     def offsets(self) -> tuple[int, int]:
-        """Choose the two releases, at most 45 ms apart (us)."""
+        """Draw the two release times, at most 45 ms apart (us)."""
         pair = (0, self.rng.randint(0, 45_000))
         return pair if self.rng.random() < 0.5 else (pair[1], pair[0])
 
     def fly(self, path: Path, to: Point, launch: float, arrive: float) -> None:
-        """Fly and bounce along the felt to a point."""
+        """Add a flight to a point, bouncing along the felt."""
         bounces = self.rng.randint(1, 3)
         shares = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
         start, speed = path.here, launch
@@ -246,18 +245,18 @@ class Thrower:
         path.go(to, speed, max(arrive * 0.985, 0.05))
 
     def strike_far(self, path: Path, reach: Reach) -> None:
-        """Fly to the far wall and strike it."""
+        """Add a flight to the far wall and the strike on it."""
         self.fly(path, (self.far_u, reach.y_mm), reach.launch, reach.arrive)
         path.strike("far", reach.arrive)
 
     def rebound(self, path: Path, struck_at: float) -> None:
-        """Come back from the far wall and settle somewhere before it."""
+        """Add the rebound from the far wall, to rest in front of it."""
         speed = max(0.55, struck_at * self.rng.uniform(0.12, 0.42))
         angle = math.radians(self.rng.gauss(0, 17))
         self.settle(path, speed, math.pi + max(-0.7, min(0.7, angle)))
 
     def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
-        """Roll out along a heading (radians, 0 toward the far end), off a rail if one is met."""
+        """Add a roll to rest along a heading (radians, 0 toward the far end), rebounding from a rail."""
         way = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
         start = path.here
         goal = (start[0] + way * math.cos(heading), start[1] + way * math.sin(heading))
@@ -277,7 +276,7 @@ class Thrower:
         )
 
     def stop_short(self, path: Path, at: Point, launch: float) -> None:
-        """Fly, land, and roll out at a point."""
+        """Add a flight, a landing and a roll to rest at a point."""
         share = self.rng.uniform(0.4, 0.75)
         start = path.here
         landing = (start[0] + share * (at[0] - start[0]), start[1] + share * (at[1] - start[1]))
@@ -285,24 +284,24 @@ class Thrower:
         path.go(at, launch * self.rng.uniform(0.65, 0.9), 0)
 
     def roll_to(self, path: Path, at: Point, speed: float) -> None:
-        """Roll out exactly at a point."""
+        """Add a roll to rest at a point."""
         path.go(at, speed, 0)
 
     def inside(self, y_mm: float) -> float:
-        """Keep a y clear of the rails by an edge."""
+        """Return a y that is clear of the rails by the length of an edge."""
         return min(self.table.width_mm - 2 * self.half - 1, max(2 * self.half + 1, y_mm))
 
     def flat(self) -> Rest:
-        """Lie flat on the felt with some face up, clearly seen."""
+        """Return a rest flat on the felt with a random face, clearly seen."""
         face = self.face()
         return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
 
     def face(self) -> Face:
-        """Return a fair face."""
+        """Return a random face."""
         return self.rng.choice((1, 2, 3, 4, 5, 6))
 
     def seen_at(self, point: Point) -> Point:
-        """Return where the camera sees a (u, y), in the table's own (x, y) and with its error."""
+        """Return the camera's measurement of a point (u, y), in the table's (x, y)."""
         x = point[0] if self.rightward else self.table.length_mm - point[0]
         return (
             round(x + self.rng.gauss(0, TRACK_NOISE_MM), 1),
@@ -310,7 +309,7 @@ class Thrower:
         )
 
     def short_by(self, min_mm: float, max_mm: float) -> float:
-        """Choose how far before contact a die stops or turns: small distances as often as large ones."""
+        """Draw how far before the wall a die stops or turns, on a logarithmic scale."""
         return math.exp(self.rng.uniform(math.log(min_mm), math.log(max_mm)))
 
 
@@ -320,7 +319,9 @@ CAMERA = "cam"
 
 
 class Senses:
-    """One table's sensors: `rightward` is where the shooter throws, `rails_heard` adds the rails' own."""
+    """One table's sensors: `rightward` is the direction of the throw, `rails_heard` adds sensors on the
+    rails.
+    """
 
     def __init__(self, rng: Random, table: DiceTable, *, rightward: bool, rails_heard: bool) -> None:
         self.rng = rng
@@ -329,7 +330,7 @@ class Senses:
         self.rails_heard = rails_heard
 
     def wall(self, side: Side) -> Wall:
-        """Return the wall that is near or far for this shooter."""
+        """Return the wall on this side, as seen by the shooter."""
         if side in ("front", "back"):
             return "front" if side == "front" else "back"
         return "right" if (side == "far") == self.rightward else "left"
@@ -339,15 +340,15 @@ class Senses:
         return f"wall-{self.wall(side)}"
 
     def place(self, point: Point) -> Point:
-        """Turn (u, y) into the table's own (x, y)."""
+        """Convert (u, y) to the table's (x, y)."""
         return (point[0] if self.rightward else self.table.length_mm - point[0], point[1])
 
     def sense(self, script: Script) -> Feed:
         """Return every reading of a throw in order of arrival."""
         seen = self._camera(script)
         heard = [(reading.t + self.rng.randint(1000, 3000), reading) for reading in self._impacts(script)]
-        told = [(reading.t + self.rng.randint(200, 3000), reading) for reading in self._people(script)]
-        return in_order_of_arrival([*self._lagged(seen), *heard, *told])
+        entered = [(reading.t + self.rng.randint(200, 3000), reading) for reading in self._people(script)]
+        return in_order_of_arrival([*self._lagged(seen), *heard, *entered])
 
     def _camera(self, script: Script) -> list[AnyReading]:
         readings = list(script.seen)
@@ -442,7 +443,7 @@ class Senses:
         return [*script.extra, *collected]
 
     def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Delay each frame by its own lag; a camera sends frame by frame and never overtakes itself."""
+        """Delay each frame by its own lag; frames keep their order."""
         feed: Feed = []
         last_t, arrival = -1, 0
         for reading in seen:

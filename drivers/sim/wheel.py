@@ -1,4 +1,4 @@
-"""Evenings at the virtual table's wheel: spins of the kinds a shift brings, with the truth of each."""
+"""Evenings at the virtual table's wheel: spins as they occur in a shift, with the truth of each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 
 from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObject, Input
-from drivers.sim.croupier import Croupier, House, Spin, SpinTruth, Word
+from drivers.sim.croupier import Accepted, Croupier, House, Spin, SpinTruth
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.spins import hop as hopping
 from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, grain_of
@@ -35,7 +35,7 @@ EUROPEAN = Wheel(
 def some_wheel(rng: Random) -> Wheel:
     """Draw a wheel: American or European, two to five beams, sensors at any angles.
 
-    The beams are never spaced so evenly or so oppositely that they could not tell which way the ball runs.
+    The beams are always spaced unevenly enough to show the ball's direction.
     """
     pockets = rng.choice(("american", "european"))
     while True:
@@ -72,13 +72,13 @@ def house_of(rng: Random, wheel: Wheel) -> House:
 
 
 def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
-    """Put a croupier to a wheel in good order."""
+    """Return a croupier at a wheel in good order."""
     return Croupier(rng, house_of(rng, wheel), begin_s, LAUNCHES_AFTER_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A spin, and what a person's ruling makes of it after the first word."""
+    """A spin, and the result of a person's ruling after the first outcome."""
 
     spin: Spin
     may_add: tuple[str, ...] = ()
@@ -86,33 +86,33 @@ class Played:
     ruled_number: str | None = None
 
 
-def _good(hand: Croupier, least: float = 6.5) -> Spin:
-    return hand.spin(hand.rng.uniform(least, 28.0))
+def _good(hand: Croupier, low: float = 6.5) -> Spin:
+    return hand.spin(hand.rng.uniform(low, 28.0))
 
 
 def valid(hand: Croupier) -> Played:
-    """Run an honest spin."""
+    """Everything goes as it should."""
     return Played(_good(hand))
 
 
 def glitchy(hand: Croupier) -> Played:
-    """Beams fire twice now and then."""
+    """Beams occasionally give double pulses."""
     spin = _good(hand)
     spin.faults.doubled = hand.rng.uniform(0.03, 0.12)
     return Played(spin)
 
 
 def stray_pulse(hand: Croupier) -> Played:
-    """A beam fires once while the ball is elsewhere."""
+    """A beam gives one pulse while the ball is elsewhere."""
     spin = _good(hand)
     t_s = hand.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
     spin.faults.ghosts_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
-    spin.unclear("ghosts", "review")
+    spin.also_accept("ghosts", "review")
     return Played(spin)
 
 
 def missed_pulses(hand: Croupier) -> Played:
-    """Beams miss the ball now and then."""
+    """Beams occasionally miss the ball."""
     spin = _good(hand, 8)
     spin.faults.missed = hand.rng.uniform(0.03, 0.1)
     return Played(spin)
@@ -129,33 +129,33 @@ def dying_beam(hand: Croupier) -> Played:
 
 
 def short_spin(hand: Croupier) -> Played:
-    """The ball makes two or three turns only."""
+    """The ball makes only two or three turns."""
     return Played(hand.spin(hand.rng.uniform(1.8, 2.8)))
 
 
 def edge_short(hand: Croupier) -> Played:
-    """The ball falls somewhat short of four turns."""
+    """The ball makes slightly fewer than four turns."""
     return _doubtful(hand, 3.2, 3.45)
 
 
 def edge_long(hand: Croupier) -> Played:
-    """The ball makes somewhat more than four turns."""
+    """The ball makes slightly more than four turns."""
     return _doubtful(hand, 4.5, 4.8)
 
 
 def edge(hand: Croupier) -> Played:
-    """The ball makes as near four turns as can be."""
+    """The ball makes 3.5 to 4.5 turns."""
     return _doubtful(hand, 3.5, 4.5)
 
 
-def _doubtful(hand: Croupier, least: float, most: float) -> Played:
-    spin = hand.spin(hand.rng.uniform(least, most))
-    spin.unclear("turns", "review")
+def _doubtful(hand: Croupier, low: float, high: float) -> Played:
+    spin = hand.spin(hand.rng.uniform(low, high))
+    spin.also_accept("turns", "review")
     return Played(spin)
 
 
 def same_direction(hand: Croupier) -> Played:
-    """The ball runs the rotor's way."""
+    """The ball runs in the rotor's direction."""
     spin = hand.spin(hand.rng.uniform(6.5, 28.0), same_way=True)
     spin.may.clear()
     return Played(spin)
@@ -172,7 +172,7 @@ def foreign_object(hand: Croupier) -> Played:
 
 
 def ball_out(hand: Croupier) -> Played:
-    """The ball jumps out of the wheel and is seen outside."""
+    """The ball jumps out of the wheel and is detected outside."""
     played = ball_gone(hand)
     spin = played.spin
     t_s = spin.ball.end_s + hand.rng.uniform(0.3, 1.5)
@@ -182,19 +182,20 @@ def ball_out(hand: Croupier) -> Played:
 
 
 def ball_gone(hand: Croupier) -> Played:
-    """The ball jumps out unseen: the reader falls silent."""
+    """The ball jumps out undetected: the pocket reader gives no reading."""
     spin = _good(hand)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    hand.waits(spin)
+    hand.turn_empty(spin)
     spin.reasons.append("ball_out")
-    spin.unclear("unseen", "review")
+    spin.also_accept("unseen", "review")
     return Played(spin)
 
 
 def rotor_reversed(hand: Croupier) -> Played:
     """The dealer turns the rotor around while the ball runs."""
-    # Late enough that the slowest rotor has passed the index, early enough that the ball still runs.
+    # Late enough for the slowest rotor to have passed the index, early enough for the ball to be still
+    # running.
     after_s = hand.rng.uniform(4.5, 6.0)
     spin = hand.spin(
         hand.rng.uniform(10.0, 28.0),
@@ -210,18 +211,18 @@ def hop(hand: Croupier) -> Played:
 
 
 def missed_index(hand: Croupier) -> Played:
-    """The index sensor misses the rotor's mark now and then."""
+    """The index sensor occasionally misses the rotor's mark."""
     spin = _good(hand)
     spin.faults.index_missed = 0.12
-    spin.unclear("index", "review")
+    spin.also_accept("index", "review")
     return Played(spin)
 
 
 def stray_read(hand: Croupier) -> Played:
-    """The pocket reader sees something that is not there, once, while the ball lies."""
+    """The pocket reader gives one ghost pulse while the ball is at rest."""
     spin = _good(hand)
     spin.faults.reader_ghosts = 1
-    spin.unclear("reads", "review")
+    spin.also_accept("reads", "review")
     return Played(spin)
 
 
@@ -229,7 +230,7 @@ def drop_unsensed(hand: Croupier) -> Played:
     """The drop sensor misses the ball."""
     spin = _good(hand)
     spin.faults.drop_unsensed = True
-    spin.unclear("drop", "review")
+    spin.also_accept("drop", "review")
     return Played(spin)
 
 
@@ -257,14 +258,14 @@ def dealer_sets_number(hand: Croupier) -> Played:
 
 
 def dealer_early_no_more_bets(hand: Croupier) -> Played:
-    """The dealer calls No More Bets before the controller would."""
+    """The dealer calls No More Bets earlier than the controller would."""
     spin = _good(hand, 10)
     _say(spin, spin.launch_s + 1.5, "no_more_bets")
     return Played(spin)
 
 
 def wheel_down(hand: Croupier) -> Played:
-    """The wheel's board goes down in flight and is back before the ball is taken out."""
+    """The wheel's board goes down while the ball runs, and is back before the ball is removed."""
     spin = _good(hand)
     fall = spin.play.fall
     assert fall is not None
@@ -317,10 +318,10 @@ KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kin
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
-"""A third of the spins plainly valid, the others of every kind."""
+"""A third of the spins are plainly valid, the others of every kind."""
 
 
-_WORDS: Mapping[Word, Verdict] = {"call": "valid", "void": "void", "review": "review"}
+_VERDICTS: Mapping[Accepted, Verdict] = {"call": "valid", "void": "void", "review": "review"}
 
 
 def spin(
@@ -331,7 +332,7 @@ def spin(
     wheel: Wheel = AMERICAN,
     dead_beams: frozenset[int] = frozenset(),
 ) -> tuple[Scene, Feed]:
-    """Build one spin of a kind that begins at `start_us`; `dead_beams` have been dead all evening.
+    """Return one spin of a kind that begins at `start_us`; `dead_beams` are dead all evening.
 
     Raises:
         KeyError: the kind is not one of KINDS.
@@ -351,13 +352,13 @@ def _play(kind: str, hand: Croupier, dead_beams: frozenset[int]) -> tuple[Scene,
 
 
 def _truth(played: Played, truth: SpinTruth) -> Truth:
-    """Return the truth that what is published is compared with."""
+    """Return the truth with which published outcomes are compared."""
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"
     return Truth(
         verdict=verdict,
-        allowed=tuple(_WORDS[word] for word in truth.accept),
+        allowed=tuple(_VERDICTS[word] for word in truth.accept),
         reasons=tuple(truth.reasons) if verdict == "void" else (),
         may_add=played.may_add,
         number=truth.number if verdict == "valid" else None,
@@ -379,7 +380,7 @@ def evening(
 ) -> tuple[Header, Feed, list[Scene]]:
     """Play `n` spins of the kinds of a mix (kind: weight), on a drawn wheel if none is given.
 
-    The same seed gives the same evening. The first spin is an honest one.
+    The same seed gives the same evening. The first spin is a valid one.
     """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     wheel = wheel or some_wheel(rng)

@@ -1,9 +1,9 @@
-"""Wheels in use, drawn by kind: how many beams and where, what ball, what track, what rotor, what sensors.
+"""Models of wheels, drawn by kind: number and places of beams, ball, track, rotor and sensors.
 
-Beside them balls of another make, by lap times and no equation of motion. Real balls timed from films lose
-about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to 0.025 at the
-drop, at 0.43 to 0.48 rev/s. A table of laps is built back from the drop by those figures, each a little
-off, and the places between are read off a smooth curve through the laps.
+`lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls timed
+from films lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to
+0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of laps is built backwards from the drop by
+those figures, each with a small error, and positions in between are interpolated smoothly.
 """
 
 import math
@@ -20,7 +20,7 @@ from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, gr
 from drivers.sim.wheel_sensors import Optics
 
 EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
-"""Equally spaced beams; two are a third of a turn apart, or they could not tell which way the ball runs."""
+"""Equally spaced beams; two are a third of a turn apart, so that they show the ball's direction."""
 
 Draw = Callable[[Random], House]
 
@@ -40,7 +40,7 @@ def house(
     jitter_ms: float | None = None,
     knocked_up: float = 0.03,
 ) -> House:
-    """Draw a wheel with this many beams; what is not given is as on an ordinary one."""
+    """Draw a wheel with this many beams; by default everything else is as on an ordinary wheel."""
     knee = law is not None and law.knee > 0
     drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
     kind = pockets or rng.choice(("american", "american", "european"))
@@ -51,7 +51,7 @@ def house(
         beams_deg=angles,
         pocket_reader_deg=float(rng.choice((0, 90, 200, 300, rng.randrange(360)))),
         rotor_index_deg=float(rng.choice((0, 200, rng.randrange(360)))),
-        # What the file says is right within a few per cent.
+        # The value in a table's file is correct to within 3 %.
         drop_rev_per_s=round(drop * rng.uniform(0.97, 1.03), 3),
     )
     jitter = rng.uniform(0.1, 0.6) if jitter_ms is None else jitter_ms
@@ -74,7 +74,7 @@ def house(
 
 
 def _uneven(rng: Random, beams: int) -> tuple[float, ...]:
-    """Draw angles whose gaps tell which way a ball runs, numbered in order or not."""
+    """Draw beam angles whose gaps show the ball's direction, in order or not."""
     least = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
     while True:
         angles = sorted(rng.sample(range(360), beams))
@@ -121,7 +121,7 @@ def single_zero(rng: Random) -> House:
 
 
 def light_ball(rng: Random) -> House:
-    """A ball that friction slows more than the air."""
+    """A light ball, slowed more by friction than by the air."""
     return house(rng, law=Law(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
 
 
@@ -131,33 +131,33 @@ def heavy_ball(rng: Random) -> House:
 
 
 def with_knee(rng: Random) -> House:
-    """A real ball's law and a real, slow rotor."""
+    """A wheel with a real ball's law and a real, slow rotor."""
     rotor = Bearing(share=rng.uniform(0.0016, 0.003))
     return house(rng, law=knee(rng), bearing=rotor, rotor_speeds=(0.14, 0.28))
 
 
 def tilted(rng: Random) -> House:
-    """A bowl that leans by 0.1 to 0.3 degrees: the drop is bound to a part of the rim."""
+    """A bowl tilted by 0.1 to 0.3 degrees, so that the ball drops in one part of the rim."""
     return house(rng, rng.choice((3, 4)), tilt_deg=rng.uniform(0.1, 0.3))
 
 
 def tilted_much(rng: Random) -> House:
-    """A bowl that leans by up to a degree."""
+    """A bowl tilted by half a degree to one degree."""
     return house(rng, tilt_deg=rng.uniform(0.5, 1.0))
 
 
 def tilted_knee(rng: Random) -> House:
-    """A real ball in a bowl that leans."""
+    """A real ball in a tilted bowl."""
     return house(rng, law=knee(rng), tilt_deg=rng.uniform(0.2, 0.45))
 
 
 def knee_beams(count: int) -> Draw:
-    """Return the draw of a wheel with a real ball and so few beams."""
+    """Return a draw of wheels with a real ball and this many beams."""
     return lambda rng: house(rng, count, uneven=True, law=knee(rng), rotor_speeds=(0.14, 0.28))
 
 
 def rough(rng: Random) -> House:
-    """A track whose friction varies all along."""
+    """A track whose friction varies along its length."""
     return house(rng, rough=rng.uniform(0.15, 0.4))
 
 
@@ -167,7 +167,7 @@ def worn(rng: Random) -> House:
 
 
 def damp(rng: Random) -> House:
-    """One damp stretch that slows the ball hard."""
+    """A track with one damp stretch that slows the ball strongly."""
     return house(rng, rng.choice((3, 4)), stretches=_stretches(rng, 1, 0.08, 0.2))
 
 
@@ -179,7 +179,7 @@ def polished(rng: Random) -> House:
 
 
 def deflected(rng: Random) -> House:
-    """A ball that the deflectors often send up again."""
+    """A wheel whose deflectors often knock the ball back up."""
     return house(rng, knocked_up=0.5)
 
 
@@ -189,7 +189,7 @@ def slow_rotor(rng: Random) -> House:
 
 
 def fast_rotor(rng: Random) -> House:
-    """A rotor as fast as dealers turn one."""
+    """A rotor as fast as dealers turn it."""
     return house(rng, rotor_speeds=(0.45, 0.6))
 
 
@@ -200,7 +200,7 @@ def dragging_rotor(rng: Random) -> House:
 
 
 def jittery(rng: Random) -> House:
-    """Sensors with jitters of a millisecond and more, and beams well beside their angles."""
+    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree off their angles."""
     drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
     askew = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
     return replace(drawn, optics=replace(drawn.optics, askew_deg=askew, reader_jitter_s=0.006))
@@ -215,7 +215,7 @@ def marginal_beam(rng: Random) -> House:
 
 
 def beams(count: int, *, uneven: bool) -> Draw:
-    """Return a wheel's draw with this many beams."""
+    """Return a draw of wheels with this many beams."""
     return lambda rng: house(rng, count, uneven=uneven)
 
 
@@ -225,7 +225,7 @@ def two_beams(rng: Random) -> House:
 
 
 def ordinary(rng: Random) -> House:
-    """Any wheel in good order: three, four or eight beams, an ordinary ball or a real one, little tilt."""
+    """Any wheel in good order: three, four or eight beams, an ordinary or a real ball, and little tilt."""
     real = rng.random() < 0.4
     return house(
         rng,
@@ -272,7 +272,7 @@ HOUSES: Mapping[str, Draw] = {
     "beams_8": beams(8, uneven=False),
     "beams_8_uneven": beams(8, uneven=True),
 }
-"""Wheels on which balls are launched as croupiers do, and nothing goes wrong."""
+"""Wheels whose sensors work; balls are launched as croupiers do."""
 
 
 _LOST = (
@@ -283,16 +283,16 @@ _LOST = (
     (0.8, 0.16, 0.25),
     (0.97, 0.19, 0.26),
 )
-"""Below the knee: speed (rev/s), and the least and most that a real ball loses in a second there (rev/s2)."""
+"""Below the knee: speed (rev/s), and the range of a real ball's loss of speed there (rev/s2)."""
 _ONSET = (1.06, 1.22)
-"""Where the knee begins (rev/s)."""
+"""Range of speeds at which the knee begins (rev/s)."""
 _FAST = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
 THUMB_S = 0.003
-"""What is left of the error of a thumb's timing, once smoothed."""
+"""Error of laps timed by hand, after smoothing."""
 
 
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
-    """Draw a wheel with a ball of this make, and a real rotor: 0.14 to 0.28 rev/s, losing 0.16 to 0.3 %."""
+    """Draw a wheel with such a ball and a real rotor, which turns at 0.14 to 0.28 rev/s."""
     drawn = house(rng, count, uneven=uneven)
     own = _law(rng)
     drop = rng.uniform(0.43, 0.48)
@@ -307,7 +307,7 @@ def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
 
 
 def _law(rng: Random) -> list[tuple[float, float]]:
-    """Draw a ball's habits: how hard its knee is, and where it begins."""
+    """Draw a ball's loss of speed (rev/s2) by speed (rev/s)."""
     hard = rng.random()
     low = [(speed, (least + hard * (most - least)) * rng.uniform(0.9, 1.1)) for speed, least, most in _LOST]
     fast = [(speed, rng.uniform(least, most)) for speed, least, most in _FAST]
@@ -315,7 +315,7 @@ def _law(rng: Random) -> list[tuple[float, float]]:
 
 
 def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: float) -> list[float]:
-    """Return when a ball has gone each step, by a table of laps."""
+    """Return the time (s) of each step of a ball's run, from a table of laps."""
     speeds = [drop]
     laps: list[float] = []
     while len(laps) < turns + 1:
@@ -343,11 +343,11 @@ def _lost(law: Sequence[tuple[float, float]], speed: float) -> float:
 
 
 def _between(times: Sequence[float], speeds: Sequence[float], laps: float) -> float:
-    """Read the time of a place off the curve that has each lap's time and the speed at its ends."""
+    """Return the time at a number of laps, interpolated from each lap's times and speeds at its ends."""
     lap = min(int(laps), len(times) - 2)
     share = laps - lap
     a, b = times[lap], times[lap + 1]
-    # Hermite's cubic; beyond the last lap it goes on straight.
+    # Cubic Hermite interpolation; linear beyond the last lap.
     if share > 1:
         return b + (share - 1) / speeds[lap + 1]
     slow, fast = 1 / speeds[lap], 1 / speeds[lap + 1]

@@ -1,9 +1,9 @@
-"""A ball in the track of a wheel, its fall to the pocket, and the rotor below it, by equations of motion.
+"""Equations of motion of a ball in a wheel's track, of its fall into a pocket, and of the rotor.
 
-Angles are turns (1 = 360 degrees, counter-clockwise positive seen from above), times seconds, speeds rev/s,
-a rotor's signed alike. How much speed a deflector and a fret leave a ball are what observers of wheels
-give: 0.4 to 0.65 at a deflector, 0.3 to 0.7 at a fret; it settles 0.5 to 2.5 s after the drop, a few to
-more than 15 pockets on.
+Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
+in rev/s with the same sign. The fractions of speed that a ball keeps are observed ones: 0.4 to 0.65 at a
+deflector, 0.3 to 0.7 at a fret. It comes to rest 0.5 to 2.5 s after the drop, a few to more than 15 pockets
+on.
 """
 
 import math
@@ -17,21 +17,21 @@ RIM_M = 0.39
 """Radius of a casino wheel's track."""
 GRAVITY_M_S2 = 9.81
 _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
-"""What a tilt of 1 rad does to a rolling ball along the track (rev/s2); 5/7: a ball turns as it rolls."""
+"""Acceleration of a rolling ball along the track per radian of tilt (rev/s2); 5/7 is for its own rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
 """The square of the speed at which a slope of tangent 1 no longer holds a ball (rev2/s2)."""
 STEPS = 64
-"""Steps of the integration to a turn."""
+"""Integration steps per turn."""
 _SPEEDS_TO_A_REV = 200
-_FASTEST = 5.0
+_MAX_SPEED = 5.0
 
 
 @dataclass(frozen=True)
 class Law:
-    """How a ball slows: `friction` (rev/s2) + `drag` (1/rev) x speed squared, and a real ball's knee.
+    """How a ball slows down: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real ball's knee.
 
-    About `knee_at` (rev/s) a real ball stops spinning against the rim and rolls: there it loses up to `knee`
-    (rev/s2) more.
+    Near `knee_at` (rev/s) a real ball stops sliding along the rim and starts to roll; there it loses up to
+    `knee` (rev/s2) more.
     """
 
     friction: float = 0.03
@@ -41,42 +41,42 @@ class Law:
     knee_width: float = 0.15
 
     def loss(self, speed: float) -> float:
-        """Return the speed lost in a second at this speed (rev/s2)."""
+        """Return the loss of speed at this speed (rev/s2)."""
         bump = self.knee * math.exp(-(((speed - self.knee_at) / self.knee_width) ** 2)) if self.knee else 0.0
         return self.friction + self.drag * speed * speed + bump
 
     @cached_property
     def table(self) -> tuple[float, ...]:
         """The loss by speed, in steps of 1/200 rev/s."""
-        count = round(_FASTEST * _SPEEDS_TO_A_REV) + 1
+        count = round(_MAX_SPEED * _SPEEDS_TO_A_REV) + 1
         return tuple(self.loss((number + 0.5) / _SPEEDS_TO_A_REV) for number in range(count))
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A worn, damp or dirty part of the track: from an angle on, so long, its friction is stepped up."""
+    """A worn, damp or dirty part of the track, with additional friction: its start and length in turns."""
 
     begin: float
     length: float
     friction: float
-    """What a ball loses there beside the law (rev/s2)."""
+    """Additional loss of speed (rev/s2)."""
 
 
 @dataclass(frozen=True)
 class Bowl:
-    """A track: the speed at which it lets go of a ball, its tilt, its stretches and its grain."""
+    """A track: the speed at which a ball drops, its tilt, its stretches and its grain."""
 
     drop_speed: float = 0.5
     tilt_deg: float = 0.0
     lowest: float = 0.0
-    """The angle towards which the bowl leans."""
+    """The angle of the track's lowest point."""
     stretches: tuple[Stretch, ...] = ()
     grain: tuple[float, ...] = ()
-    """By how much the friction of each of equal parts of the track departs from the law (a share)."""
+    """Relative deviation of the friction in each of equal parts of the track."""
 
     @cached_property
     def profile(self) -> tuple[tuple[float, float, float, float], ...]:
-        """By steps of the angle: pull (rev/s2), friction beside the law, grain, square of the drop speed."""
+        """By step of the angle: pull (rev/s2), additional friction, grain, square of the drop speed."""
         return tuple(self._at((number + 0.5) / STEPS) for number in range(STEPS))
 
     def _at(self, angle: float) -> tuple[float, float, float, float]:
@@ -91,67 +91,67 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a ball: when it had gone each step, until it left the track or was caught."""
+    """One run of a ball, as the time of each step, until it left the track or was caught."""
 
     launch_s: float
     start: float
     way: int
     """+1 counter-clockwise, -1 clockwise."""
     clock_s: tuple[float, ...] = field(repr=False)
-    """When each step of 1/64 turn was gone, the first at the launch."""
+    """The time at each step of 1/64 turn, starting with the launch."""
     turns: float = 0.0
-    """How far it ran; within the last step of the clock."""
+    """The length of the run, which ends within the last step of the clock."""
     dropped: bool = True
-    """It left the track by itself; else it was caught there."""
+    """Whether it dropped from the track; otherwise it was caught."""
 
     @property
     def end_s(self) -> float:
-        """When it left the track or was caught."""
+        """The time at which it left the track or was caught."""
         return self.at(self.turns)
 
     @property
     def end(self) -> float:
-        """Where in the bowl that was."""
+        """The angle at which it left the track or was caught."""
         return (self.start + self.way * self.turns) % 1.0
 
     @property
     def end_speed(self) -> float:
-        """How fast it was then (rev/s)."""
+        """The speed at the end of the run (rev/s)."""
         back = max(0.0, self.turns - 2 / STEPS)
         took_s = self.at(self.turns) - self.at(back)
         return (self.turns - back) / took_s if took_s else 0.0
 
     def at(self, turns: float) -> float:
-        """Return when the ball has gone this far (s)."""
+        """Return the time at which the ball has run this many turns (s)."""
         step = min(int(turns * STEPS), len(self.clock_s) - 2)
         share = turns * STEPS - step
         a, b = self.clock_s[step], self.clock_s[step + 1]
         if 0 < step < len(self.clock_s) - 2:
-            # Steady loss within the step: the step before and the one after tell how its speed falls.
+            # Constant deceleration within the step, taken from the steps before and after.
             bend = (self.clock_s[step + 2] - b - (a - self.clock_s[step - 1])) / 4
             return a + share * (b - a) - bend * share * (1 - share)
         return a + share * (b - a)
 
     def gone(self, t_s: float) -> float:
-        """Return how far the ball has gone at a time."""
+        """Return how many turns the ball has run at a time."""
         step = min(max(bisect_left(self.clock_s, t_s) - 1, 0), len(self.clock_s) - 2)
         a, b = self.clock_s[step], self.clock_s[step + 1]
         return (step + (t_s - a) / (b - a)) / STEPS
 
     def passes(self, place: float) -> list[float]:
-        """Return when the ball passes a place of the bowl, from launch to end."""
+        """Return the times at which the ball passes an angle of the bowl."""
         first = ((place - self.start) * self.way) % 1.0
         laps = math.ceil(self.turns - first)
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
-        """Return the same run, ended by a hand after this many turns."""
+        """Return the same run, ended by a hand after at most this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
         return Run(self.launch_s, self.start, self.way, kept, min(turns, self.turns), dropped=False)
 
 
 def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed: float) -> Run:
-    """Launch a ball with a speed, and let it run until the track no longer holds it."""
+    """Return the run of a ball launched at this speed, until it leaves the track."""
     losses, profile = law.table, bowl.profile
     clock, t, square = [launch_s], launch_s, speed * speed
     angle, step = (start * STEPS) % STEPS, 1.0 / STEPS
@@ -169,7 +169,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed:
 
 
 def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
-    """Return the speed that carries a ball about this many turns: exactly, were the track level and clean."""
+    """Return the launch speed for this many turns; exact for a level, clean track."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):
         square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_TO_A_REV)] / STEPS
@@ -177,7 +177,7 @@ def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
 
 
 def grain_of(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
-    """Draw a grain: each part of the track departs from the law by about this share."""
+    """Draw a grain whose relative deviations have the standard deviation `rough`."""
     return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
 
 
@@ -186,7 +186,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A hand that brings the rotor evenly to a speed, or multiplies it by a factor."""
+    """A push that brings the rotor evenly to a speed, or multiplies its speed by a factor."""
 
     at_s: float
     over_s: float
@@ -196,15 +196,15 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """How the rotor slows: `dry` (rev/s2), and `share` of its speed each second."""
+    """How the rotor slows down: by `dry` (rev/s2), and by `share` of its speed per second."""
 
     dry: float = 0.0
     share: float = 0.0023
-    """Real rotors lose 0.16 to 0.3 % a second."""
+    """Real rotors lose 0.16 to 0.3 % per second."""
 
 
 class Rotor:
-    """Where a rotor's mark is, from `begin_s` to `end_s`."""
+    """The position of a rotor's mark from `begin_s` to `end_s`."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Rotor:
         bearing: Bearing,
         pushes: Iterable[Push] = (),
     ) -> None:
-        """Turn from a place of the mark and a speed on; the pushes come in order."""
+        """Start with a position of the mark and a speed; `pushes` are in order of time."""
         self.begin_s, self.end_s = begin_s, end_s
         self._marks, self._speeds = [mark], [speed]
         left, goal = list(pushes), None
@@ -238,18 +238,20 @@ class Rotor:
             self._speeds.append(after)
 
     def mark_at(self, t_s: float) -> float:
-        """Return where in the bowl the mark is; turns beyond 1 count on."""
+        """Return the mark's angle in the bowl, counting whole turns."""
         step, share = self._step(t_s)
         before, after = self._speeds[step], self._speeds[step + 1]
         return self._marks[step] + (before + share * (after - before) / 2) * share * _STEP_S
 
     def speed_at(self, t_s: float) -> float:
-        """Return how fast it turns, clockwise negative (rev/s)."""
+        """Return the rotor's speed (rev/s, clockwise negative)."""
         step, share = self._step(t_s)
         return self._speeds[step] + share * (self._speeds[step + 1] - self._speeds[step])
 
     def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
-        """Return when, and which way, a point `behind` turns clockwise of the mark passes a place."""
+        """Return when, and in which direction, a point `behind` turns clockwise of the mark passes an
+        angle.
+        """
         wanted = place + behind
         found: list[tuple[float, int]] = []
         last = math.floor(self._marks[0] - wanted)
@@ -282,12 +284,12 @@ class Rotor:
 
 
 _STILL_REV_PER_S = 0.09
-"""Slower than this over the frets (some three pockets a second), a ball stays where it is."""
+"""A ball slower than this relative to the frets (three pockets per second) stays in its pocket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A stretch of the ball's way: it goes evenly from one angle of the bowl to another."""
+    """A part of the ball's fall: it moves evenly from one angle of the bowl to another."""
 
     begin_s: float
     end_s: float
@@ -297,7 +299,7 @@ class Leg:
     """bowl, track (knocked back up) or rotor."""
 
     def passes(self, place: float) -> list[float]:
-        """Return when the ball passes a place of the bowl on this leg."""
+        """Return the times at which the ball passes an angle of the bowl on this leg."""
         low, high = sorted((self.begin, self.end))
         if high == low:
             return []
@@ -310,20 +312,22 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """How a ball came to rest: its legs, and where it lies in the rotor."""
+    """A ball's fall: its legs, when it comes to rest, and where in the rotor."""
 
     legs: tuple[Leg, ...]
     settle_s: float
     behind: float
-    """How far clockwise of the rotor's mark it lies (turns)."""
+    """Where it rests, in turns clockwise of the rotor's mark."""
 
     def pocket(self, count: int) -> int:
-        """Return the number of the pocket, clockwise from the mark, of this many."""
+        """Return the pocket's index, clockwise from the mark, in a rotor with this many pockets."""
         return round(self.behind * count) % count
 
 
 def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
-    """Make a ball fall from the track's end; with the chance `knocked_up` a deflector sends it up again."""
+    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector sends it back
+    up.
+    """
     t_s, angle, speed = ball.end_s, ball.end, ball.way * ball.end_speed
     legs: list[Leg] = []
 
@@ -346,6 +350,6 @@ def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: in
         over_frets *= rng.uniform(0.3, 0.7) * (-1 if rng.random() < 0.15 else 1)
     go(0.02, 0.02 * rotor.speed_at(t_s), "rotor")
     pocket = round((rotor.mark_at(t_s) - angle) * pockets)
-    # A ball lies a little off its pocket's middle, and lies there all the time.
+    # A ball rests slightly off the middle of its pocket, and keeps that position.
     off = rng.uniform(-0.2, 0.2)
     return Fall(tuple(legs), t_s, ((pocket + off) / pockets) % 1.0)

@@ -1,4 +1,4 @@
-"""What a wheel's sensors make of a ball and a rotor, with all that can be wrong with them."""
+"""The readings of a wheel's sensors for a ball and a rotor, and the faults that sensors can have."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,38 +14,40 @@ DROP_SENSED_S = 0.120
 
 @dataclass(frozen=True, slots=True)
 class Optics:
-    """How one wheel's sensors are made. Jitters are standard deviations."""
+    """The properties of one wheel's sensors. Jitters are standard deviations."""
 
     jitter_s: float = 0.0003
     askew_deg: tuple[float, ...] = ()
-    """By how much each beam looks beside the angle that the wheel's file gives."""
+    """How far each beam is off the angle that the table's file gives."""
     drop_jitter_s: float = 0.012
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()
-    """The ball's speed (rev/s) above which each beam begins to miss it; at twice that it always does."""
+    """The ball's speed (rev/s) above which each beam starts to miss it; at twice that speed it always
+    does.
+    """
 
 
 @dataclass(slots=True)
 class Faults:
-    """What goes wrong in one spin; shares are chances of each pulse."""
+    """The sensors' faults in one spin; fractions are probabilities per pulse."""
 
     missed: float = 0.0
     doubled: float = 0.0
     ghosts_hz: float = 0.0
     ghosts_s: list[tuple[float, int]] = field(default_factory=list)
-    """Pulses of nothing at these times, each of a beam."""
+    """Ghost pulses: times and beams."""
     dead_beams: frozenset[int] = frozenset()
     dead_from_s: float = 0.0
     silent: list[tuple[float, float]] = field(default_factory=list)
-    """Stretches of time in which no sensor of the wheel says anything."""
+    """Periods in which all sensors of the wheel are silent."""
     silent_beams: list[tuple[float, float]] = field(default_factory=list)
-    """Stretches in which the beams say nothing."""
+    """Periods in which the beams are silent."""
     drop_unsensed: bool = False
     drop_ghosts_s: list[float] = field(default_factory=list)
     index_missed: float = 0.0
     index_doubled: float = 0.0
     second_mark: float | None = None
-    """How far behind the rotor's mark a scratch also works the index sensor (turns)."""
+    """Position of a scratch that also triggers the index sensor, in turns behind the rotor's mark."""
     second_mark_seen: float = 1.0
     reader_missed: float = 0.0
     reader_misses: frozenset[int] = frozenset()
@@ -56,31 +58,31 @@ class Faults:
 
 @dataclass(slots=True)
 class Play:
-    """All that moves in one spin."""
+    """Everything that moves in one spin."""
 
     runs: list[Run]
     rotor: Rotor
     fall: Fall | None
     """None: no ball comes to rest."""
     rests: list[tuple[float, float]] = field(default_factory=list)
-    """Where the ball lies before it hops to its last place: how far behind the mark, and until when."""
+    """Where the ball rests before it hops to its last place: turns behind the mark, and until when."""
     lift_s: float = 0.0
-    """When the dealer takes the ball out."""
+    """When the dealer removes the ball."""
     begin_s: float = 0.0
     end_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sensed:
-    """What the sensors said, and the honest pulses among it."""
+    """The sensors' readings, and the genuine pulses among them."""
 
     readings: list[AnyReading]
     pulses_s: list[tuple[float, int]]
-    """Each pulse of the ball itself that was told, and its beam."""
+    """The time and beam of each reported pulse that the ball caused."""
 
 
 def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> Sensed:
-    """Return what the sensors of a wheel say of a spin, in the order of its time."""
+    """Return the readings of a wheel's sensors for a spin, in order of time."""
     pulses = [
         (t_s, beam) for t_s, beam in _pulses(rng, wheel, optics, play, faults) if not _hidden(faults, t_s)
     ]
@@ -169,7 +171,7 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
         return
     for leg in play.fall.legs:
         if leg.where == "rotor":
-            # It hops over the frets, and is seen only while it is down.
+            # The ball hops over the frets and is detected only while it is down.
             yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
     since_s = play.fall.settle_s
     for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):

@@ -42,13 +42,13 @@ from drivers.sim.practice import (
     DEALS,
     ROLLS,
     SMART_WHEEL,
-    asked_by_a_player,
     card_to_set,
-    first_alone,
-    is_word,
-    lies_at_us,
-    right_word,
-    seen_at_the_table,
+    correct_result,
+    first_only,
+    is_persons_input,
+    last_seen_us,
+    observations,
+    player_request,
 )
 from drivers.sim.scenes import Scene, Truth
 from drivers.sim.setting import for_practice, types_for
@@ -188,7 +188,7 @@ def test_every_game_of_a_smart_wheel_that_is_practised_has_one_right_end_and_som
     spoken = set()
     for kind in SMART_WHEEL:
         _, _, (scene,) = ss2_wheel.evening(1, pockets, {kind: 1.0}, 1)
-        right = right_word(scene)
+        right = correct_result(scene)
         assert right is not None, kind
         spoken |= {kind} if right.spoken else set()
     assert spoken == {"dealer_no_spin", "dealer_sets_number"}
@@ -200,26 +200,26 @@ def test_nothing_played_is_no_score() -> None:
 
 def dealt(kind: str) -> tuple[Act, Scene]:
     """Deal cards of a kind as somebody who practises is dealt them."""
-    act = first_alone(of_three_card({kind: 1.0}))(4, 1, False)
+    act = first_only(of_three_card({kind: 1.0}))(4, 1, False)
     return act, act.scenes[0]
 
 
 @pytest.mark.parametrize("kind", DEALS)
 def test_every_deal_that_is_practised_has_one_right_end_and_something_to_see(kind: str) -> None:
     act, scene = dealt(kind)
-    right = right_word(scene)
+    right = correct_result(scene)
     assert right is not None
     by_hand = {"unread_card", "card_put_right", "misdeal_late", "misdeal_while_dealing"}
     assert right.spoken is (kind in by_hand)
     assert (right.result is not None) is (kind in {"plain", "unread_card", "card_put_right"})
-    assert seen_at_the_table(scene, card_to_set(act))
+    assert observations(scene, card_to_set(act))
 
 
 @pytest.mark.parametrize("kind", DEALS)
 def test_at_cards_players_act_by_themselves_and_the_dealers_rulings_are_left_to_the_person(kind: str) -> None:
     act, _ = dealt(kind)
     entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
-    played = {reading.name for reading in entered if not is_word("three_card", reading)}
+    played = {reading.name for reading in entered if not is_persons_input("three_card", reading)}
     assert {"seats"} <= played <= {"seats", "no_more_bets", "play", "fold"}
 
 
@@ -273,14 +273,14 @@ def test_a_misdeal_that_nobody_called_is_missed() -> None:
 def test_a_roll_of_high_roller_begins_a_game_where_the_table_has_none(stage: str, leads_up: set[str]) -> None:
     act = of_single_rolls(TABLE, {"valid": 1.0}, lambda: stage)(3, 1, False)
     entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
-    played = {reading.name for reading in entered if not is_word("high_roller", reading)}
+    played = {reading.name for reading in entered if not is_persons_input("high_roller", reading)}
     assert played - {"set_card"} == leads_up
 
 
 @pytest.mark.parametrize("kind", ROLLS)
 def test_every_roll_of_high_roller_that_is_practised_has_one_right_end(kind: str) -> None:
     act = of_single_rolls(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
-    assert right_word(act.scenes[0]) is not None
+    assert correct_result(act.scenes[0]) is not None
 
 
 GAME = HighRollerState(stage="roll_off", seats=(1, 2, 3, 4), button="1")
@@ -292,7 +292,7 @@ ROLLED = RollOff(turns=ONCE.turns, done=(Rolled(8, BoughtCard("c0", "2", 8)),))
 def asks(state: HighRollerState) -> set[str]:
     """Return all that players ask for at a table in this state, as the controller tells it."""
     game = json.loads(msgspec.json.encode(state))
-    words = (asked_by_a_player(game, Random(seed)) for seed in range(300))
+    words = (player_request(game, Random(seed)) for seed in range(300))
     return {f"{word.name} {word.seat}" for word in words if word is not None}
 
 
@@ -391,10 +391,10 @@ def test_an_attempt_begins_within_two_seconds_of_the_persons_word(table: str) ->
         virtual.run(LEAD_US)
     assert len(acts) == 12
     for act in acts:
-        noticed = [at for at, reading in act.feed if not is_word(settings.rules.game, reading)]
+        noticed = [at for at, reading in act.feed if not is_persons_input(settings.rules.game, reading)]
         first_us = min([*noticed, *(change.at_us for change in act.changes)]) - LEAD_US
         assert 0 < first_us <= 2_000_000
-        assert act.end_us - lies_at_us(settings.rules.game, act) <= 2_000_000
+        assert act.end_us - last_seen_us(settings.rules.game, act) <= 2_000_000
 
 
 def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:

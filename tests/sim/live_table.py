@@ -26,7 +26,7 @@ from drivers.sim.stage import Clock, PacedClock, Stage
 from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002
-BEHIND_US = 3_000
+MAX_UNREAD_US = 3_000
 PATIENCE_S = 300.0
 STUCK_S = 0.4
 """A link that has not taken anything for so long waits for something else, such as to write."""
@@ -40,7 +40,7 @@ class SharedClock(PacedClock):
     behind: Callable[[], bool] = staticmethod(lambda: False)
 
     def allow(self, until_us: int) -> int:
-        return super().allow(min(until_us, self.now_us() + BEHIND_US) if self.behind() else until_us)
+        return super().allow(min(until_us, self.now_us() + MAX_UNREAD_US) if self.behind() else until_us)
 
 
 Sent = Callable[[str], tuple[int, int]]

@@ -44,7 +44,7 @@ SOFT_M_S = 0.06
 OUT = 0.25
 """Share of what is inside that is moved out in a step."""
 SLOP_M = 0.00005
-LONGEST_S, STILL_S = 4.0, 0.08
+MAX_THROW_S, STILL_S = 4.0, 0.08
 NO_CHIPS = ("chips", "near_miss_one_hit")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind not in NO_CHIPS)
 """What it throws: it knows no chips, and does not throw a second time with a wall in the way."""
@@ -330,7 +330,7 @@ def simulate(cast: Cast) -> Recorder:
     """Throw the dice of a cast, to their rest."""
     world, recorder = World(replace(cast, chips=())), Recorder(cast)
     t_s, quiet_since = 0.0, None
-    while t_s < LONGEST_S:
+    while t_s < MAX_THROW_S:
         centres = np.array([die.place for die in world.dice])
         recorder.pose(round(t_s * 1e6), centres, np.array([die.axes for die in world.dice]))
         gone = [bool(place[2] < -0.05) for place in centres]

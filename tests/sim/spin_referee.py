@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview
-from drivers.sim.croupier import SpinTruth, Word
+from drivers.sim.croupier import Accepted, SpinTruth
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
@@ -81,7 +81,7 @@ def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
     return "right" if told <= {*truth.accept} else "wrong_void"
 
 
-def _word(outcome: Outcome) -> Word:
+def _word(outcome: Outcome) -> Accepted:
     if isinstance(outcome.data, SpinCalled):
         return "call"
     return "void" if isinstance(outcome.data, SpinNoSpin) and not _is_late(outcome) else "review"

@@ -263,9 +263,9 @@ def test_a_game_of_each_kind_is_reported_as_it_happened(kind: str) -> None:
         (b'{"fault": "unplugg", "device": "cam"}', "found fault 'unplugg', expected one of unplug, "),
         (b'{"fault": "unplug", "device": "camera"}', "expected one of cam, wall-left, wall-right, console"),
         (b'{"fault": "wheel_encoder"}', "no device of this table can have it"),
-        (b'{"fault": "unplug", "seconds": -1}', "found -1.0 seconds, expected up to 600"),
-        (b'{"fault": "unplug", "devise": "cam"}', 'expected such as {"fault": "unplug", "device": "cam"}'),
-        (b"unplug cam", 'expected such as {"fault": "unplug", "device": "cam"}'),
+        (b'{"fault": "unplug", "seconds": -1}', "found -1.0 seconds, expected more than 0, up to 600"),
+        (b'{"fault": "unplug", "devise": "cam"}', 'expected {"fault": "unplug", "device": "cam"} or similar'),
+        (b"unplug cam", 'expected {"fault": "unplug", "device": "cam"} or similar'),
     ],
 )
 def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> None:
@@ -278,9 +278,9 @@ def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> 
 def test_a_device_has_one_fault_at_a_time() -> None:
     house = House("craps", attempts=1)
     house.fault("silence", "cam")
-    with pytest.raises(FaultOrderError, match="a fault stands at cam already"):
+    with pytest.raises(FaultOrderError, match="cam already has a fault"):
         house.fault("unplug", "cam")
-    with pytest.raises(FaultOrderError, match="a fault stands at some device already"):
+    with pytest.raises(FaultOrderError, match="a device already has a fault"):
         house.fault("power_cycle")
     assert carry_out(house.table, FaultOrder(fault="unplug", device="console"), house.now_us).codes
 

@@ -1,1 +1,3 @@
-"""Dice as rigid bodies: how they are thrown, what an engine makes of it, and what the sensors see."""
+"""Dice as rigid bodies: how they are thrown, their motion computed by an engine, and what sensors see of
+it.
+"""

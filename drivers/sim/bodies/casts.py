@@ -1,7 +1,7 @@
-"""How dice leave a hand, and what table they are thrown at: everything that an engine is told.
+"""The input of the physics engine: how dice leave the hand, and the table they are thrown at.
 
-Metres, seconds, kilograms and radians here, as in the engines. x runs to the wall that is thrown at, y across
-the table, z up from the felt.
+Units are metres, seconds, kilograms and radians, as in the engine. x runs towards the wall that the dice are
+thrown at, y across the table, z up from the felt.
 """
 
 import math
@@ -15,22 +15,22 @@ Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 """w, x, y, z."""
 RELIEFS_MM = (0.0, 0.0, 3.0, 6.0, 9.0, 12.0, 15.0)
-"""Plain boards twice as often as each rubber."""
+"""Heights of the wall's rubber pyramids; a plain board (0) is drawn twice as often as each of them."""
 G = 9.81
-NEAREST_M, FURTHEST_M = 0.0005, 0.03
-"""How near a near miss comes."""
+MIN_GAP_M, MAX_GAP_M = 0.0005, 0.03
+"""Range of a near miss's distance from the wall."""
 ENDLESS_M = 12.0
-"""A table so long that no die meets its end."""
+"""Length of a table whose end no die reaches."""
 TRIES = 8
 
 
 class UnsettledError(Exception):
-    """A throw that was not over in time, not of its kind, or in which a blow gave energy; draw another."""
+    """A throw did not settle in time, was not of its kind, or gained energy; it must be drawn again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """What a die meets: Coulomb friction, the share of speed that it gives back, how long a blow lasts."""
+    """A surface that a die strikes: Coulomb friction, restitution, and the duration of an impact."""
 
     friction: float
     restitution: float
@@ -39,7 +39,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A die as it is let go."""
+    """A die at its release."""
 
     place: Vector
     turned: Quaternion
@@ -47,12 +47,12 @@ class Body:
     spin: Vector
     """Angular velocity (rad/s), along the table's axes."""
     released_s: float = 0.0
-    """It flies freely before this too, but nobody sees it yet: it is in the hand."""
+    """When it leaves the hand; before that it also moves freely, but unseen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """One throw, ready for an engine."""
+    """One throw as input for the engine."""
 
     kind: Kind
     seed: str
@@ -68,7 +68,7 @@ class Cast:
     wall: Surface = Surface(0.25, 0.5, 0.0009)
     die: Surface = Surface(0.22, 0.55, 0.0008)
     chips: tuple[tuple[float, float, int], ...] = field(default=())
-    """Stacks of chips: x, y, and how many."""
+    """Stacks of chips: x, y and number of chips."""
 
 
 CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
@@ -78,8 +78,8 @@ CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
     """Draw a throw of a kind; the same seed gives the same throw.
 
-    Felt over a rubber underlay, boards and pyramid rubber were never measured for us: their friction and
-    restitution are drawn from a range wide enough for worn and new.
+    There are no measurements of felt on a rubber underlay, boards and pyramid rubber, so their friction and
+    restitution are drawn from ranges wide enough for new and worn ones.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
@@ -109,7 +109,7 @@ def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float
 
 @dataclass(frozen=True, slots=True)
 class _Hand:
-    """A hand as it opens."""
+    """The hand at the release."""
 
     rng: Random
     die_m: float
@@ -120,9 +120,9 @@ class _Hand:
 
 
 def near_miss_m(cast: Cast) -> float:
-    """Draw how far from the wall a near miss stays; small distances as often as large ones."""
+    """Draw a near miss's distance from the wall, on a logarithmic scale."""
     rng = Random(f"gap {cast.seed}")  # noqa: S311 - a reproducible simulation, not a secret
-    return math.exp(rng.uniform(math.log(NEAREST_M), math.log(FURTHEST_M)))
+    return math.exp(rng.uniform(math.log(MIN_GAP_M), math.log(MAX_GAP_M)))
 
 
 def _bodies(kind: Kind, rng: Random, die_m: float) -> tuple[Body, Body]:
@@ -148,13 +148,13 @@ _STRENGTH: dict[str, tuple[float, float]] = {
     "chips": (2.5, 5.0),
     "hard": (5.0, 7.5),
 }
-"""Along the table (m/s)."""
+"""Speed along the table (m/s), by kind."""
 _LANDS: dict[str, tuple[float, float]] = {
     "soft": (0.35, 0.7),
     "near_miss": (0.35, 0.7),
     "hard": (0.9, 1.15),
 }
-"""Where they first come down, as a share of the way to the wall."""
+"""Where the dice first land, as a fraction of the distance to the wall, by kind."""
 
 
 def _spin(kind: Kind, rng: Random) -> Vector:
@@ -165,14 +165,14 @@ def _spin(kind: Kind, rng: Random) -> Vector:
 
 
 def _turned(rng: Random) -> Quaternion:
-    """Draw an orientation, each as likely (normal deviates on the sphere of quaternions)."""
+    """Draw a uniformly distributed orientation."""
     w, x, y, z = (rng.gauss(0, 1) for _ in range(4))
     size = math.sqrt(w * w + x * x + y * y + z * z)
     return (w / size, x / size, y / size, z / size)
 
 
 def _held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
-    """Let go two dice face to face: they turn about their common middle until they part."""
+    """Return two dice released face to face, turning about their common centre."""
     rng = hand.rng
     beside = (0.0, 1.0, 0.0) if rng.random() < 0.7 else (1.0, 0.0, 0.0)
     axis = (0.0, 0.0, 1.0) if kind == "stacked" else beside
@@ -191,7 +191,7 @@ def _held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
 
 
 def _one_hand(hand: _Hand) -> tuple[Body, Body]:
-    """Let go two dice shaken in one hand: near each other, each its own way."""
+    """Return two dice shaken in one hand: close to each other, with independent orientation and spin."""
     rng = hand.rng
     heading = rng.uniform(0, 2 * math.pi)
     reach = rng.uniform(0.95, 1.6) * hand.die_m
@@ -215,7 +215,7 @@ def _one_hand(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _apart(hand: _Hand) -> tuple[Body, Body]:
-    """Let go two dice a hand's breadth or more apart, within 45 ms."""
+    """Return two dice released 5 to 40 cm apart, within 45 ms."""
     rng, (x, y, z) = hand.rng, hand.place
     gap = rng.uniform(0.025, 0.2)
     bodies = []
@@ -233,7 +233,7 @@ def _apart(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _meeting(hand: _Hand) -> tuple[Body, Body]:
-    """Aim two dice at one place of the wall: they meet there, or just before or after it."""
+    """Return two dice aimed at the same place of the wall, which meet there or just before or after it."""
     rng, (x, y, z) = hand.rng, hand.place
     meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
     strength, arrives_s = hand.speed[0], (3.6 - x) / hand.speed[0]
@@ -249,14 +249,14 @@ def _meeting(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _late(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
-    """Make a die go a little later, if its way in the hand till then is free."""
+    """Return a die released `lag_s` later, if its path until then is free."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
     return replace(body, released_s=lag_s if free else 0.0)
 
 
 def before_release(body: Body) -> Body:
-    """Return a die as it would have to be at time 0 to be released as it is when flying freely till then."""
+    """Return a die at time 0 from which free flight leads to its state at the release."""
     early = body.released_s
     x, y, z = (p - v * early for p, v in zip(body.place, body.speed, strict=True))
     speed = (body.speed[0], body.speed[1], body.speed[2] + G * early)
@@ -264,7 +264,7 @@ def before_release(body: Body) -> Body:
 
 
 def rotated(turned: Quaternion, v: Vector) -> Vector:
-    """Return a vector turned by a quaternion."""
+    """Return a vector rotated by a quaternion."""
     w, x, y, z = turned
     t = [2 * c for c in _cross((x, y, z), v)]
     c = _cross((x, y, z), (t[0], t[1], t[2]))

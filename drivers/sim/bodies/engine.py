@@ -1,7 +1,7 @@
 """Throws in MuJoCo: two cubes, felt, walls of boards or pyramid rubber, chips.
 
-Contacts are springs with dampers whose stiffness follows from how long a blow lasts and whose damping follows
-from the restitution (MuJoCo's direct `solref`), stepped finely enough to see the blow.
+Contacts are damped springs. Their stiffness follows from an impact's duration, their damping from the
+restitution (MuJoCo's direct `solref`), and the time step is short enough to resolve an impact.
 """
 
 import math
@@ -18,8 +18,8 @@ from drivers.sim.bodies.casts import (
     CHIP_M,
     CHIP_RADIUS_M,
     ENDLESS_M,
-    FURTHEST_M,
-    NEAREST_M,
+    MAX_GAP_M,
+    MIN_GAP_M,
     TRIES,
     Cast,
     G,
@@ -36,21 +36,23 @@ from drivers.sim.bodies.recording import HAND_MM, STILL_MM_S, STILL_RAD_S, WALLS
 STEP_S = 0.0002
 POSE_STEPS = 3
 LEAP_S = 0.0012
-"""Through the air, where nothing is near."""
-LONGEST_S = 4.0
+"""Time step of free flight, when nothing is near."""
+MAX_THROW_S = 4.0
 STILL_S = 0.08
-"""A throw is over once everything has been still for this long."""
+"""A throw is over once both dice have been still for this long."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
+"""Permitted gain: a die pressed so deep into the rubber that it is pushed from both sides comes out
+faster.
+"""
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
-"""Along which axis, and which way, a wall pushes."""
+"""The axis and direction in which each wall pushes."""
 
 
 def solref(surface: Surface) -> tuple[float, float]:
     """Return MuJoCo's direct stiffness and damping (per unit of effective mass) of a surface.
 
-    A damped spring lets go again after pi / w, and gives back exp(-pi z / sqrt(1 - z2)) of the speed.
+    A damped spring's contact lasts for pi / w and returns exp(-pi z / sqrt(1 - z2)) of the speed.
     """
     log = math.log(max(surface.restitution, 0.01))
     damping = -log / math.hypot(math.pi, log)
@@ -59,12 +61,12 @@ def solref(surface: Surface) -> tuple[float, float]:
 
 
 def _pitch_m(relief_mm: float) -> float:
-    """Pyramids stand on squares at least half as wide again as they are high."""
+    """Return the width of a pyramid's square base: at least 1.8 times its height."""
     return max(0.016, 0.0018 * relief_mm)
 
 
 class _Shape(NamedTuple):
-    """What a model is made from; its surfaces and chips' places are set in it later."""
+    """The parameters of a model; surfaces and the chips' places are set later."""
 
     length: float
     width: float
@@ -128,7 +130,7 @@ def _box(name: str, at: Vector, half: Vector) -> str:
 
 
 class _Table:
-    """A model with this cast's surfaces, and what each of its shapes is."""
+    """A model with a cast's surfaces, and the name of each of its shapes."""
 
     def __init__(self, cast: Cast) -> None:
         self.model = _model(
@@ -159,7 +161,9 @@ class _Table:
         mujoco.mj_setConst(self.model, self.data)
 
     def touches_matter(self) -> bool:
-        """Return whether a die can touch more than felt, or its landing be heard, before the next pose."""
+        """Return whether, before the next pose, a die may touch more than felt, or land near enough to a
+        wall to matter.
+        """
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
             return True
@@ -172,9 +176,9 @@ class _Table:
 
 
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
-    """Draw a throw of a kind and throw it; the same seed gives the same flight.
+    """Draw a throw of a kind and simulate it; the same seed gives the same flight.
 
-    Raises UnsettledError if none of eight tries came to rest, or was of its kind.
+    Raises UnsettledError if none of eight tries settled and was of its kind.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
@@ -188,7 +192,7 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
 
 
 def recorded(cast: Cast) -> Recorder:
-    """Throw the dice of a cast, as its kind asks, to their rest.
+    """Simulate a cast until the dice are at rest, as its kind requires.
 
     Raises UnsettledError if they gained energy, or the throw was not of its kind.
     """
@@ -202,7 +206,7 @@ def recorded(cast: Cast) -> Recorder:
 
 
 def _just_short(cast: Cast) -> Recorder:
-    """Throw on felt without end, and have the wall where no die quite came."""
+    """Simulate a throw without a far wall, then place the wall just beyond the dice."""
     recorder = simulate(replace(cast, length_m=ENDLESS_M))
     wall_m = max(recorder.reach_m(die) for die in (0, 1)) + near_miss_m(cast)
     if recorder.with_wall_at(cast, wall_m).flight().off_us != (None, None):
@@ -211,7 +215,7 @@ def _just_short(cast: Cast) -> Recorder:
 
 
 def _between_reaches(cast: Cast) -> Recorder:
-    """Throw once more with the wall where one die would not quite have come, and the other beyond."""
+    """Simulate a throw again with the wall just beyond the shorter die's reach, and within the other's."""
     free = simulate(replace(cast, length_m=ENDLESS_M))
     reaches = sorted(free.reach_m(die) for die in (0, 1))
     wall_m = reaches[0] + near_miss_m(cast)
@@ -221,13 +225,13 @@ def _between_reaches(cast: Cast) -> Recorder:
     flight = recorder.flight()
     hit = {touch.die for touch in flight.touches if touch.wall == "right"}
     short = [flight.gap_mm[die] for die in (0, 1) if die not in hit]
-    if len(short) != 1 or not NEAREST_M <= short[0] / 1000 <= FURTHEST_M:
+    if len(short) != 1 or not MIN_GAP_M <= short[0] / 1000 <= MAX_GAP_M:
         raise UnsettledError
     return recorder
 
 
 def simulate(cast: Cast) -> Recorder:
-    """Throw the dice of a cast, to their rest."""
+    """Simulate a cast until the dice are at rest."""
     table = _Table(cast)
     model, data = table.model, table.data
     for i, body in enumerate(before_release(body) for body in cast.bodies):
@@ -239,7 +243,7 @@ def simulate(cast: Cast) -> Recorder:
     mujoco.mj_forward(model, data)
     recorder = Recorder(cast)
     quiet_since, energy_j = None, math.inf
-    while data.time < LONGEST_S:
+    while data.time < MAX_THROW_S:
         t_us = round(data.time * 1e6)
         recorder.pose(t_us, data.xpos[1:3], data.xmat[1:3].reshape(2, 3, 3))
         gone = [data.qpos[2] < -0.05, data.qpos[9] < -0.05]
@@ -281,7 +285,7 @@ def _quiet(qvel: Floats, gone: list[bool]) -> bool:
 
 
 def _far_from_all(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
-    """Return whether no die can touch anything within the next leap."""
+    """Return whether no die can touch anything within LEAP_S."""
     reach = 0.9 * cast.die_m
     for i in (0, 1):
         x, y, z = qpos[7 * i : 7 * i + 3]
@@ -306,7 +310,7 @@ def _energy_j(cast: Cast, data: mujoco.MjData) -> float:
 
 
 def _fly_freely(data: mujoco.MjData) -> None:
-    """Leap along the parabola: a cube in the air turns evenly about an axis that stays."""
+    """Advance both dice by LEAP_S in free flight: a cube rotates uniformly about a fixed axis."""
     for i in (0, 1):
         place, speed = data.qpos[7 * i : 7 * i + 3], data.qvel[6 * i : 6 * i + 3]
         place += speed * LEAP_S
@@ -319,9 +323,9 @@ def _fly_freely(data: mujoco.MjData) -> None:
 
 
 def _bears(frame: Floats, pressed: Floats) -> bool:
-    """Return whether a wall's top bears a die: it pushes more upward than outward, friction included.
+    """Return whether a wall's top supports a die: its force, friction included, is more upward than outward.
 
-    One that flies against its edge is thrown back by it: that is a blow on the wall, however the face lies.
+    A die that flies against the top edge is thrown back, which counts as an impact on the wall.
     """
     pushed = pressed @ frame.reshape(3, 3)
     return abs(float(pushed[2])) > math.hypot(float(pushed[0]), float(pushed[1]))
@@ -347,7 +351,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
                 continue
             # The frame's first axis points from the first shape to the second.
             outward = frames[index][:3] * (1 if side else -1)
-            # Between two pyramids a die is squeezed: what counts is what pushes it off the wall.
+            # Between two pyramids a die is squeezed; only the force away from the wall counts.
             across, sign = _OFF_WALL.get(thing, (0, 0))
             recorder.contact(
                 t_us, die, thing, place, pushed * (sign * float(outward[across]) if sign else 1.0)

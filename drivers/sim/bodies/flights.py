@@ -1,4 +1,4 @@
-"""What two dice did in one throw, as an engine computed it, and a bank of such throws."""
+"""The motion of two dice in one throw, as computed by an engine, and a bank of such throws."""
 
 import math
 import zlib
@@ -31,18 +31,18 @@ Kind = Literal[
 ]
 """How the dice were thrown."""
 FLAT_DEG = 4.0
-"""A die that lies less tilted than this is flat: felt gives way by a degree or two under an edge."""
+"""A die tilted by less than this lies flat; felt yields by a degree or two under an edge."""
 
 
 class Track(msgspec.Struct, frozen=True, array_like=True):
-    """Where a die's centre is, seen from above: places at times, and straight and even in between."""
+    """The track of a die's centre seen from above: points with times, and linear motion in between."""
 
     t_us: tuple[int, ...]
     x_mm: tuple[float, ...]
     y_mm: tuple[float, ...]
 
     def at(self, t_us: float) -> Place:
-        """Return the place at a time; before the first and after the last it stands still."""
+        """Return the position at a time; before the first point and after the last the die is at rest."""
         after = bisect_right(self.t_us, t_us)
         if after == 0:
             return self.x_mm[0], self.y_mm[0]
@@ -57,11 +57,11 @@ class Track(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Touch(msgspec.Struct, frozen=True, array_like=True):
-    """A die met a wall: all that passed between them until it was clear of it again."""
+    """A die's contact with a wall, until it is clear of the wall again."""
 
     t_us: int
     die: int
-    """0 or 1, as released."""
+    """0 or 1, in order of release."""
     wall: Wall
     along_mm: float
     impulse_mns: float
@@ -79,16 +79,16 @@ class Thump(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stay(msgspec.Struct, frozen=True, array_like=True):
-    """A die lay still: the last one of each die is where it ends."""
+    """A period in which a die lay still; the last one of each die is its final rest."""
 
     begin_us: int
     die: int
     face: Face
-    """The face nearest to straight up."""
+    """The face that is nearest to pointing up."""
     tilt_deg: float
     on: Surface
     sides: tuple[Face, ...] = ()
-    """Faces that rest on something, of a die that is not flat."""
+    """Faces that rest on something, for a die that is not flat."""
 
 
 class Flight(msgspec.Struct, frozen=True, array_like=True):
@@ -96,7 +96,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     kind: Kind
     seed: str
-    """What it was drawn from; the engine makes the same flight of it again."""
+    """The seed that it was drawn from; the engine reproduces the same flight."""
     length_mm: float
     width_mm: float
     die_mm: float
@@ -108,40 +108,42 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     thumps: tuple[Thump, ...]
     stays: tuple[Stay, ...]
     off_us: tuple[int | None, int | None]
-    """When a die left the table."""
+    """When each die left the table; None if it did not."""
     closest_mm: tuple[float, float]
-    """A die's centre at its nearest to the right wall, less half an edge: below 0 within the relief."""
+    """Smallest distance of each die's centre from the right wall, minus half an edge; negative within the
+    relief.
+    """
     gap_mm: tuple[float, float]
-    """What was left between the die's own nearest corner and the right wall's measured face."""
+    """Smallest distance between each die's nearest corner and the right wall's face."""
     met_us: tuple[int, ...]
-    """When the dice began to touch each other."""
+    """When the dice struck each other."""
 
     @property
     def end_us(self) -> int:
-        """When all is still."""
+        """The time from which both dice are still or off the table."""
         ends = [stay.begin_us for stay in self.stays] + [off for off in self.off_us if off is not None]
         return max(*ends, *self.released_us)
 
     @property
     def settled(self) -> bool:
-        """Return whether each die is at rest in the end, or gone."""
+        """Return whether each die is finally at rest or off the table."""
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:
-        """Return how a die lies in the end, or None if it left the table."""
+        """Return a die's final rest, or None if it left the table."""
         own = [stay for stay in self.stays if stay.die == die]
         return own[-1] if own and self.off_us[die] is None else None
 
     def distance_mm(self, t_us: float) -> float:
-        """Return how far apart the dice's centres are, seen from above."""
+        """Return the distance between the dice's centres, seen from above."""
         return math.dist(self.tracks[0].at(t_us), self.tracks[1].at(t_us))
 
 
 NAME = "bank.zlib"
 TICK_US = 200
-"""Poses lie on whole ticks."""
+"""Times in a bank are whole ticks."""
 RELIEF_MM = 12.0
-"""Of a wall of which a table's file says nothing."""
+"""The relief of a wall for which a table's file gives none."""
 _PACKED = list[tuple[list[int], list[int], list[int]]]
 _decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 
@@ -192,7 +194,7 @@ def fits(table: DiceTable) -> bool:
 
 
 def for_wall(table: DiceTable) -> tuple[Flight, ...]:
-    """Return the shipped flights at walls of a table's relief, or of the nearest that there is."""
+    """Return the shipped flights whose wall relief is nearest to the table's."""
     flights = [flight for kind in shipped().values() for flight in kind]
     asked = float(getattr(table, "wall_relief_mm", RELIEF_MM))
     nearest = min({flight.relief_mm for flight in flights}, key=lambda relief: abs(relief - asked))

@@ -1,6 +1,6 @@
-"""Make the bank of throws again: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
+"""Generate the bank of throws: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
 
-Needs the extra `physics`. The same seed and release of the engine make the same bank.
+Needs the extra `physics`. The same seed and the same release of the engine give the same bank.
 """
 
 import argparse
@@ -27,14 +27,14 @@ SHARES: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""As people throw, with more of what is hard to judge."""
+"""Shares of the kinds: as people throw, with more of the throws that are hard to judge."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
-"""One bank has throws at walls of each; an evening is played at one of them."""
+"""The bank has throws at walls of each relief; an evening uses one of them."""
 Draw = tuple[Kind, str, float]
 
 
 def draws(seed: int, throws: int) -> Iterator[Draw]:
-    """Deal out the throws to kinds and reliefs."""
+    """Distribute the throws over kinds and reliefs."""
     total = sum(SHARES.values()) * len(RELIEFS_MM)
     for kind, share in SHARES.items():
         for relief in RELIEFS_MM:
@@ -43,7 +43,7 @@ def draws(seed: int, throws: int) -> Iterator[Draw]:
 
 
 def make(draw: Draw) -> Flight | None:
-    """Throw one; None if it does not come about."""
+    """Simulate one throw; None if it does not settle."""
     kind, seed, relief = draw
     try:
         return engine.thrown(kind, seed, relief_mm=relief)

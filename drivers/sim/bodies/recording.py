@@ -1,4 +1,4 @@
-"""From what an engine computed, step by step, to a flight: the truth of a throw from poses and contacts."""
+"""Convert an engine's poses and contacts, step by step, to a flight: the truth of a throw."""
 
 import math
 from collections.abc import Sequence
@@ -14,29 +14,29 @@ from drivers.sim.bodies.flights import FLAT_DEG, Flight, Stay, Thump, Touch, Tra
 
 Floats = NDArray[np.float64]
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
-"""Outward normals of the faces 1 to 6 of a die: opposite faces add up to seven."""
+"""Outward normals of a die's faces 1 to 6; opposite faces add up to seven."""
 CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
 STILL_MM_S, STILL_RAD_S = 6.0, 0.6
-"""Slower than this nothing is seen to move."""
+"""A die slower than this counts as still."""
 STAY_US = 60_000
 BLOW_US = 3_000
-"""A blow is what passes within so long; whoever leans or slides gives many small ones."""
+"""The impulse within this time is one impact; a die that leans or slides gives many small ones."""
 PART_US = 4_000
-"""A die that was clear of a wall for so long and comes back has met it a second time."""
+"""A die that returns to a wall after being clear of it for this long has struck it a second time."""
 HAND_MM, THUMP_MNS = 90.0, 5.0
-"""Softer blows on the felt, or further from a wall, are never heard in it."""
+"""Impacts on the felt that are softer, or farther from a wall, do not reach the wall's sensor."""
 STANDS_M, REACHES_M = 0.1, 0.6
-"""A hand is at least so far from the wall behind it, and from the one that it throws at."""
+"""Minimum distances of the hand from the wall behind it, and from the wall that it throws at."""
 ERROR_MM = 0.15
-"""A thinned track is nowhere off by more."""
+"""Maximum error of a thinned track."""
 Thing = str
-"""What a die can meet: felt, left, right, front, back, rail, die, chips."""
+"""What a die can touch: felt, left, right, front, back, rail, die, chips."""
 WALLS = ("left", "right", "front", "back")
 
 
 @dataclass(slots=True)
 class Meeting:
-    """A die touches a thing, step after step; its hardest blow, and when that began."""
+    """A die's continuous contact with a thing: its hardest impact, and when that began."""
 
     die: int
     thing: Thing
@@ -60,7 +60,7 @@ class Meeting:
 
 @dataclass(slots=True)
 class Recorder:
-    """Receives an engine's steps; `flight` tells what it made of them."""
+    """Records an engine's steps; `flight` converts them to a flight."""
 
     cast: Cast
     t_us: list[int] = field(default_factory=list)
@@ -72,12 +72,12 @@ class Recorder:
     _open: dict[tuple[int, Thing], Meeting] = field(default_factory=dict)
 
     def pose(self, t_us: int, centres: Floats, axes: Floats) -> None:
-        """Note where the dice are."""
+        """Record the dice's poses."""
         self.t_us.append(t_us)
         self.poses.append((centres.copy(), axes.copy()))
 
     def contact(self, t_us: int, die: int, thing: Thing, place_m: Sequence[float], impulse_ns: float) -> None:
-        """Note that a die touches a thing, and the impulse of this step (newton-seconds)."""
+        """Record a die's contact with a thing, and the impulse of this step (newton-seconds)."""
         meeting = self._open.get((die, thing))
         if meeting is None or t_us - meeting.end_us > PART_US:
             meeting = Meeting(die, thing, t_us, t_us, 0.0, (0.0, 0.0), t_us)
@@ -86,20 +86,20 @@ class Recorder:
         meeting.add(t_us, place_m, impulse_ns)
 
     def supported(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
-        """Note what holds a die; only what holds it in the end counts."""
+        """Record what supports a die; only the final supports count."""
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:
-        """Return how far a die's foremost corner came."""
+        """Return the largest x of any corner of a die."""
         return max(
             float(centres[die, 0] + self.cast.die_m / 2 * np.abs(axes[die, 0]).sum())
             for centres, axes in self.poses
         )
 
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
-        """Place what happened at a cast's own table, its right wall where `wall_m` was.
+        """Move the recording so that `wall_m` becomes the right wall of a cast's own table.
 
-        Raises UnsettledError if nobody could have stood.
+        Raises UnsettledError if the hand would then be too close to a wall.
         """
         by_m = cast.length_m - wall_m
         if not STANDS_M < cast.bodies[0].place[0] + by_m < cast.length_m - REACHES_M:
@@ -112,7 +112,7 @@ class Recorder:
         return self
 
     def flight(self) -> Flight:
-        """Return what happened."""
+        """Return the recorded flight."""
         cast_, t = self.cast, np.array(self.t_us)
         centres = np.array([pose[0] for pose in self.poses]) * 1000
         axes = np.array([pose[1] for pose in self.poses])
@@ -259,10 +259,10 @@ class Recorder:
 
 
 def thinned(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = ERROR_MM) -> Track:
-    """Return a track that is nowhere off by more than `error_mm` from these samples, with few places.
+    """Return a track with few points that deviates from these samples by at most `error_mm`.
 
-    A die in the air moves straight and evenly, so a second's flight is some dozens of places
-    (Douglas and Peucker 1973, the distance taken at equal times).
+    Seen from above, a die in the air moves linearly, so a second of flight needs some dozens of points
+    (Douglas and Peucker 1973, with the distance taken at equal times).
     """
     kept = {0, len(t_us) - 1}
     spans = [(0, len(t_us) - 1)]

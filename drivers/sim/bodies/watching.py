@@ -1,4 +1,4 @@
-"""What a table's camera and wall sensors make of a flight, and what may be said of it: readings and truth."""
+"""The readings of a table's camera and wall sensors for a flight, and the truth of what may be published."""
 
 import math
 from collections.abc import Iterator
@@ -25,58 +25,61 @@ from drivers.sim.scenes import Feed, Truth, Verdict, in_order_of_arrival
 
 CAMERA = "cam"
 Why = Literal["brushed", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Why a review is as right as the verdict: a wall touched too softly to be surely heard; a die that stayed
-off the wall but came so near that its centre alone could not tell; names exchanged at a meeting, or not, and
-the verdict hangs on it; a die that leans; a die hidden when it mattered; a die across a zone's edge."""
+"""Why a review is as correct as the verdict: a wall was touched too softly to be detected for certain; a die
+missed the wall by so little that its centre does not decide; the camera may have exchanged the dice's names
+when they met, and the verdict depends on it; a die leans; a die was hidden at a decisive time; a die lies
+across a zone's edge."""
 END_WALLS: tuple[Wall, ...] = ("left", "right")
 
 COUNTS_PER_MNS = 40.0
-"""Of the wall sensor's peak: a die of 9 g that strikes at 2 m/s is near the top of the range."""
+"""Peak of a wall sensor per impulse; a 9 g die that strikes at 2 m/s is near the top of the range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""How much the same blow varies from place to place of a wall."""
+"""Range of the factor by which the peak of equal impacts varies along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
 THUMP_COUPLING, THUMP_FADES_MM = 0.08, 40.0
-"""What a blow on the felt beside a wall gives to its sensor, and how fast that is lost with the distance."""
+"""Share of an impact on the felt that reaches a wall's sensor, and the distance over which it decays to
+1/e.
+"""
 MEET_MM = 25.0
-"""Nearer than this a tracker can take one die for the other."""
+"""A tracker may confuse dice closer together than this."""
 CUBE_BAND = (3**0.5 - 1) / 2
-"""A cube's centre is between half an edge and this many edges more from what it touches."""
+"""The centre of a touching cube is half an edge away, plus at most this fraction of the edge."""
 SEEN_MOVING_MM = 1.0
 STILL_FRAMES_US = 95_000
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """How well the sensors see."""
+    """The quality of the sensors. Its text is part of random seeds, so its fields must keep their names."""
 
     fps: float = 90.0
     noise_mm: float = 2.0
-    """Standard deviation of a die's centre in one frame, each way."""
+    """Standard deviation of a die's centre in one frame, per axis."""
     tells_error: bool = False
-    """The camera knows its error and says so with each point (`error_mm`)."""
+    """The camera reports its error with each point (`error_mm`)."""
     drops: float = 0.01
-    """Share of frames that are lost."""
+    """Fraction of frames that are lost."""
     exchanges: float = 0.0
-    """How often names are exchanged when the dice meet."""
+    """Probability that the dice's names are exchanged when they meet."""
     hides: float = 0.04
-    """How often a die is hidden for a moment in a throw."""
+    """Probability that a die is hidden for a moment in a throw."""
     knocks: float = 0.08
-    """How often a knock on the rail is heard during a throw."""
+    """Probability that a knock on the rail is detected during a throw."""
 
 
 class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened in one throw, in the shape of a log's truth file."""
+    """The truth of one throw, in the format of a log's truth file."""
 
     kind: str
     t0: int
     faces: tuple[int, ...]
-    """By the camera's last names of the dice."""
+    """The faces, by the camera's final names of the dice."""
     verdict: Literal["valid", "no_roll"]
     reasons: tuple[str, ...]
     hits: tuple[tuple[float, ...], tuple[float, ...]]
     """Seconds after `t0` at which each die, as released, touched an end wall."""
     impulse_mns: tuple[float, float]
-    """Each die's hardest blow on an end wall."""
+    """Each die's hardest impact on an end wall."""
     closest_mm: tuple[float, float]
     gap_mm: tuple[float, float]
     dice_met: int
@@ -87,7 +90,7 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """One flight watched on one table: `truth` and `feed` say what came of it."""
+    """One flight as sensed at one table: its `truth`, and the readings in `feed`."""
 
     def __init__(
         self,
@@ -99,7 +102,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw what the sensors miss, and the names that they exchange."""
+        """Draw what the sensors miss, and when the camera exchanges the dice's names."""
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -121,7 +124,7 @@ class Watch:
 
     @property
     def truth(self) -> PhysicalTruth:
-        """Return what happened."""
+        """Return the truth of the throw."""
         flight = self.flight
         reasons, sure = self._reasons()
         why = tuple(dict.fromkeys([*sure, *self._doubts()]))
@@ -150,13 +153,13 @@ class Watch:
         )
 
     def scene_truth(self, truth: PhysicalTruth) -> Truth:
-        """Return what may be published of it."""
+        """Return the truth with the outcomes that may be published."""
         verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
         allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
         loose = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
         if "zone_edge" in truth.why:
-            # A die across the bank's edge is on it for one eye and beside it for another.
+            # Whether a die across a zone's edge is inside is a matter of opinion.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             loose += ["on_bank", "in_cup"]
         may_add = tuple(code for code in loose if code not in truth.reasons)
@@ -229,11 +232,11 @@ class Watch:
             yield "hidden"
 
     def _names_verdicts(self) -> set[bool]:
-        """Return the verdicts that hold where names were exchanged at any of the meetings, or at none."""
+        """Return whether both dice struck, for every combination of exchanged names at the meetings."""
         moments = sorted(self._meetings)
         touches = [t for t in self.flight.touches if t.wall in END_WALLS]
         stories = {(False, False, 0)}
-        """Has each body struck, and which line of the track is the first body."""
+        """Whether each named die has struck, and which body the first name follows."""
         times = [-1, *moments, 1 << 60]
         for begin, end in pairwise(times):
             struck = [any(t.die == die and begin < t.t_us <= end for t in touches) for die in (0, 1)]
@@ -271,7 +274,7 @@ class Watch:
         )
 
     def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Delay each frame by its own lag; a camera sends frame by frame and never overtakes itself."""
+        """Delay each frame by its own lag; frames keep their order."""
         feed: Feed = []
         last_t, arrival = -1, 0
         for reading in seen:
@@ -302,7 +305,7 @@ class Watch:
             yield from self._ends(die)
 
     def _moving(self, die: int) -> list[tuple[int, int]]:
-        """Return from when till when a die is seen to move."""
+        """Return the periods in which a die is seen to move."""
         flight = self.flight
         off = flight.off_us[die]
         since = flight.released_us[die]
@@ -315,7 +318,7 @@ class Watch:
         return spans
 
     def _stays(self, die: int) -> list[Stay]:
-        """Return the stays that a camera tells of: long enough, and elsewhere than the one before."""
+        """Return the stays that a camera reports: long enough, and in another place than the one before."""
         flight = self.flight
         off = flight.off_us[die]
         own = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
@@ -329,7 +332,7 @@ class Watch:
         return told
 
     def _leaves(self, die: int, stay: Stay) -> int:
-        """Return when a die is seen to move on from where it stayed."""
+        """Return when a die is seen to move away from where it stayed."""
         track = self.flight.tracks[die]
         x, y = track.at(stay.begin_us)
         for t, other_x, other_y in zip(track.t_us, track.x_mm, track.y_mm, strict=True):
@@ -408,7 +411,7 @@ class Watch:
         return self._placed((track.x_mm[-1], track.y_mm[-1]))
 
     def _placed(self, place: Place) -> Place:
-        """Return a place on the table itself: thrown to the left, all is turned round."""
+        """Return a place on the table; for a throw to the left everything is rotated by half a turn."""
         if self.rightward:
             return place
         return self.flight.length_mm - place[0], self.flight.width_mm - place[1]
@@ -429,7 +432,7 @@ class Watch:
 
 
 def _nearest_moments(flight: Flight) -> Iterator[int]:
-    """Return when the dice were nearest each other, each time that they met while both were in flight."""
+    """Yield the time of the closest approach, each time that the dice met while both were moving."""
     begin = max(flight.released_us) + 15_000
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None
