@@ -13,7 +13,7 @@ import msgspec
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading
 from drivers.sim.scenes import Feed
-from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, Rotor, Run, fall, launch_speed, run
+from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Push, Rotor, Run, fall, launch_speed, run
 from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Accepted = Literal["call", "void", "review", "nothing"]
@@ -206,6 +206,10 @@ class Croupier:
         """Return the winning number; None if the ball does not come to rest."""
         order = self.house.wheel.pockets_clockwise
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
+
+    def lay_in(self, spin: Spin, pocket: int, since_s: float) -> None:
+        """Let the ball rest from a time on in a pocket, given by its index clockwise from the mark."""
+        spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
         """Return a scene's readings in order of arrival and its truth; the next scene begins at its end."""
