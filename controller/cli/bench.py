@@ -1,4 +1,4 @@
-"""A technician's bench behind a screen: `tablectl test` and `calibrate`, guided by touch, and the doctor."""
+"""`tablectl test`, `calibrate` and `doctor` for a technician at a touch screen."""
 
 import argparse
 import io
@@ -38,7 +38,7 @@ _KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
 
 
 class _PageGuide(Guide):
-    """Asks on a screen, and is answered by touch."""
+    """A guide whose requests are shown on a screen and answered by touch."""
 
     def __init__(self, link: TestLink, job: "_Job") -> None:
         super().__init__(link, ACT_TIMEOUT_S, quietly=False)
@@ -47,34 +47,34 @@ class _PageGuide(Guide):
         self._job = job
 
     def show(self, text: str) -> None:
-        """Show a line."""
+        """Add a line to the page."""
         self._job.say(PageLine("plain", text))
 
     def found(self, finding: SensorFinding) -> None:
-        """Show a finding, and what to do about it."""
+        """Add a finding to the page, and what to do about it."""
         self._job.say(PageLine(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
         if finding.next_step:
             self._job.say(PageLine("next", finding.next_step))
 
     def request(self, what: str) -> None:
-        """Ask for an act."""
+        """Show a request for an act."""
         self._job.ask(what, _STEP)
 
-    def questions(self, question: str) -> None:
-        """Ask what is answered by one of two keys."""
+    def prompt(self, question: str) -> None:
+        """Show a question that is answered by one of two keys."""
         lamps = WORD in question
         words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
 
     def perform(self, act: Act, dev: str) -> Ending:
-        """Ask for an act, and take the question away once it is done."""
+        """Ask for an act; remove the request once it is done."""
         try:
             return super().perform(act, dev)
         finally:
             self._job.ask("", ())
 
     def answer(self, question: str) -> str:
-        """Ask, and take the question away once it is answered."""
+        """Return the answer to a question; remove the question once it is answered."""
         try:
             return super().answer(question)
         finally:
@@ -82,7 +82,7 @@ class _PageGuide(Guide):
 
 
 class _Job:
-    """One test or calibration, in a thread of its own."""
+    """One test or calibration, which runs in its own thread."""
 
     def __init__(self, socket: str, does: Does, device: str, token: str) -> None:
         self.title = f"{_NAMES[does]} of {device}"
@@ -100,7 +100,7 @@ class _Job:
 
     @property
     def lines(self) -> Sequence[PageLine]:
-        """All that was said so far."""
+        """The page's lines so far."""
         return tuple(self._lines)
 
     def say(self, line: PageLine) -> None:
@@ -108,19 +108,19 @@ class _Job:
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Ask for an act or an answer; nothing if there are no words."""
+        """Show a request or a question and its keys; remove it if there are no words."""
         self.asks, self.answers = words, answers
         if words:
             self.say(PageLine("ask", words))
 
     def answer(self, given: Answer) -> None:
-        """Type the answer on the job's keyboard."""
+        """Enter an answer, as if typed."""
         with self._lock:
             if not self.over:
                 os.write(self._writes, _TYPED[given].encode())
 
     def stop(self) -> None:
-        """End it: without its connection the table leaves test mode."""
+        """Stop the job by closing its connection, which ends the table's test mode."""
         self._stopped = True
         if self._link is not None:
             self._link.hang_up()
@@ -161,18 +161,18 @@ class _Job:
     def _unwritable(self, error: OSError) -> str:
         again = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: {error.strerror}; this screen may not write it; run"
-            f" `{again}` at the table's machine"
+            f"{error.filename}: found it not writable by this screen ({error.strerror}); run `{again}`"
+            " at the table's machine"
         )
 
 
 def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
-    """Begin a test or a calibration at the table of this socket."""
+    """Begin a test or a calibration at the table of this socket, for the token's technician."""
     return _Job(socket, does, device, token)
 
 
 def doctor(socket: str) -> Sequence[CheckResult]:
-    """Look at what a screen's process sees of machine and table: no port, no folder that is closed to it."""
+    """Check what a screen's process can see of the machine and the table: no ports, no private folders."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
     settings, loaded = (None, []) if name is None else table_checks.load(name)

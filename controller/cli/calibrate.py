@@ -1,4 +1,4 @@
-"""`tablectl calibrate`: measure a camera, a wall sensor or a wheel, show what would change, and write it."""
+"""`tablectl calibrate`: calibrate a camera, a wall sensor or a wheel; write the result to a table's file."""
 
 import argparse
 import difflib
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.app.device_types import Kinds
-from controller.cli.guide import Guide, TestLink, add_guide, refused
+from controller.cli.guide import Guide, TestLink, add_guide
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole_number
 from controller.model.geometry import DiceTable
@@ -45,15 +45,15 @@ from controller.technician.wheel_calibration import calibrate_wheel
 from drivers.node.device import NodeSettings
 
 ROUGH_MM = 400.0
-"""A die seen this far from where it was to be laid lies elsewhere, however rough the calibration."""
+"""A die seen farther than this from its place lies elsewhere, however rough the calibration is."""
 
 
 class RequestError(ValueError):
-    """Usage that makes no sense for this table; the message says what was found and what was expected."""
+    """A request that does not suit this table; the message says what was found and what was expected."""
 
 
-class Given(NamedTuple):
-    """What was asked for, the table, and where readings come from: a guide, or a recording."""
+class Job(NamedTuple):
+    """A calibration's arguments and table, and the source of its readings: a guide, or a recording."""
 
     arguments: argparse.Namespace
     settings: TableSettings
@@ -67,21 +67,21 @@ class Given(NamedTuple):
         return name
 
     def device(self) -> DeclaredDevice:
-        """Return the device; raises RequestError if there is none of this name."""
+        """Return the device; raises RequestError if there is none with this name."""
         devices = self.settings.devices
         if self.name not in devices:
             raise RequestError(f"found no device {self.name!r}, expected one of {', '.join(devices)}")
         return devices[self.name]
 
     def felt(self) -> DiceTable:
-        """Return the dice table; raises RequestError if there is none."""
+        """Return the dice table; raises RequestError if the table's file has none."""
         if self.settings.dice_table is None:
-            raise RequestError("found no dice_table in the table's file, expected one")
+            raise RequestError("found no `dice_table` in the table's file, expected its dimensions")
         return self.settings.dice_table
 
 
-class _Hears:
-    """Passes an act's readings on, and keeps them all."""
+class _RecordedAct:
+    """An act whose readings are kept."""
 
     def __init__(self, act: Act) -> None:
         self.readings: list[AnyReading] = []
@@ -97,28 +97,28 @@ class _Hears:
 # --- camera ---
 
 
-def camera(given: Given) -> Calibrated:
+def camera(job: Job) -> Calibrated:
     """Calibrate a camera; raises RequestError or UnfitError."""
-    device, table = given.device(), given.felt()
-    plane = _plane(given.name, device)
-    places = _places(given.arguments, table)
-    if given.guide is None:
-        seen = laid_dice_in(given.recorded, given.name)
+    device, table = job.device(), job.felt()
+    plane = _plane(job.name, device)
+    places = _places(job.arguments, table)
+    if job.guide is None:
+        seen = laid_dice_in(job.recorded, job.name)
         if len(seen) != len(places):
             names = ", ".join(places)
             raise UnfitError(
                 f"found {len(seen)} dice laid one after the other, expected {len(places)}: {names};"
-                " name those that were laid with --points, in their order"
+                " name the places where dice were laid with --points, in order"
             )
-        told = dict(zip(places, seen, strict=True))
+        points = dict(zip(places, seen, strict=True))
     else:
-        told = _lay_dice(given.guide, given.name, places, rough=plane is not None)
-    laid = [DiePlacement(name, places[name], _image(plane, place)) for name, place in told.items()]
-    return calibrate_camera(laid, table, given.name, plane)
+        points = _lay_dice(job.guide, job.name, places, rough=plane is not None)
+    laid = [DiePlacement(name, places[name], _image(plane, place)) for name, place in points.items()]
+    return calibrate_camera(laid, table, job.name, plane)
 
 
 def _plane(name: str, device: DeclaredDevice) -> Homography | None:
-    """Return the calibration in force, which maps readings back to the camera's image."""
+    """Return the present calibration, which maps readings back to the image; None without one."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
         raise RequestError(
@@ -131,7 +131,7 @@ def _plane(name: str, device: DeclaredDevice) -> Homography | None:
 def _image(plane: Homography | None, place: Point) -> Point:
     seen = place if plane is None else plane.to_image(*place)
     if seen is None:
-        raise UnfitError(f"found a die at {place}, which the calibration in force can't have seen")
+        raise UnfitError(f"found a die at {place}, outside of what the present calibration can see")
     return seen
 
 
@@ -165,12 +165,12 @@ def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool)
         act = LayDieAt(name, place_name, place)
         ending = guide.perform(act, name)
         if ending == "skipped" or len(act.rests) != 1:
-            guide.show(f"  {place_name}: left out; {act.findings()[0].says}")
+            guide.show(f"  {place_name}: not used; {act.findings()[0].says}")
             continue
         rest = next(iter(act.rests.values()))
         off = max(abs(rest.x - place[0]), abs(rest.y - place[1]))
         if rough and off > ROUGH_MM:
-            guide.show(f"  {place_name}: left out; seen {off:.0f} mm away, so the die lies elsewhere")
+            guide.show(f"  {place_name}: not used; the die was seen {off:.0f} mm away")
             continue
         laid[place_name] = (rest.x, rest.y)
     return laid
@@ -179,23 +179,23 @@ def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool)
 # --- walls ---
 
 
-def walls(given: Given) -> Calibrated:
+def walls(job: Job) -> Calibrated:
     """Calibrate a wall sensor; raises RequestError or UnfitError."""
-    device, table = given.device(), given.felt()
+    device, table = job.device(), job.felt()
     if device.wall is None:
-        raise RequestError(f"{given.name}: found no wall, expected a device that reads wall_impact at a wall")
-    at, before = _threshold(given.name, given.settings)
-    throw = given.settings.rules.throw
+        raise RequestError(f"{job.name}: found no `wall`, expected a device that reads wall_impact at a wall")
+    at, before = _threshold(job.name, job.settings)
+    throw = job.settings.rules.throw
     errors = SensorErrors() if throw is None else throw.sensors
-    if given.guide is None:
+    if job.guide is None:
         ringing_us = round(errors.ringing_ms * 1000)
-        dice, noise = separate_peaks(given.recorded, given.name, device.wall, table, ringing_us)
+        dice, noise = separate_peaks(job.recorded, job.name, device.wall, table, ringing_us)
         return calibrate_wall(at, dice, noise, (), before)
-    quiet, knocks = _record_throws(given.guide, given.name, device.wall, given.arguments.knocks)
+    quiet, knocks = _record_throws(job.guide, job.name, device.wall, job.arguments.knocks)
     loudest = []
-    for _ in range(given.arguments.throws):
-        act = ThrowAtWall(given.name, device.wall, table, errors, tracked=False)
-        given.guide.perform(act, given.name)
+    for _ in range(job.arguments.throws):
+        act = ThrowAtWall(job.name, device.wall, table, errors, tracked=False)
+        job.guide.perform(act, job.name)
         loudest += [max(impact.peak for impact in act.impacts)] if act.impacts else []
     return calibrate_wall(at, loudest, quiet, knocks, before)
 
@@ -213,7 +213,7 @@ def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[lis
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Return the threshold's key in the file (the device's, or its board channel's) and its value."""
+    """Return the key and the value of the sensor's threshold, in its node or in a channel of a board."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -224,43 +224,43 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
     raise RequestError(
-        f"{name}: found no sensor node that speaks for it, expected one: others compare by themselves"
+        f"{name}: found no sensor node that reads it, expected one: other devices have no threshold to set"
     )
 
 
 # --- wheel ---
 
 
-def wheel(given: Given) -> Calibrated:
+def wheel(job: Job) -> Calibrated:
     """Calibrate a wheel; raises RequestError or UnfitError."""
-    device, wheel_ = given.device(), given.settings.wheel
+    device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
-        raise RequestError(f"{given.name}: found no ball_beam in its reads, expected a wheel's own sensors")
-    number = given.arguments.pocket
+        raise RequestError(f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel's own sensors")
+    number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
         known = ", ".join(wheel_.pockets_clockwise)
         raise RequestError(f"--pocket: found {number!r}, expected one of {known}")
-    if given.guide is None:
-        own = [reading for reading in given.recorded if reading.dev == given.name]
+    if job.guide is None:
+        own = [reading for reading in job.recorded if reading.dev == job.name]
         return calibrate_wheel(own, wheel_, number=number)
     spinning: list[AnyReading] = []
-    for _ in range(given.arguments.spins):
-        spin = _Hears(SpinBall(given.name, len(wheel_.beams_deg), "ball_drop" in device.reads))
-        given.guide.perform(spin, given.name)
+    for _ in range(job.arguments.spins):
+        spin = _RecordedAct(SpinBall(job.name, len(wheel_.beams_deg), "ball_drop" in device.reads))
+        job.guide.perform(spin, job.name)
         spinning += spin.readings
     number = number or wheel_.pockets_clockwise[0]
-    resting = _Hears(BallInPocket(given.name, wheel_, number))
-    ending = given.guide.perform(resting, given.name)
+    resting = _RecordedAct(BallInPocket(job.name, wheel_, number))
+    ending = job.guide.perform(resting, job.name)
     return calibrate_wheel(
         spinning, wheel_, resting=resting.readings, number=None if ending == "skipped" else number
     )
 
 
-NEXT = "tablectl run reads the file when it starts: restart it, then `tablectl approve identity`"
+NEXT = "restart the controller, which reads the file when it starts, then run `tablectl approve identity`"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a calibration, for `--json`."""
+    """The result of a calibration, as `--json` prints it."""
 
     file: str
     figures: dict[str, object]
@@ -268,16 +268,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
     written: bool
     kept: str | None = None
-    """The old file."""
+    """The copy of the old file."""
     next: str = ""
 
 
-def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: Guide | None) -> Outcome:
-    """Show report and difference; write where `--write` says so or a person does.
+def show_and_write(
+    path: Path, found: Calibrated, arguments: argparse.Namespace, guide: Guide | None
+) -> Outcome:
+    """Show the report and the changes; write them with `--write` or if a person agrees.
 
     Raises:
-        EditError, SettingsError: the file can't be changed so; nothing is written.
-        OSError: the disk does not take it.
+        EditError, SettingsError: the file can't be changed in this way; nothing is written.
+        OSError: the file can't be read or written.
     """
     before = path.read_bytes()
     text = before.decode("utf-8")
@@ -286,22 +288,22 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     diff = "".join(
         difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names, n=2)
     )
-    tell = _print if guide is None else guide.show
+    show = _print if guide is None else guide.show
     if not arguments.json:
         for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
-            tell(printable(line))
+            show(printable(line))
     plain = Outcome(
         file=str(path), figures=dict(found.figures), report=found.report, diff=diff, written=False
     )
     if not diff or not (arguments.write or _agreed(path, guide)):
         if diff and not arguments.json:
-            tell("not written (--write writes it)")
+            show("not written; --write writes it")
         return plain
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
     if not arguments.json:
-        tell(f"written: {done.path}; the old one is {done.kept}")
-        tell(f"The table's identity has changed: {NEXT}.")
+        show(f"written: {done.path}; the old file is kept as {done.kept}")
+        show(f"The table's identity has changed: {NEXT}.")
     return msgspec.structs.replace(plain, written=True, kept=str(done.kept), next=NEXT)
 
 
@@ -328,15 +330,15 @@ EXAMPLES = (
     "tablectl calibrate walls wall-left --write",
     "tablectl calibrate wheel wheel --log LOG --table roulette.yaml",
 )
-_WAYS: dict[str, Callable[[Given], Calibrated]] = {"camera": camera, "walls": walls, "wheel": wheel}
+_WAYS: dict[str, Callable[[Job], Calibrated]] = {"camera": camera, "walls": walls, "wheel": wheel}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     ways = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
-    _add_camera(_way(ways, "camera", "a camera's image to the table's plane, from dice at known places"))
-    _add_walls(_way(ways, "walls", "the threshold of a wall sensor, from throws, noise and knocks"))
-    _add_wheel(_way(ways, "wheel", "beam angles, drop speed and index of a wheel, from spins"))
+    _add_camera(_way(ways, "camera", "calibrate a camera to the table's plane, from dice at known places"))
+    _add_walls(_way(ways, "walls", "set the threshold of a wall sensor, from throws, noise and knocks"))
+    _add_wheel(_way(ways, "wheel", "measure beam angles, drop speed and index of a wheel, from spins"))
 
 
 def _way(
@@ -344,11 +346,11 @@ def _way(
 ) -> argparse.ArgumentParser:
     way = ways.add_parser(name, help=summary, description=summary, allow_abbrev=False)
     way.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
+    way.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
     way.add_argument(
-        "--table", metavar="TABLE", help="with --log: the file to change (else that of the running table)"
+        "--log", metavar="LOG", help="take the readings from this recording instead of the running table"
     )
-    way.add_argument("--log", metavar="LOG", help="take the readings from this recording, not from the table")
-    way.add_argument("--write", action="store_true", help="write without asking")
+    way.add_argument("--write", action="store_true", help="write the result without asking")
     add_guide(way)
     add_socket(way)
     return way
@@ -358,16 +360,16 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--points",
         metavar="NAME,...",
-        help="where the dice are laid, in this order: left-front, left-back, middle-front, middle-back,"
-        " right-front, right-back (default: all six); a die pushed into the corner, or against the rail at"
-        " half the length",
+        help="the places where dice are laid, in order: left-front, left-back, middle-front, middle-back,"
+        " right-front, right-back (default: all six); the die is pushed into the corner or, in the middle,"
+        " against the rail",
     )
     parser.add_argument(
         "--point",
         action="append",
         default=[],
         metavar="NAME=X,Y",
-        help="another place of a die's centre, in millimetres",
+        help="another place: the coordinates of a die's centre, in millimetres; may be repeated",
     )
 
 
@@ -377,31 +379,38 @@ def _add_walls(parser: argparse.ArgumentParser) -> None:
         type=whole_number(MIN_THROWS, 1000),
         default=6,
         metavar="N",
-        help="throws at the wall (default: 6)",
+        help="the number of throws at the wall (default: 6)",
     )
     parser.add_argument(
-        "--knocks", type=whole_number(0, 1000), default=3, metavar="N", help="knocks on the rail (default: 3)"
+        "--knocks",
+        type=whole_number(0, 1000),
+        default=3,
+        metavar="N",
+        help="the number of knocks on the rail (default: 3)",
     )
 
 
 def _add_wheel(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--spins", type=whole_number(1, 1000), default=3, metavar="N", help="spins of the ball (default: 3)"
+        "--spins", type=whole_number(1, 1000), default=3, metavar="N", help="the number of spins (default: 3)"
     )
     parser.add_argument(
         "--pocket",
         metavar="NUMBER",
-        help="the pocket in which the ball lies for the index (default: the first one; with --log: the index"
-        " stays unless the ball lay in this one all the time)",
+        help="the pocket in which the ball lies while the index is measured (default: the wheel's first; with"
+        " --log, the index is measured only with this option, and the ball must lie there all the time)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate; 1 where the readings don't tell or it was refused, 2 for bad usage or a bad log."""
+    """Calibrate; return 1 if the readings do not suffice or the table refused, 2 for bad input."""
     try:
-        told = _calibrated(arguments)
-    except (UnfitError, EditError, RefusedError) as error:
-        _say_why(error)
+        outcome = _calibrated(arguments)
+    except RefusedError as error:
+        say(error)
+        return FAILED
+    except (UnfitError, EditError) as error:
+        say(f"nothing is written: {error}")
         return FAILED
     except OutOfReachError as error:
         return out_of_reach(error)
@@ -412,29 +421,24 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{error.filename}: {error.strerror or error}")
         return BAD_INPUT
     if arguments.json:
-        print(msgspec.json.encode(told).decode())
+        print(msgspec.json.encode(outcome).decode())
     return OK
-
-
-def _say_why(error: Exception) -> None:
-    if isinstance(error, RefusedError):
-        refused(error)
-    else:
-        say(f"nothing is written: {error}")
 
 
 def _calibrated(arguments: argparse.Namespace) -> Outcome:
     way = _WAYS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError("--log: found no --table, expected the table's file that is to be changed")
+            raise RequestError(
+                "--log: found no --table with it, expected the table whose file is to be changed"
+            )
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
-        given = Given(arguments, load_table(str(path), kinds=Kinds()), None, readings)
-        return offer(path, way(given), arguments, None)
+        job = Job(arguments, load_table(str(path), kinds=Kinds()), None, readings)
+        return show_and_write(path, way(job), arguments, None)
     if arguments.table is not None:
-        raise RequestError("--table: found no --log with it; the running table is calibrated in its own file")
+        raise RequestError("--table: found no --log with it; the running table's own file is changed")
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 
@@ -443,17 +447,17 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
     """Calibrate with a technician at the table.
 
     Raises:
-        RequestError, UnfitError: nothing can be calibrated so.
-        EditError, SettingsError, OSError: the file can't be changed so.
-        RefusedError, OutOfReachError: the controller let the test go on no longer.
+        RequestError, UnfitError: the request or the readings do not permit a calibration.
+        EditError, SettingsError, OSError: the file can't be changed.
+        RefusedError, OutOfReachError: the controller refused or ended the test.
     """
     begun = guide.link.begun
     path = Path(str(begun["file"]))
     if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
         raise RequestError(
-            f"{path}: found it changed since the controller started, expected the file that it runs on:"
+            f"{path}: found it changed since the controller started, expected the file that it loaded;"
             " restart the controller first"
         )
     guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")
-    given = Given(arguments, load_table(str(path), kinds=Kinds()), guide, ())
-    return offer(path, _WAYS[arguments.what](given), arguments, guide)
+    job = Job(arguments, load_table(str(path), kinds=Kinds()), guide, ())
+    return show_and_write(path, _WAYS[arguments.what](job), arguments, guide)

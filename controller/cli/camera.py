@@ -1,4 +1,4 @@
-"""`tablectl camera`: calibrate, read dice in pictures, follow them in films, and watch a table live."""
+"""`tablectl camera`: calibrate a dice camera, read pictures and films, and watch a table live."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ import msgspec
 from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
-from controller.cli.camera_watching import Cameras, Keep, beside_argument, cameras_of, in_time, pair_of
+from controller.cli.camera_watching import Cameras, Keep, add_beside, cameras_of, in_order_of_time, pair_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole_number
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
@@ -23,25 +23,25 @@ from drivers.vision.reading import read_picture
 from drivers.vision.stills import reduction_for
 
 ALIVE_US = 500_000
-"""The daemon treats a second and a half of silence as a fault."""
+"""The interval of `alive` messages: the daemon reports a device that is silent for 1.5 s as a fault."""
 RETRY_S = 2.0
 SOURCE_GONE = "pulled"
 MAX_APART_MS = 60_000
-"""Two films that begin farther apart than this are rarely of one throw."""
+"""The greatest offset between two films; two that begin farther apart are hardly of the same throw."""
 
 
 def line_of(reading: Reading) -> bytes:
-    """Return a reading as the table's socket expects it: the table fills in `dev`."""
+    """Return a reading as a line for the table's socket, without `dev`, which the table adds."""
     fields = {name: value for name, value in msgspec.to_builtins(reading).items() if value is not None}
     fields.pop("dev", None)
     return json.dumps(fields).encode() + b"\n"
 
 
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> None:
-    """Send readings to the daemon's socket; connect again whenever it comes back.
+    """Send readings to the daemon's socket; with `again`, reconnect and reopen a source that ended.
 
-    Ends with a source's end unless `again`. `keep` is given the pictures that the readings name, and must
-    not wait.
+    `keep` receives the pictures that the readings name, and must not block. Raises ConnectionError or
+    FileNotFoundError if the socket can't be reached and `again` is false.
     """
     while True:
         try:
@@ -57,7 +57,7 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
-    """Send what is seen; while there is no source the table hears why, and that this program runs."""
+    """Send readings; without a source, send the reason and `alive` messages until it is back."""
     why = ""
     while True:
         gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
@@ -77,13 +77,13 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: b
 def _send_frames(
     cameras: Cameras, table: socket.socket, keep: Keep | None, *, back: bool
 ) -> tuple[CameraInputError | None, int]:
-    """Send what is seen until a source ends; return why it could not be opened, and the last time."""
-    seeing = cameras.seeing(keep)
+    """Send readings until a source ends; return why it could not be opened, and the last frame's time."""
+    watch = cameras.watch(keep)
     alive_us = 0
     t_us = _now_us()
     try:
         for camera, t_us, picture in cameras.frames():
-            lines = [line_of(reading) for reading in seeing.frame(camera, t_us, picture)]
+            lines = [line_of(reading) for reading in watch.frame(camera, t_us, picture)]
             if back:
                 lines.insert(0, line_of(DeviceUp(t=t_us, dev=cameras.name, reason="its source is back")))
                 back = False
@@ -94,7 +94,7 @@ def _send_frames(
                 table.sendall(b"".join(lines))
     except CameraInputError as error:
         return error, t_us
-    table.sendall(b"".join(map(line_of, seeing.ended(t_us))))
+    table.sendall(b"".join(map(line_of, watch.ended(t_us))))
     return None, t_us
 
 
@@ -112,7 +112,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
     "tablectl camera track left.mp4 right.mp4 --rig left.yaml --beside right.yaml > throws.jsonl",
-    "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
+    "tablectl camera run rig.yaml                 # sends its readings to the socket in the rig's file",
     "tablectl camera run rig.yaml --beside second.yaml",
     *camera_live.EXAMPLES,
     *camera_evidence.EXAMPLES,
@@ -124,26 +124,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ways = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
     read = ways.add_parser(
         "read",
-        help="the faces up in pictures of dice at rest",
-        description="the faces up in pictures of dice at rest, each judged alone; exit 1: one is refused",
+        help="read the dice in pictures of dice at rest",
+        description="read the upper faces of dice at rest, each picture by itself; exit 1: one was refused",
         allow_abbrev=False,
     )
-    read.add_argument("images", metavar="IMAGE", nargs="+", type=Path, help="a picture, seen from above")
     read.add_argument(
-        "--die-px", metavar="N", type=_pixels, required=True, help="the length of a die's edge in pixels"
+        "images", metavar="IMAGE", nargs="+", type=Path, help="a picture of dice, taken from above"
+    )
+    read.add_argument(
+        "--die-px", metavar="N", type=_pixels, required=True, help="the length of a die's edge, in pixels"
     )
     read.add_argument(
         "--dice",
         metavar="N",
         type=whole_number(0, 20),
-        help="how many dice must be there (default: any number)",
+        help="the number of dice that must be there (default: any number)",
     )
-    read.add_argument("--json", action="store_true", help="one JSON object a line")
+    read.add_argument("--json", action="store_true", help="print one JSON object per picture")
     read.set_defaults(way=_read)
     track = ways.add_parser(
         "track",
-        help="a film of throws as a recorded log",
-        description="a film of throws as a recorded log on standard output; what was seen on standard error",
+        help="convert a film of throws to a recorded log",
+        description="write a film of throws as a recorded log to standard output, and a summary to standard"
+        " error; exit 1: a die at rest was not read",
         allow_abbrev=False,
     )
     track.add_argument(
@@ -151,27 +154,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="VIDEO",
         nargs="+",
         type=Path,
-        help="a film of the table, from above; of two cameras two",
+        help="a film of the table, taken from above; with --beside, one for each camera",
     )
     track.add_argument("--rig", metavar="RIG.yaml", type=Path, required=True, help="the camera's rig file")
-    beside_argument(track)
+    add_beside(track)
     track.add_argument(
         "--later-ms",
         metavar="MS",
         type=_milliseconds,
         default=0.0,
-        help="how much later than the first film the second one begins (default: 0)",
+        help="how much later the second film begins than the first, in milliseconds (default: 0)",
     )
-    track.add_argument("--json", action="store_true", help="as without it: a log is JSON Lines")
+    track.add_argument(
+        "--json", action="store_true", help="accepted for uniformity: a log is JSON Lines anyway"
+    )
     track.set_defaults(way=_track)
     live = ways.add_parser(
         "run",
-        help="watch a table live, for its daemon",
-        description="watch a table live and send its daemon what is seen, until stopped",
+        help="watch a table live and send readings to its daemon",
+        description="watch a table live and send readings to its daemon, until stopped",
         allow_abbrev=False,
     )
-    live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
-    beside_argument(live)
+    live.add_argument(
+        "rig", metavar="RIG.yaml", type=Path, help="the camera's rig file, with `source` and `socket`"
+    )
+    add_beside(live)
     live.add_argument("--once", action="store_true", help="stop when the source or the connection ends")
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
@@ -180,7 +187,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 2 where what it is given can't be used."""
+    """Run the command; return 2 if a picture, a film or a rig's file can't be used."""
     try:
         code: int = arguments.way(arguments)
     except CameraInputError as error:
@@ -190,7 +197,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> int:
-    """Read pictures; 1 if one was refused, 2 if one is no picture (and nothing is read)."""
+    """Read pictures; return 1 if one was refused. Raises CameraInputError before any is read."""
     pictures = [(path, picture_of(path)) for path in arguments.images]
     answers = [(path, read_picture(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:
@@ -199,7 +206,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _track(arguments: argparse.Namespace) -> int:
-    """Write the readings of a film, or of two cameras', as a log; 1 where dice at rest could not be read."""
+    """Write the readings of one or two cameras' films as a log; return 1 if a die at rest was not read."""
     paths = [arguments.rig] if arguments.beside is None else [arguments.rig, arguments.beside]
     rigs = [rig_of(path) for path in paths]
     if len(arguments.video) != len(rigs):
@@ -220,7 +227,7 @@ def _track(arguments: argparse.Namespace) -> int:
     begins_us = (max(0, -later_us), max(0, later_us))
     unread = 0
     with LogWriter(sys.stdout.buffer, header) as log:
-        for camera, t_us, picture in in_time([film.frames() for film in films], begins_us):
+        for camera, t_us, picture in in_order_of_time([film.frames() for film in films], begins_us):
             follower = followers[camera]
             reduction = reductions[camera]
             readings = follower.frame(t_us, reduction.frame(picture), reduction.still(picture))
@@ -235,19 +242,17 @@ def _track(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Watch; 3 where the daemon's socket is not there and it is not to be tried again."""
+    """Watch; return 3 if the daemon's socket can't be reached, which without `--once` is retried."""
     cameras = cameras_of(arguments.rig, arguments.beside)
     rig = rig_of(arguments.rig)
     if not rig.file.socket:
-        raise CameraInputError(f"{arguments.rig}: found no `socket`, expected the table's, to run with")
+        raise CameraInputError(f"{arguments.rig}: found no `socket`, expected that of the table's daemon")
     keeper = keeper_of(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep
         serve(cameras, rig.file.socket, keep, again=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
-        say(
-            f"{rig.file.socket}: found no table's socket there ({error.strerror}), expected its daemon to run"
-        )
+        say(f"{rig.file.socket}: found no table's socket ({error.strerror}), expected a running daemon")
         return OUT_OF_REACH
     finally:
         if keeper is not None:

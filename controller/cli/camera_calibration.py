@@ -1,4 +1,4 @@
-"""`tablectl camera board`, `snap` and `calibrate`: the board, pictures of it, and lens and felt from them."""
+"""`tablectl camera board`, `snap` and `calibrate`: print the board, take pictures, measure lens and felt."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from controller.cli.camera_input import CameraInputError, Live, picture_of, rig_file_of, rig_of
-from controller.cli.camera_watching import beside_argument, pair_of
+from controller.cli.camera_watching import add_beside, pair_of
 from controller.cli.shell import FAILED, OK, say
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
@@ -22,31 +22,31 @@ from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt
 from drivers.vision.rig import LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
-"""Drawn in green: a tenth of a die, and less than the camera's own error in flight."""
-APART_MM = 300.0
-"""Two cameras closer together than this, 1.5 m up, leave a die's height uncertain by 8 mm or more."""
+"""Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
+MIN_APART_MM = 300.0
+"""Two cameras 1.5 m up and closer together than this measure a die's height with an error over 8 mm."""
 SETTLING_FRAMES = 10
 """The first frames of a device may be dark; a picture is the frame after them."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
-SHOWN_TIMES = 20
-"""Magnification at which residuals are drawn, so that 1 mm can be seen."""
+ERROR_SCALE = 20
+"""The magnification of the errors drawn, so that 1 mm can be seen."""
 
 EXAMPLES = (
-    "tablectl camera board board.pdf              # print it without scaling, cut it along its line",
-    "tablectl camera snap rig.yaml held-1.png     # a picture, as `camera run` will see it",
+    "tablectl camera board board.pdf              # print it without scaling, cut along the line",
+    "tablectl camera snap rig.yaml held-1.png     # a picture at the size at which `camera run` watches",
     "tablectl camera calibrate rig.yaml held-*.png --flat left-front=lf.png --flat left-back=lb.png --write",
 )
 
 
-class Laid(NamedTuple):
-    """A picture of the board flat on the felt, in a corner of the table."""
+class FlatView(NamedTuple):
+    """A picture of the board that lies flat on the felt in a corner of the table."""
 
     corner: TableCorner
     path: Path
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a calibration found, as `--json` prints it."""
+    """The result of a calibration, as `--json` prints it."""
 
     rig: str
     written: bool
@@ -62,14 +62,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the three."""
+    """Declare the commands and their arguments."""
     board = ways.add_parser(
         "board",
-        help="the calibration board, as a PDF to print",
-        description="write the calibration board as a PDF of one A4 page; print it without scaling",
+        help="write the calibration board as a PDF to print",
+        description="write the calibration board as a PDF of one A4 page, to be printed without scaling",
         allow_abbrev=False,
     )
-    board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the file to write")
+    board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the PDF to write")
     board.set_defaults(way=_board)
     snap = ways.add_parser(
         "snap",
@@ -85,38 +85,48 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     snap.set_defaults(way=_snap)
     calibrate = ways.add_parser(
         "calibrate",
-        help="lens and felt, from pictures of the board",
-        description="measure the lens by pictures of the board held in many ways, and where the felt is by"
-        " pictures of it flat in the table's corners; exit 1: the pictures are not enough",
+        help="measure the lens and the felt from pictures of the board",
+        description="measure the lens from pictures of the board held at many angles, and the felt's place from"
+        " pictures of the board flat in the table's corners; exit 1: the pictures do not suffice",
         allow_abbrev=False,
     )
-    calibrate.add_argument("rig", metavar="RIG.yaml", type=Path, help="the rig's file: `camera` and `table`")
     calibrate.add_argument(
-        "held", metavar="IMAGE", nargs="*", type=Path, help="the board tilted, near and far, in every part"
+        "rig", metavar="RIG.yaml", type=Path, help="the rig's file, with `camera` and `table`"
+    )
+    calibrate.add_argument(
+        "held",
+        metavar="IMAGE",
+        nargs="*",
+        type=Path,
+        help="the board tilted, near and far, in every part of the picture",
     )
     calibrate.add_argument(
         "--flat",
         metavar="CORNER=IMAGE",
-        type=_laid,
+        type=_flat_view,
         action="append",
         required=True,
-        help=f"the board flat on the felt, its marked corner in this one: {', '.join(get_args(TableCorner))}",
+        help="the board flat on the felt, its marked corner in this corner of the table:"
+        f" {', '.join(get_args(TableCorner))}; may be repeated",
     )
     calibrate.add_argument(
         "--square-mm",
         metavar="MM",
         type=_millimetres,
         default=SQUARE_MM,
-        help=f"a printed square as measured (default: {SQUARE_MM:g})",
+        help=f"the measured side of a printed square, in millimetres (default: {SQUARE_MM:g})",
     )
     calibrate.add_argument(
-        "--picture", metavar="OUT.png", type=Path, help="draw each corner's error on the first flat picture"
+        "--picture",
+        metavar="OUT.png",
+        type=Path,
+        help="draw the error of each corner on the first flat picture",
     )
     calibrate.add_argument(
-        "--write", action="store_true", help="write into the rig's file; the old one is kept"
+        "--write", action="store_true", help="write the result into the rig's file; the old file is kept"
     )
-    beside_argument(calibrate)
-    calibrate.add_argument("--json", action="store_true", help="one JSON object")
+    add_beside(calibrate)
+    calibrate.add_argument("--json", action="store_true", help="print JSON")
     calibrate.set_defaults(way=_calibrate)
 
 
@@ -157,7 +167,7 @@ def _snap(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    """Measure; 1 where the pictures are not enough."""
+    """Calibrate; return 1 if the pictures do not suffice."""
     before = rig_file_of(arguments.rig)
     held = [(path, picture_of(path)) for path in arguments.held]
     laid = [(at, picture_of(at.path)) for at in arguments.flat]
@@ -193,7 +203,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _apart_mm(first: Rig, second: Rig) -> float:
-    """Return how far apart two cameras hang; raises CameraInputError where they can't be one device."""
+    """Return the distance of two cameras in mm; raises CameraInputError if they can't be one device."""
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
@@ -204,14 +214,14 @@ def _one_size(pictures: Sequence[tuple[Path, Array]]) -> tuple[int, int]:
     for path, found in others:
         if found != size:
             raise CameraInputError(
-                f"{path}: found {found[0]} x {found[1]} pixels, expected {size[0]} x {size[1]} as in {first}:"
+                f"{path}: found {found[0]} x {found[1]} pixels, expected {size[0]} x {size[1]} as in {first};"
                 " take all pictures at the size at which the camera watches"
             )
     return size
 
 
 def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[Sighting], list[str]]:
-    """Return the views of the board, and the pictures in which it was not found."""
+    """Return the views of the board, and the names of pictures in which it was not found."""
     views, unseen = [], []
     for path, picture in held:
         view = sighting(picture, square_mm)
@@ -222,18 +232,18 @@ def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[S
     return views, unseen
 
 
-def _flat(at: Laid, picture: Array, square_mm: float) -> Sighting:
+def _flat(at: FlatView, picture: Array, square_mm: float) -> Sighting:
     view = sighting(picture, square_mm)
     if view is None:
         raise CalibrationError(
-            f"{at.path}: found fewer than {MIN_CORNERS} corners of the board, expected them for {at.corner};"
-            " turn the lamp so that it causes no glare, and see that all of the board is in the picture"
+            f"{at.path}: found fewer than {MIN_CORNERS} corners of the board, expected at least that many in"
+            f" {at.corner}; turn the lamp so that it causes no glare, and show all of the board"
         )
     return view
 
 
 def _write(path: Path, rig: RigFile) -> str:
-    """Write points and lens into the rig's file, all else as it is; return where the old file is kept."""
+    """Write the points and the lens into the rig's file; return the path of the kept old file."""
     values: dict[KeyPath, Setting] = {("points",): rig.points}
     if rig.lens is not None:
         values[("lens",)] = msgspec.structs.asdict(rig.lens)
@@ -253,7 +263,7 @@ def _check(path: Path) -> None:
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
-    """Draw the corners of the first flat picture: where each was seen, and its error many times enlarged."""
+    """Draw each corner of the first flat picture where it was seen, and its error, magnified."""
     sheet = picture.copy()
     for corner in felt.corners:
         x, y = (round(value) for value in corner.pixel)
@@ -262,13 +272,13 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
         right, up = (
             solved - placed for solved, placed in zip(corner.solved_mm, corner.place_mm, strict=True)
         )
-        tip = (round(x + right * SHOWN_TIMES), round(y - up * SHOWN_TIMES))
+        tip = (round(x + right * ERROR_SCALE), round(y - up * ERROR_SCALE))
         colour = (0, 160, 0) if corner.miss_mm < GOOD_MM else (0, 0, 220)
         cv2.circle(sheet, (x, y), 4, colour, -1, cv2.LINE_AA)
         cv2.arrowedLine(sheet, (x, y), tip, colour, 2, cv2.LINE_AA)
-    says = f"worst {felt.worst_mm:.2f} mm; errors drawn {SHOWN_TIMES} times"
-    cv2.putText(sheet, says, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255, 255, 255), 4, cv2.LINE_AA)
-    cv2.putText(sheet, says, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
+    caption = f"worst {felt.worst_mm:.2f} mm; errors drawn {ERROR_SCALE} times"
+    cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255, 255, 255), 4, cv2.LINE_AA)
+    cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
     written, data = cv2.imencode(".png", sheet)
     assert written, "PNG is part of OpenCV"
     try:
@@ -285,29 +295,30 @@ def _in_words(found: Calibration, corners: int) -> str:
             f"lens: {across:.0f} x {down:.0f} px, {found.views} pictures, error {found.lens_fit_px:.2f} px"
         )
     elif found.lens is None:
-        lines.append("lens: not measured; a die's height above the felt is read as a distance along it")
+        lines.append(
+            "lens: not measured; the height of a die above the felt shows as a displacement along it"
+        )
     height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm above it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
-        near = f", expected {APART_MM:g} mm or more, which tells a die's height better"
-        lines.append(
-            f"the two cameras hang {found.apart_mm:.0f} mm apart{near if found.apart_mm < APART_MM else ''}"
-        )
+        near = found.apart_mm < MIN_APART_MM
+        advice = f", expected {MIN_APART_MM:g} mm or more, for an accurate height of a die" if near else ""
+        lines.append(f"the two cameras hang {found.apart_mm:.0f} mm apart{advice}")
     lines.append(
-        f"written: {found.rig}; the old one is {found.kept}"
+        f"written: {found.rig}; the old file is kept as {found.kept}"
         if found.written
-        else f"{found.rig} is unchanged; --write changes it"
+        else f"{found.rig} is unchanged; --write writes the result"
     )
     return "\n".join(lines)
 
 
-def _laid(text: str) -> Laid:
+def _flat_view(text: str) -> FlatView:
     corner, _, path = text.partition("=")
     for known in get_args(TableCorner):
         if corner == known and path:
-            return Laid(known, Path(path))
+            return FlatView(known, Path(path))
     corners = ", ".join(get_args(TableCorner))
-    raise argparse.ArgumentTypeError(f"found {text!r}, expected CORNER=IMAGE, the corner one of {corners}")
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected CORNER=IMAGE with a corner of {corners}")
 
 
 def _millimetres(text: str) -> float:

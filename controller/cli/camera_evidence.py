@@ -1,4 +1,4 @@
-"""`tablectl camera evidence`: the pictures that a camera kept: list them, delete them."""
+"""`tablectl camera evidence`: list, prune, delete and hold the pictures that a camera kept."""
 
 import argparse
 import os
@@ -30,12 +30,12 @@ EXAMPLES = (
     "tablectl camera evidence hold 5f0c... --who ann --reason 'dispute over roll 24'",
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
-SHOWN = 12
-"""The digits of a digest that are enough to tell two files apart."""
+SHOWN_DIGITS = 12
+"""The number of digits that messages show of a digest, enough to tell files apart."""
 
 
 def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
-    """Return what keeps a rig's pictures; None where the rig keeps none. Raises CameraInputError."""
+    """Return the keeper of a rig's pictures; None if the rig keeps none. Raises CameraInputError."""
     if wanted is None:
         return None
     folder = Folder(Path(wanted.folder))
@@ -43,73 +43,84 @@ def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
         return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
     except OSError as error:
         raise CameraInputError(
-            f"evidence: found {folder.path} not writable ({error.strerror}), expected a folder of"
-            " this user's own"
+            f"evidence: found {folder.path} not writable ({error.strerror}), expected a folder that this"
+            " user owns"
         ) from error
 
 
 def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the arguments."""
+    """Declare the commands and their arguments."""
     evidence = ways.add_parser(
         "evidence",
-        help="pictures of throws that were kept",
-        description="pictures of throws that were kept; `tablectl explain` shows those of a roll",
+        help="list and delete the kept pictures of throws",
+        description="list and delete the kept pictures of throws; `tablectl explain` shows those of a roll",
         allow_abbrev=False,
     )
-    deeds = evidence.add_subparsers(metavar="DEED", required=True, dest="deed")
-    listed = deeds.add_parser("list", help="files, the oldest first", allow_abbrev=False)
-    listed.add_argument("--verify", action="store_true", help="read each file and compare its SHA-256")
+    actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
+    listed = actions.add_parser("list", help="list the files, the oldest first", allow_abbrev=False)
+    listed.add_argument("--verify", action="store_true", help="also read each file and compare its SHA-256")
     listed.set_defaults(way=_list)
-    prune = deeds.add_parser("prune", help="delete the oldest, by age and size", allow_abbrev=False)
-    prune.add_argument("--rig", type=Path, metavar="RIG.yaml", help="its own limits, and its folder")
-    prune.add_argument("--days", type=whole_number(1, 3650), metavar="N", help="delete what is older")
+    prune = actions.add_parser(
+        "prune", help="delete the oldest files, by age and total size", allow_abbrev=False
+    )
     prune.add_argument(
-        "--max-mb", type=whole_number(0, 10_000_000), metavar="N", help="keep at most N megabytes"
+        "--rig", type=Path, metavar="RIG.yaml", help="take the limits and the folder from this rig's file"
+    )
+    prune.add_argument(
+        "--days", type=whole_number(1, 3650), metavar="N", help="delete files older than N days"
+    )
+    prune.add_argument(
+        "--max-mb", type=whole_number(0, 10_000_000), metavar="N", help="keep at most N megabytes in all"
     )
     prune.set_defaults(way=_prune)
-    delete = deeds.add_parser("delete", help="delete these files", allow_abbrev=False)
+    delete = actions.add_parser("delete", help="delete files", allow_abbrev=False)
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
-    delete.add_argument("--reason", required=True, metavar="WHY", help="kept with the deletion")
-    delete.set_defaults(way=_delete)
-    hold = deeds.add_parser(
-        "hold", help="keep these files whatever their age, for a dispute", allow_abbrev=False
+    delete.add_argument(
+        "--reason", required=True, metavar="WHY", help="the reason, recorded with the deletion"
     )
-    release = deeds.add_parser("release", help="let these files be deleted again", allow_abbrev=False)
-    for deed, held in ((hold, True), (release, False)):
-        deed.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
-        deed.add_argument("--who", required=True, metavar="NAME", help="the person who says so")
-        deed.add_argument("--reason", required=True, metavar="WHY", help="journaled with it")
-        deed.add_argument(
+    delete.set_defaults(way=_delete)
+    hold = actions.add_parser("hold", help="keep files whatever their age, for a dispute", allow_abbrev=False)
+    release = actions.add_parser("release", help="permit files to be deleted again", allow_abbrev=False)
+    for action, held in ((hold, True), (release, False)):
+        action.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
+        action.add_argument("--who", required=True, metavar="NAME", help="the person who decides this")
+        action.add_argument("--reason", required=True, metavar="WHY", help="the reason, for the journal")
+        action.add_argument(
             "--socket",
             default=os.environ.get(SOCKET_VARIABLE, SOCKET),
             metavar="PATH",
-            help=f"of the controller that journals it (default: ${SOCKET_VARIABLE}, else {SOCKET})",
+            help=f"the control socket of the controller that journals it (default: ${SOCKET_VARIABLE}, else"
+            f" {SOCKET})",
         )
-        deed.set_defaults(way=_hold, held=held)
-    for deed in (listed, prune, delete, hold, release):
-        deed.add_argument(
-            "--folder", type=Path, default=Path(FOLDER), metavar="DIR", help=f"default: {FOLDER}"
+        action.set_defaults(way=_hold, held=held)
+    for action in (listed, prune, delete, hold, release):
+        action.add_argument(
+            "--folder",
+            type=Path,
+            default=Path(FOLDER),
+            metavar="DIR",
+            help=f"the pictures' folder (default: {FOLDER})",
         )
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Print a line each; 1 if a file is not what its name says."""
+    """Print a line per file; with `--verify`, return 1 if one does not match its digest."""
     folder = Folder(arguments.folder)
-    unsound = 0
-    files = _kept(folder)
+    bad = 0
+    files = _stored(folder)
     holds = folder.holds()
     for one in files:
         hold = holds.get(one.sha256)
-        says = f"  held by {hold.by}: {hold.why}" if hold else ""
+        note = f"  held by {hold.by}: {hold.why}" if hold else ""
         if arguments.verify:
             try:
                 folder.pictures(one.sha256)
             except MissingError as missing:
-                says, unsound = f"  {missing}", unsound + 1
+                note, bad = f"  {missing}", bad + 1
         taken = datetime.fromtimestamp(one.wall_s, UTC).isoformat(" ", "seconds")
-        print(printable(f"{one.sha256}  {taken}  {one.size / MB:6.2f} MB{says}"))
+        print(printable(f"{one.sha256}  {taken}  {one.size / MB:6.2f} MB{note}"))
     say(f"{folder.path}: {len(files)} files, {sum(one.size for one in files) / MB:.1f} MB")
-    return FAILED if unsound else OK
+    return FAILED if bad else OK
 
 
 def _prune(arguments: argparse.Namespace) -> int:
@@ -124,8 +135,8 @@ def _prune(arguments: argparse.Namespace) -> int:
     limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
     wall = _wall()
     if days is not None and not wall.synced:
-        say("the clock is not synchronized: nothing is deleted because of its age")
-    _kept(folder)
+        say("the clock is not synchronized: nothing is deleted by age")
+    _stored(folder)
     try:
         deleted = folder.prune(limits, wall.s, by=caller(), aged=wall.synced)
     except OSError as error:
@@ -135,9 +146,9 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 
 def _delete(arguments: argparse.Namespace) -> int:
-    """Delete them; 1 if one is not there."""
+    """Delete files; return 1 if one does not exist or is held."""
     folder = Folder(arguments.folder)
-    files = _kept(folder)
+    files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
     if not all(chosen):
         return FAILED
@@ -145,18 +156,22 @@ def _delete(arguments: argparse.Namespace) -> int:
         try:
             folder.delete(one.sha256, time.time(), by=caller(), why=arguments.reason)
         except HeldError as held:
-            say(printable(f"{one.sha256[:SHOWN]}: {held}; `tablectl camera evidence release` comes first"))
+            say(
+                printable(
+                    f"{one.sha256[:SHOWN_DIGITS]}: {held}; release it first: tablectl camera evidence release"
+                )
+            )
             return FAILED
         except OSError as error:
             raise _unwritable(folder, error) from error
-        say(f"{one.sha256[:SHOWN]}: deleted; the journal still names it, and its chain stays sound")
+        say(f"{one.sha256[:SHOWN_DIGITS]}: deleted; the journal still names it and remains verifiable")
     return OK
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release them; 1 if one is missing or the journal refused, 3 where no controller answers."""
+    """Hold or release files; return 1 if one does not exist or it was refused, 3 without a controller."""
     folder = Folder(arguments.folder)
-    files = _kept(folder)
+    files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
     if not all(chosen):
         return FAILED
@@ -172,13 +187,13 @@ def _hold(arguments: argparse.Namespace) -> int:
             folder.hold(hold)
         except OSError as error:
             raise _unwritable(folder, error) from error
-        say(f"{one.sha256[:SHOWN]}: {'held' if hold.held else 'released'}")
+        say(f"{one.sha256[:SHOWN_DIGITS]}: {'held' if hold.held else 'released'}")
     try:
         for one in filter(None, chosen):
             request = {"sha256": one.sha256, "held": arguments.held, "who": arguments.who}
             ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
     except OutOfReachError as error:
-        say("not in the journal yet: repeat the command when the controller is running")
+        say("not in the journal yet; repeat the command when the controller is running")
         return out_of_reach(error)
     except RefusedError as error:
         say(f"not in the journal: {error}")
@@ -190,23 +205,23 @@ def _chosen(name: str, files: list[StoredFile]) -> StoredFile | None:
     found = [one for one in files if one.sha256.startswith(name.lower())]
     if len(found) == 1:
         return found[0]
-    say(printable(f"{name}: found {len(found)} such files, expected one; nothing is deleted"))
+    say(printable(f"{name}: found {len(found)} such files, expected one; nothing was changed"))
     return None
 
 
-def _kept(folder: Folder) -> list[StoredFile]:
+def _stored(folder: Folder) -> list[StoredFile]:
     try:
         return folder.kept()
     except OSError as error:
         raise CameraInputError(
-            f"{folder.path}: found no readable folder ({error.strerror}), expected a camera's;"
+            f"{folder.path}: found no readable folder ({error.strerror}), expected that of a camera;"
             " name it with --folder"
         ) from error
 
 
 def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: found it not writable ({error.strerror}); its own user or root may delete"
+        f"{folder.path}: found it not writable ({error.strerror}), expected to be its owner or root"
     )
 
 

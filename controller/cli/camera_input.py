@@ -1,4 +1,4 @@
-"""What `tablectl camera` is given: rig files, pictures, films and live sources."""
+"""The input of `tablectl camera`: rig files, pictures, films and live sources."""
 
 import time
 from collections.abc import Iterator
@@ -16,20 +16,20 @@ from drivers.vision.moving import median_of
 from drivers.vision.rig import CaptureFile, Rig, RigError, RigFile
 from drivers.vision.stills import Reduction
 
-SAMPLES = 41
-"""Frames whose median is the empty table: dice lie elsewhere in most of them."""
+MEDIAN_FRAMES = 41
+"""The number of frames whose median is the empty table: in most of them a given pixel shows no die."""
 MAX_UNSTAMPED = 30
-"""After so many frames in a row whose time is not known, half a second's, the camera is not used."""
+"""After this many frames in a row without a usable time, half a second's, the camera is rejected."""
 
 _rig_file_of = converter_of(RigFile)
 
 
 class CameraInputError(ValueError):
-    """A picture, film or rig file that can't be used; the message names it and what was expected."""
+    """A picture, film or rig file can't be used; the message names it and what was expected."""
 
 
 def rig_file_of(path: Path) -> RigFile:
-    """Return what a rig's file says; raises CameraInputError."""
+    """Return the contents of a rig's file; raises CameraInputError."""
     try:
         document = parse_document(path)
         rig = _rig_file_of(document.value)
@@ -43,7 +43,7 @@ def rig_file_of(path: Path) -> RigFile:
 
 
 def rig_of(path: Path) -> Rig:
-    """Return the rig of a file, solved; raises CameraInputError."""
+    """Return the solved rig of a file; raises CameraInputError."""
     try:
         return Rig(rig_file_of(path))
     except RigError as error:
@@ -66,14 +66,14 @@ def picture_of(path: Path) -> Array:
 
 
 class Film:
-    """A film file: its frames, each with the time that the film gives it."""
+    """A film file, whose frames have the times that its container gives them."""
 
     def __init__(self, path: Path) -> None:
-        """Open; raises CameraInputError if it is no film."""
+        """Open the film; raises CameraInputError if it can't be read as one."""
         self.path = path
-        self._opened()
+        self._open()
 
-    def _opened(self) -> cv2.VideoCapture:
+    def _open(self) -> cv2.VideoCapture:
         film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
         if film is None or not film.isOpened():
             raise CameraInputError(
@@ -82,8 +82,8 @@ class Film:
         return film
 
     def frames(self) -> Iterator[tuple[int, Array]]:
-        """Yield each frame and its time in microseconds from the film's start."""
-        film = self._opened()
+        """Yield each frame's time, in microseconds from the film's start, and its picture."""
+        film = self._open()
         rate = film.get(cv2.CAP_PROP_FPS) or 30.0
         last_us = -1
         count = 0
@@ -91,25 +91,26 @@ class Film:
             there, picture = film.read()
             if not there:
                 return
-            told_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+            stamped_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
             counted_us = round(count * 1e6 / rate)
-            # A container without times tells 0 for each frame; then its rate counts.
-            t_us = told_us if told_us > last_us and (told_us or not count) else max(counted_us, last_us + 1)
+            # A container without times gives 0 for each frame; then the frame rate is used.
+            stamped = stamped_us > last_us and (stamped_us or not count)
+            t_us = stamped_us if stamped else max(counted_us, last_us + 1)
             last_us = t_us
             count += 1
             yield t_us, picture
 
     @property
     def size(self) -> tuple[int, int]:
-        """Return the width and height of its frames."""
-        film = self._opened()
+        """Return the width and height of the frames in pixels."""
+        film = self._open()
         return int(film.get(cv2.CAP_PROP_FRAME_WIDTH)), int(film.get(cv2.CAP_PROP_FRAME_HEIGHT))
 
     def empty_table(self, reduction: Reduction) -> Array:
-        """Return the table without dice: the median of reduced frames from all over the film."""
-        film = self._opened()
+        """Return the table without dice: the median of reduced frames from the whole film."""
+        film = self._open()
         total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
-        wanted = {round(at * (total - 1) / (SAMPLES - 1)) for at in range(SAMPLES)}
+        wanted = {round(at * (total - 1) / (MEDIAN_FRAMES - 1)) for at in range(MEDIAN_FRAMES)}
         kept = []
         for at in range(total):
             if not film.grab():
@@ -124,15 +125,15 @@ class Film:
 
 
 class Live:
-    """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
+    """A live source on the monotonic clock: a device such as /dev/video0, or a film at its own pace."""
 
     def __init__(self, source: str, capture: CaptureFile | None = None) -> None:
-        """Open this device or film; frames of this size, rate and format are requested of a device."""
+        """Use the device or film of this name; a device is asked for frames of this `capture`."""
         self.source = source
         self._capture = capture
 
     def frames(self) -> Iterator[tuple[int, Array]]:
-        """Yield each frame and its time in microseconds; ends where the source does.
+        """Yield each frame's monotonic time, in microseconds, and its picture, until the source ends.
 
         Raises CameraInputError if there is no such source.
         """
@@ -147,7 +148,7 @@ class Live:
             yield began_us + t_us, picture
 
     def _device(self) -> Iterator[tuple[int, Array]]:
-        # OpenCV tells the system's log of each device that it does not find, at each retry.
+        # Checked first, since OpenCV would log each missing device at each retry.
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
@@ -164,8 +165,8 @@ class Live:
                 if not there:
                     return
                 self._check_size(picture)
-                # The driver's own stamp is of the monotonic clock, taken when the frame began; when a frame
-                # arrives says nothing of when it was taken.
+                # The driver stamps the start of the frame by the monotonic clock. The time at which a frame
+                # arrives depends on the load, and would misplace the die.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
                 if 0 < stamp_us <= time.monotonic_ns() // 1000:
                     unstamped = 0
@@ -174,8 +175,9 @@ class Live:
                 unstamped += 1
                 if unstamped == MAX_UNSTAMPED:
                     raise CameraInputError(
-                        f"{self.source}: found frames stamped {stamp_us} us, expected the driver's own times"
-                        " on the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC, or take another"
+                        f"{self.source}: found frames stamped {stamp_us} us, expected times of the driver"
+                        " on the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC,"
+                        " or use another camera"
                     )
         finally:
             device.release()
@@ -193,7 +195,7 @@ class Live:
 
 
 def decoded(data: bytes) -> Array | None:
-    """Return the picture in a file's bytes (blue, green, red); None if it is no picture."""
+    """Return the picture in a file's contents, as rows of blue, green and red; None if it is not one."""
     if not data:
         return None
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

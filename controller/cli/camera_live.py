@@ -1,6 +1,6 @@
-"""`tablectl camera live`: what a camera sees, with the tracks drawn on it, in a browser or into a film.
+"""`tablectl camera live`: show a camera's picture with the dice's tracks, in a browser or as a film.
 
-The pages are served to this machine only, because the pictures show people's hands.
+The page is served to this machine only, because the pictures show people's hands.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from controller.cli.camera_input import CameraInputError
-from controller.cli.camera_watching import SILENT, Cameras, beside_argument, cameras_of
+from controller.cli.camera_watching import SILENT, Cameras, add_beside, cameras_of
 from controller.cli.shell import OK, say, whole_number
 from drivers.vision.arrays import Array
 from drivers.vision.following import Track
@@ -26,10 +26,10 @@ EXAMPLES = (
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
-"""Blue, green, red: die 1 blue, die 2 orange, as `tablectl explain` draws them."""
-QUALITY = 80
+"""Blue, green and red of each die: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
+JPEG_QUALITY = 80
 STEP_US = 60_000
-"""The interval between two pictures sent to a browser: 16 a second."""
+"""The interval between pictures sent to a browser: 16 a second."""
 FILM_FPS = 30.0
 WAIT_S = 2.0
 PAGE = (
@@ -40,24 +40,26 @@ PAGE = (
 
 
 def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the arguments."""
+    """Declare the command and its arguments."""
     live = ways.add_parser(
         "live",
-        help="see what the camera sees, with the tracks drawn on it",
-        description="show what the camera sees and follows, in a browser on this machine or into a film;"
-        " stop `camera run` first if it uses the device",
+        help="show the camera's picture with the dice's tracks",
+        description="show the camera's picture with the dice's tracks, in a browser on this machine or as a"
+        " film; stop `camera run` first if it uses the device",
         allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
-    beside_argument(live)
-    live.add_argument("--source", metavar="SOURCE", help="look through this device or film instead")
+    add_beside(live)
+    live.add_argument(
+        "--source", metavar="SOURCE", help="use this device or film instead of the rig file's `source`"
+    )
     live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a film instead of serving a page")
     live.add_argument(
         "--port",
         type=whole_number(0, 65535),
         default=PORT,
         metavar="N",
-        help=f"default: {PORT}; 0: a free one",
+        help=f"the page's port (default: {PORT}; 0: any free one)",
     )
     live.set_defaults(way=run)
 
@@ -73,21 +75,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
-    """Yield pictures with the tracks drawn, each with its time; two cameras side by side, in one size."""
-    seeing = cameras.seeing(None)
+    """Yield times and pictures with the tracks drawn; two cameras are shown side by side, in one size."""
+    watch = cameras.watch(None)
     newest: list[Array | None] = [None] * cameras.count
     paced_by: int | None = None
     for camera, t_us, picture in cameras.frames():
-        seeing.frame(camera, t_us, picture)
-        newest[camera] = sketched(picture, seeing.tracks(camera), seeing.says(camera))
-        if paced_by is None or seeing.says(paced_by) == SILENT:
+        watch.frame(camera, t_us, picture)
+        newest[camera] = annotated(picture, watch.tracks(camera), watch.status(camera))
+        if paced_by is None or watch.status(paced_by) == SILENT:
             paced_by = camera
         if camera == paced_by:
-            yield t_us, _beside(newest)
+            yield t_us, _side_by_side(newest)
 
 
-def _beside(pictures: Sequence[Array | None]) -> Array:
-    """Return pictures in a row, all as large as the first; a missing one is dark."""
+def _side_by_side(pictures: Sequence[Array | None]) -> Array:
+    """Return pictures in a row, in the size of the first; a missing one is black."""
     height, width = next(picture.shape[:2] for picture in pictures if picture is not None)
     dark: Array = np.zeros((height, width, 3), np.uint8)
     row = [dark if picture is None else cv2.resize(picture, (width, height)) for picture in pictures]
@@ -95,8 +97,8 @@ def _beside(pictures: Sequence[Array | None]) -> Array:
     return joined
 
 
-def sketched(picture: Array, tracks: tuple[Track, ...], says: str) -> Array:
-    """Return a copy of a picture with the tracks, the faces that were read, and the camera's status."""
+def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
+    """Return a copy of a picture with the tracks, the faces read and the camera's status."""
     shown = picture.copy()
     for track in tracks:
         colour = COLOURS.get(track.die, (200, 200, 200))
@@ -106,7 +108,7 @@ def sketched(picture: Array, tracks: tuple[Track, ...], says: str) -> Array:
         cv2.circle(shown, (x, y), 6, colour, 2, cv2.LINE_AA)
         what = "lost" if track.lost else f"shows {track.up}" if track.up else "no face" if track.rests else ""
         _write_on(shown, f"die {track.die} {what}", (x + 10, y - 10), colour)
-    _write_on(shown, says, (10, shown.shape[0] - 12), (255, 255, 255))
+    _write_on(shown, status, (10, shown.shape[0] - 12), (255, 255, 255))
     return shown
 
 
@@ -125,14 +127,14 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                 writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
                 opened.callback(writer.release)
                 if not writer.isOpened():
-                    raise CameraInputError(f"{path}: found it not writable, expected NAME.avi")
+                    raise CameraInputError(f"{path}: found it not writable, expected a name such as seen.avi")
             writer.write(picture)
             frames += 1
     say(f"{path}: {frames} frames")
 
 
 class _Latest:
-    """The newest picture; a slow browser skips some."""
+    """The newest picture; a slow browser misses some."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -156,7 +158,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
         server = ThreadingHTTPServer((HOST, port), _handler(latest.after))
     except OSError as error:
         raise CameraInputError(
-            f"--port: found {HOST}:{port} not available ({error.strerror}), expected a free one"
+            f"--port: found {HOST}:{port} not available ({error.strerror}), expected a free port"
         ) from error
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://{HOST}:{server.server_address[1]}", flush=True)
@@ -165,7 +167,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
         for t_us, picture in drawn:
             if t_us - sent_us >= STEP_US:
                 sent_us = t_us
-                latest.put(bytes(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1]))
+                latest.put(bytes(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])[1]))
     finally:
         server.shutdown()
         server.server_close()
@@ -173,7 +175,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """A page, and the stream of pictures in it; for this machine's own names only."""
+        """Serves a page and its stream of pictures, under this machine's own names only."""
 
         def do_GET(self) -> None:
             host = self.headers.get("host", "").rpartition(":")[0]

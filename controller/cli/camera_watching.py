@@ -1,6 +1,6 @@
-"""Live frames of one camera, or of two over one end of a table, become readings and files of pictures.
+"""Turn live frames of one camera, or of two over one end of a table, into readings and files of pictures.
 
-No face and no track is taken from a view that is in doubt.
+No face and no track is read from a view that is in doubt: covered, bumped, blinded or out of focus.
 """
 
 import argparse
@@ -29,22 +29,22 @@ from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000
-"""A clip begins this long before the first die comes into sight, so that it shows the hand."""
+"""A clip begins this long before the first die comes into sight, to show the hand."""
 CLIP_STEP_US = 30_000
-"""A clip keeps one frame in this time."""
+"""The interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""A larger frame is reduced: a die at rest must be reported within 0.12 s. Cut-outs are not reduced."""
+"""Larger frames are scaled down, since a die at rest must be reported within 0.12 s; cut-outs are not."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
 """JPEG quality: a clip is watched, a still is examined."""
 CLIP_MAX_BYTES = 8 * 2**20
-"""About 250 frames: 8 s, a rule set's `settle_timeout_s`."""
+"""About 250 frames, or 8 s: a rule set's `settle_timeout_s`."""
 
 
 class Album:
-    """Keeps the frames of one camera in mind, and makes files of them."""
+    """Buffers the frames of one camera, and writes files of pictures for its readings."""
 
     def __init__(self, camera: str, keep: Keep) -> None:
-        """Keep the files of this camera so."""
+        """Pass the files of this camera to `keep`."""
         self._camera = camera
         self._keep = keep
         self._before: deque[tuple[int, bytes]] = deque()
@@ -55,7 +55,7 @@ class Album:
         self._cut = False
 
     def forget(self) -> None:
-        """Forget what happened until now: the view is in doubt, and nothing was followed to its end."""
+        """Drop the clip that is being recorded: the view is in doubt, and no die was followed to its end."""
         self._open = None
         self._moving.clear()
 
@@ -63,13 +63,13 @@ class Album:
         self,
         t_us: int,
         picture: Array,
-        told: Sequence[Reading],
+        readings: Sequence[Reading],
         looks: Callable[[int], Sequence[Look]],
     ) -> list[Reading]:
-        """Add a frame; return the readings made of it, with the names of their pictures."""
+        """Add a frame and its readings; return the readings with the names of their pictures."""
         if not self._wholes or self._wholes[-1][0] != t_us:
             self._wholes.append((t_us, picture))
-        for reading in told:
+        for reading in readings:
             if isinstance(reading, DieReleased):
                 self._moving.add(reading.die)
                 self._open = self._open or self._begun()
@@ -78,7 +78,7 @@ class Album:
             self._named(t_us, reading, looks(reading.die))
             if isinstance(reading, DieRest | DieLost)
             else reading
-            for reading in told
+            for reading in readings
         ]
 
     def _begun(self) -> Writer:
@@ -139,20 +139,21 @@ def _jpeg(picture: Array, quality: int) -> bytes:
     return bytes(coded)
 
 
-LEARNING = 31
-"""Frames whose median is the empty table, at the start."""
+LEARNING_FRAMES = 31
+"""The number of frames at the start whose median is the empty table."""
 SILENT = "silent"
 BUMPED_MM = 6.0
-"""A shift of 10 mm must be found; it is measured to a millimetre or two."""
+"""A shift of this much is a fault: 10 mm must be detected, and is measured to within 1 or 2 mm."""
 
 
-class Watching:
-    """Turns live frames into readings: no face and no track from a view that is in doubt."""
+class CameraWatch:
+    """Turns one camera's live frames into readings."""
 
     def __init__(self, rig: Rig, album: Album | None = None, *, alone: bool = True) -> None:
-        """Start by learning the empty table; pictures of what happens then go into the album.
+        """Start by learning the empty table.
 
-        `alone` is false for one of two cameras whose readings a `Pair` makes one.
+        Pictures are kept by `album`, if there is one. `alone` is false for one of two cameras whose
+        readings a `Pair` merges.
         """
         self._rig = rig
         """The rig of the frames, which may be smaller than the pictures."""
@@ -174,7 +175,7 @@ class Watching:
         frame = self._reduction.frame(picture)
         if self._view is None or self._follower is None or self._empty is None:
             self._learnt.append(frame)
-            if len(self._learnt) == LEARNING:
+            if len(self._learnt) == LEARNING_FRAMES:
                 self._empty = median_of(self._learnt)
                 middle = (frame.shape[1] / 2, frame.shape[0] / 2)
                 self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
@@ -193,33 +194,36 @@ class Watching:
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
-            # What hides the table belongs to a throw's clip too; no face and no track is taken from it.
+            # What hides the table belongs in a throw's clip too, but nothing is read from it.
             return readings or self._pictured(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
         return readings + self._pictured(t_us, picture, seen)
 
-    def hangs(self, t_us: int) -> list[Reading]:
-        """Return that its frames no longer come, though another camera's do; it is up again with the next."""
+    def report_hang(self, t_us: int) -> list[Reading]:
+        """Return the readings of a camera whose frames have stopped; the next frame ends the fault."""
         if self._fault == SILENT:
             return []
-        told = self.ended(t_us)
+        lost = self.ended(t_us)
         self._fault = SILENT
-        return [*told, self._health(t_us, SILENT, "it sends no frame; its cable or driver hangs")]
+        return [
+            *lost,
+            self._health(t_us, SILENT, "it sends no frame; its cable is loose or its driver hangs"),
+        ]
 
     def ended(self, t_us: int) -> list[Reading]:
-        """Return the dice that are lost because no more frames come, with what was seen of them."""
+        """Return the readings of the dice that are lost because the frames have ended."""
         if self._follower is None or self._last is None:
             return []
         return self._pictured(self._last[0], self._last[1], self._follower.abandoned(t_us))
 
-    def _pictured(self, t_us: int, picture: Array, told: list[Reading]) -> list[Reading]:
+    def _pictured(self, t_us: int, picture: Array, readings: list[Reading]) -> list[Reading]:
         if self._album is None or self._follower is None:
-            return told
-        return self._album.frame(t_us, picture, told, self._follower.looks)
+            return readings
+        return self._album.frame(t_us, picture, readings, self._follower.looks)
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Return the dice that are followed now, their places in the camera's pictures."""
+        """Return the tracks of the dice that are followed now, in pixels of the camera's pictures."""
         if self._follower is None or self._reduction is None:
             return ()
         return tuple(
@@ -228,12 +232,12 @@ class Watching:
         )
 
     @property
-    def says(self) -> str:
-        """Return in a word how the view is."""
+    def status(self) -> str:
+        """Return the state of the view in a few words."""
         if self._fault == SILENT:
             return SILENT
         if self._view is None:
-            return f"learning the empty table, frame {len(self._learnt)} of {LEARNING}"
+            return f"learning the empty table, frame {len(self._learnt)} of {LEARNING_FRAMES}"
         return self._fault or ("in doubt" if self._view.doubtful else "following")
 
     def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
@@ -243,31 +247,31 @@ class Watching:
         return DeviceDown(t=t_us, dev=dev, code=fault, reason=seen)
 
 
-BEHIND = 4
-"""The most frames of a source that wait; older ones are of no use to the table."""
-PATIENCE_S = 0.2
-"""How long a source waits for room before it checks whether its frames are still wanted."""
+MAX_WAITING_FRAMES = 4
+"""The greatest number of frames per source that wait to be processed; then the source waits."""
+PUT_TIMEOUT_S = 0.2
+"""How long a source waits for room in the queue before it checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""A camera that sends no frame for this long while the other one does is hung."""
-STARTS_US = 5_000_000
-"""Its first frame may come this long after the other's: some cameras take seconds to start."""
+"""A camera that sends no frame for this long, while the other one does, hangs."""
+START_TIMEOUT_US = 5_000_000
+"""How long a camera's first frame may arrive after the other's: some take seconds to start."""
 
 Frame = tuple[int, int, Array]
-"""The camera's number, its time in microseconds, the picture."""
+"""The camera's number, the frame's time in microseconds, and the picture."""
 
 
-def beside_argument(command: argparse.ArgumentParser) -> None:
-    """Declare `--beside`, which each command that watches or measures a camera has."""
+def add_beside(command: argparse.ArgumentParser) -> None:
+    """Declare `--beside`, for a second camera."""
     command.add_argument(
         "--beside",
         metavar="RIG.yaml",
         type=Path,
-        help="the rig file of a second camera that sees the same end: two views of a die give its height",
+        help="the rig file of a second camera that sees the same end; two views of a die give its height",
     )
 
 
 def pair_of(rigs: Sequence[Rig]) -> Pair | None:
-    """Return what makes two rigs' readings one's; None for one. Raises CameraInputError where it can't."""
+    """Return the Pair that merges two rigs' readings; None for one rig. Raises CameraInputError."""
     if len(rigs) == 1:
         return None
     try:
@@ -276,8 +280,10 @@ def pair_of(rigs: Sequence[Rig]) -> Pair | None:
         raise CameraInputError(str(error)) from error
 
 
-def in_time(sources: Sequence[Iterator[tuple[int, Array]]], begins_us: Sequence[int]) -> Iterator[Frame]:
-    """Yield the frames of recorded sources in order of time, each source begun at its own."""
+def in_order_of_time(
+    sources: Sequence[Iterator[tuple[int, Array]]], begins_us: Sequence[int]
+) -> Iterator[Frame]:
+    """Yield the frames of recorded sources in order of time; each source begins at its time."""
 
     def of(camera: int) -> Iterator[Frame]:
         for t_us, picture in sources[camera]:
@@ -287,10 +293,10 @@ def in_time(sources: Sequence[Iterator[tuple[int, Array]]], begins_us: Sequence[
 
 
 class Cameras:
-    """The cameras of a device, by their rigs."""
+    """One camera, or two that work as one device."""
 
     def __init__(self, rigs: Sequence[Rig], sources: Sequence[str]) -> None:
-        """Prepare one rig, or two as one device; raises CameraInputError if two can't be one device."""
+        """Prepare the sources of one or two rigs; raises CameraInputError if two can't be one device."""
         self._rigs = tuple(rigs)
         self._lives = tuple(Live(source, rig.file.capture) for rig, source in zip(rigs, sources, strict=True))
         self.name = rigs[0].file.camera
@@ -299,26 +305,26 @@ class Cameras:
 
     @property
     def count(self) -> int:
-        """Return how many there are: one or two."""
+        """Return the number of cameras: one or two."""
         return len(self._lives)
 
-    def seeing(self, keep: Keep | None) -> "Seeing":
-        """Return what turns their frames into readings, from an empty table on."""
-        return Seeing(self._rigs, keep)
+    def watch(self, keep: Keep | None) -> "DeviceWatch":
+        """Return a new watch, which begins by learning the empty table."""
+        return DeviceWatch(self._rigs, keep)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield frames as they come, until a source ends; raises CameraInputError if there is none."""
+        """Yield frames as they arrive, until a source ends; raises CameraInputError if one can't open."""
         if len(self._lives) == 1:
             for t_us, picture in self._lives[0].frames():
                 yield 0, t_us, picture
             return
-        yield from merged([live.frames() for live in self._lives])
+        yield from frames_of_all([live.frames() for live in self._lives])
 
 
 def cameras_of(rig: Path, beside: Path | None = None, source: str | None = None) -> Cameras:
-    """Return the camera of a rig's file, or two as one device; `source` takes the place of the first's own.
+    """Return the camera of a rig's file, or two as one device; `source` replaces that of the first file.
 
-    Raises CameraInputError if a file can't be used, or names nothing to look through.
+    Raises CameraInputError if a file can't be used or has no `source`.
     """
     paths = [rig] if beside is None else [rig, beside]
     rigs = [rig_of(path) for path in paths]
@@ -326,18 +332,18 @@ def cameras_of(rig: Path, beside: Path | None = None, source: str | None = None)
     sources[0] = source or sources[0]
     for path, found in zip(paths, sources, strict=True):
         if not found:
-            raise CameraInputError(f"{path}: found no `source`, expected a device or a film to look through")
+            raise CameraInputError(f"{path}: found no `source`, expected a device or a film")
     return Cameras(rigs, sources)
 
 
-class Seeing:
-    """Frames in, readings out."""
+class DeviceWatch:
+    """Turns the frames of one or two cameras into the readings of one device."""
 
     def __init__(self, rigs: Sequence[Rig], keep: Keep | None) -> None:
-        """Begin with no frame seen; each camera keeps its own pictures."""
+        """Begin by learning the empty table; each camera's pictures are passed to `keep`."""
         self._pair = pair_of(rigs)
-        self._watching = [
-            Watching(
+        self._watches = [
+            CameraWatch(
                 rig,
                 None if keep is None else Album(rig.file.camera, keep),
                 alone=self._pair is None,
@@ -345,45 +351,45 @@ class Seeing:
             for rig in rigs
         ]
         self._due_us: dict[int, int] = {}
-        """When each camera's next frame is overdue."""
+        """The time at which each camera's next frame is overdue."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of one camera's frame, and of one that has hung meanwhile."""
+        """Return the readings of one camera's frame, and the fault of another whose frames have stopped."""
         readings: list[Reading] = []
-        for other in range(len(self._watching)):
-            if other != camera and t_us >= self._due_us.setdefault(other, t_us + STARTS_US):
-                readings += self._as_one(other, t_us, self._watching[other].hangs(t_us))
+        for other in range(len(self._watches)):
+            if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):
+                readings += self._merge(other, t_us, self._watches[other].report_hang(t_us))
         self._due_us[camera] = t_us + SILENT_US
-        return readings + self._as_one(camera, t_us, self._watching[camera].frame(t_us, picture))
+        return readings + self._merge(camera, t_us, self._watches[camera].frame(t_us, picture))
 
     def tracks(self, camera: int) -> tuple[Track, ...]:
-        """Return the dice that one camera follows now."""
-        return self._watching[camera].tracks
+        """Return the tracks of the dice that one camera follows now."""
+        return self._watches[camera].tracks
 
-    def says(self, camera: int) -> str:
-        """Return in a word how one camera's view is."""
-        return self._watching[camera].says
+    def status(self, camera: int) -> str:
+        """Return the state of one camera's view in a few words."""
+        return self._watches[camera].status
 
     def ended(self, t_us: int) -> list[Reading]:
-        """Return the dice that are lost because no more frames come."""
+        """Return the readings of the dice that are lost because the frames have ended."""
         readings: list[Reading] = []
-        for camera, watching in enumerate(self._watching):
-            readings += self._as_one(camera, t_us, watching.ended(t_us))
+        for camera, watching in enumerate(self._watches):
+            readings += self._merge(camera, t_us, watching.ended(t_us))
         return readings
 
-    def _as_one(self, camera: int, t_us: int, told: list[Reading]) -> list[Reading]:
-        return told if self._pair is None else self._pair.take(camera, t_us, told)
+    def _merge(self, camera: int, t_us: int, readings: list[Reading]) -> list[Reading]:
+        return readings if self._pair is None else self._pair.take(camera, t_us, readings)
 
 
-def merged(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
-    """Yield the frames of several sources as they come, each read in a thread of its own, until one ends."""
-    arrived: queue.Queue[Frame | Exception | None] = queue.Queue(BEHIND * len(sources))
+def frames_of_all(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
+    """Yield the frames of several sources as they arrive, until one ends; each is read in its own thread."""
+    arrived: queue.Queue[Frame | Exception | None] = queue.Queue(MAX_WAITING_FRAMES * len(sources))
     stopped = threading.Event()
 
     def put(item: Frame | Exception | None) -> None:
         while not stopped.is_set():
             try:
-                arrived.put(item, timeout=PATIENCE_S)
+                arrived.put(item, timeout=PUT_TIMEOUT_S)
             except queue.Full:
                 continue
             return
@@ -394,7 +400,7 @@ def merged(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Frame]:
                 put((camera, t_us, picture))
                 if stopped.is_set():
                     return
-        except Exception as error:  # noqa: BLE001 raised by `merged`: a dead thread would be a camera that hangs
+        except Exception as error:  # noqa: BLE001 - raised again below: a thread that died would look like a camera that hangs
             put(error)
         put(None)
 

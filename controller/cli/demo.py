@@ -1,4 +1,4 @@
-"""`tablectl demo`: an evening at virtual tables, played through the same engine as at real ones."""
+"""`tablectl demo`: play an evening at virtual tables through the same engine as at real ones."""
 
 import argparse
 import shlex
@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 
 SHOW_S = 20.0
-"""How long the whole demonstration takes on a terminal."""
+"""The duration of the whole demonstration on a terminal, in seconds."""
 _FRAMES = 5
 _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
 """The outcomes after which the demonstration of a card game pauses."""
@@ -69,7 +69,11 @@ _WHEEL_MIX = {"valid": 8.0} | dict.fromkeys(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--seed", type=whole_number(0, MAX_SEED), default=41, metavar="N", help="which evening (default: 41)"
+        "--seed",
+        type=whole_number(0, MAX_SEED),
+        default=41,
+        metavar="N",
+        help="the seed from which the evening is drawn (default: 41)",
     )
     parser.add_argument(
         "--throws",
@@ -103,12 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play the evening on standard output; 0 when every call agreed with what happened, else 1."""
+    """Play the evening on standard output; return 1 if a call differs from what happened."""
     return play(arguments, Screen(sys.stdout), time.sleep)
 
 
 def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float], None]) -> int:
-    """Play the evening on a screen, pausing by `sleep` where the screen is a terminal."""
+    """Play the evening on a screen; on a terminal, pause by `sleep` between the calls."""
     attempts = arguments.throws + arguments.spins + arguments.games + arguments.deals
     paced = screen.terminal and not arguments.fast and attempts
     show = _Show(screen, sleep, SHOW_S / attempts if paced else 0.0)
@@ -134,7 +138,7 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
 
 
 class _Show:
-    """Tells what a session publishes, line by line."""
+    """Plays tables' evenings and writes the commentary; compares outcomes with the simulator's truth."""
 
     def __init__(self, screen: Screen, sleep: Callable[[float], None], pause_s: float) -> None:
         self._screen = screen
@@ -143,34 +147,34 @@ class _Show:
         self._pause_s = pause_s
         self._readings = 0
         self.differences: list[str] = []
-        """A difference between a card game's outcomes and the simulator's truth."""
+        """The differences between card games' outcomes and the simulator's truth."""
 
     def cards(self, header: Header, feed: Feed, truth: list[dict[str, object]]) -> None:
         """Play a card table's evening."""
-        told = self._played(header, feed)
-        difference = compare([as_json(outcome) for outcome in told], truth)
+        outcomes = self._played(header, feed)
+        difference = compare([as_json(outcome) for outcome in outcomes], truth)
         if difference is not None:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
     def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
-        """Play one table's evening; return where its outcomes and the simulator's truth part."""
+        """Play one table's evening; return where its outcomes differ from the simulator's truth."""
         return disagreements(scenes, self._played(header, feed))
 
     def _played(self, header: Header, feed: Feed) -> list[Outcome]:
         rules = load_ruleset(header.ruleset)
         self._screen.line(self._screen.styled(rules.title, "bold"))
         self._screen.line()
-        told: list[Outcome] = []
+        outcomes: list[Outcome] = []
         for outcome in _outcomes(header, rules, feed):
-            told.append(outcome)
+            outcomes.append(outcome)
             self._await(outcome)
             self._commentary.write(outcome)
         self._readings += len(feed)
         self._screen.line()
-        return told
+        return outcomes
 
     def summary(self, attempts: int, wrong: Sequence[Disagreement]) -> None:
-        """Print a summary of the evening."""
+        """Write how many calls agree with what happened, and each difference."""
         agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
         style: Style = "green" if agreed == attempts else "red"
         agree = f"{agreed} of {attempts} calls agree with what happened on the tables"
@@ -182,7 +186,7 @@ class _Show:
             self._screen.line(f"  {difference}")
 
     def _await(self, outcome: Outcome) -> None:
-        """Let the audience wait for a call as it would at the table."""
+        """Pause before a call, as long as it would take at a table."""
         match outcome.data:
             case _ if not self._pause_s:
                 pass
@@ -195,7 +199,7 @@ class _Show:
                 self._sleep(self._pause_s)
 
     def _roll_dice(self, attempt: int) -> None:
-        """Animate the dice on the screen for a moment before the call."""
+        """Animate the dice on the screen before the call."""
         for frame in range(_FRAMES):
             faces = ((attempt + 2 * frame) % 6 + 1, (attempt * 3 + frame) % 6 + 1)
             self._screen.draft(f"  {attempt:>3}  {self._commentary.dice(faces)}")
@@ -203,21 +207,25 @@ class _Show:
 
 
 def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
-    """Yield what to try next; each command is a line that a fresh shell takes as it is."""
+    """Yield commands to try next, each of which can be pasted into a new shell."""
     checkout = (folder / "Makefile").exists() and (folder / ".venv").exists()
     there = f"cd {shlex.quote(str(folder))} && " if checkout else ""
     tablectl = f"{there}.venv/bin/tablectl" if checkout else "tablectl"
     steps = [
-        *([("fetch the journal, the links and the screens, once", f"{there}make tools")] if checkout else []),
-        ("stand at a virtual table yourself", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
+        *(
+            [("install the journal, the links and the screens, once", f"{there}make tools")]
+            if checkout
+            else []
+        ),
+        ("practise at a virtual table", f"{tablectl} simulate craps --staff me --dir {_VIRTUAL}"),
         (
-            f"show its players' display in the meantime, at {_PAGE}",
+            f"meanwhile, show its players' display at {_PAGE}",
             f"{tablectl} console --socket {_VIRTUAL}/control.sock",
         ),
-        ("its state, live", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
+        ("follow its state", f"{tablectl} status --follow --socket {_VIRTUAL}/control.sock"),
     ]
     if checkout:
-        steps.append(("why a throw was a No Roll, drawn", f"{tablectl} explain '{_A_NO_ROLL}'"))
+        steps.append(("see how a No Roll was judged, with a drawing", f"{tablectl} explain '{_A_NO_ROLL}'"))
     yield ""
     yield screen.styled("Try next", "bold")
     for what, command in steps:
@@ -225,13 +233,13 @@ def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
         yield f"    {command}"
 
 
-_VIRTUAL = "/tmp/table"  # noqa: S108 - the user's own to choose; the virtual table refuses one in use
+_VIRTUAL = "/tmp/table"  # noqa: S108 - only a suggestion; a folder in use is refused
 _PAGE = "http://127.0.0.1:8321/display"
 _A_NO_ROLL = "tests/logs/craps-12-034-voids.jsonl.gz#3"
 
 
 def _outcomes(header: Header, rules: RuleSet, feed: Feed) -> Iterator[Outcome]:
-    """Run the readings through a session."""
+    """Yield the outcomes of a session that is fed these readings."""
     session = Session(
         Setup(
             table=header.table,

@@ -1,14 +1,17 @@
-"""What `tablectl simulate` plays: a table's hardware and people, virtual, behind pseudo-terminals."""
+"""The virtual evening of `tablectl simulate`: a table's hardware and people behind pseudo-terminals."""
 
 import argparse
 import shlex
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from threading import Event
-from typing import TextIO, cast, get_args
+from typing import TYPE_CHECKING, TextIO, cast, get_args
 
 import msgspec
 
@@ -40,19 +43,65 @@ from drivers.sim.setting import (
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stage import ORDERS, Claim, Clock, PacedClock, RealClock, Stage
+from drivers.sim.table import Act, act_of
 
-EVERY_S = 20.0
-"""How often a seeded schedule has a fault, on average."""
+if TYPE_CHECKING:
+    from drivers.sim.rendered_throws import Filmed
+
+MEAN_FAULT_INTERVAL_S = 20.0
+"""The mean interval between the faults of `--faults`."""
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
-_LONGEST_PORT = 90
+_MAX_FOLDER_CHARS = 90
+_MAX_RENDERED_THROWS = 1_000_003
+"""Per evening, so that evenings of different seeds share no throw."""
+
+
+class RenderedEvening:
+    """An evening's rendered throws, in order; the same seed gives the same throws.
+
+    A throw takes some seconds of CPU time, so the next one is computed in another process, while the virtual
+    table keeps its devices alive.
+    """
+
+    def __init__(self, seed: int, table: DiceTable) -> None:
+        """Begin to compute the first throw; raises ImportError without the extras `physics` and `vision`."""
+        from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
+
+        self._throw = throw
+        # Spawned, since a forked process would hold the virtual table's ports open. Ctrl-C stops the table,
+        # which then closes the pool.
+        self._pool = ProcessPoolExecutor(
+            1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        )
+        self._table = table
+        self._number = seed * _MAX_RENDERED_THROWS
+        self._next = self._submit()
+
+    def ready(self) -> bool:
+        """Return whether the next throw is computed."""
+        return self._next.done()
+
+    def play(self, _seed: int, _count: int, _after_trouble: bool, /) -> Act:
+        """Return the next throw once it is computed, and begin with the one after it."""
+        filmed = self._next.result()
+        self._next = self._submit()
+        return act_of(filmed.feed, [filmed.scene])
+
+    def close(self) -> None:
+        """Stop the process after the throw that it computes."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self) -> "Future[Filmed]":
+        self._number += 1
+        return self._pool.submit(self._throw, self._number, self._table)
 
 
 class Evening:
-    """One run of the command."""
+    """One run of `tablectl simulate`."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        """Create the folder, the table's file, the ports and everything behind them."""
+        """Create the folder, the table's file, the ports and the virtual devices behind them."""
         self._arguments = arguments
         path = config_file("tables", arguments.table)
         settings = load_table(str(path))
@@ -98,10 +147,10 @@ class Evening:
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
-        if len(str(self._folder)) > _LONGEST_PORT:
+        if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             say(
                 f"{self._folder}: found a path of {len(str(self._folder))} characters, expected at most"
-                f" {_LONGEST_PORT}, so that a port's fits into 107; choose a shorter --dir"
+                f" {_MAX_FOLDER_CHARS}, since a port's path may have 107; choose a shorter --dir"
             )
         self._claim = Claim(self._folder)
         self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
@@ -115,13 +164,13 @@ class Evening:
         self._calls = settings.calls
 
     def run(self) -> int:
-        """Play."""
+        """Play the evening; return the exit code."""
         on_stop(self._stopping.set)
         if self._practice is not None:
             return self._practise(self._practice)
         self._introduce()
         if self._arguments.faults is not None:
-            schedule = Schedule(self._table, self._arguments.faults, every_s=EVERY_S)
+            schedule = Schedule(self._table, self._arguments.faults, every_s=MEAN_FAULT_INTERVAL_S)
             schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
         try:
             self._stage.run(lambda: self._stopping.is_set() or self._ended())
@@ -134,8 +183,6 @@ class Evening:
         return OK
 
     def _rendered(self, seed: int, felt: DiceTable) -> RenderedThrows:
-        from controller.cli.rendered_evening import RenderedEvening  # noqa: PLC0415 - it needs extras
-
         evening = RenderedEvening(seed, felt)
         self._closing.append(evening.close)
         return evening
@@ -155,13 +202,13 @@ class Evening:
         devices = ", ".join(self._table.cables)
         tablectl = own_name()
         screen = Screen(sys.stdout)
-        told = [
-            f"Virtual hardware behind {folder}: {devices}.",
+        sentences = [
+            f"Virtual hardware in {folder}: {devices}.",
             f"The table's file with these ports is {name}.",
         ]
         if self._calls == "confirm":
-            told.append("It has `calls: automatic`, since no virtual person confirms what is proposed.")
-        for sentence in told:
+            sentences.append("It has `calls: automatic`, since no virtual person confirms proposed calls.")
+        for sentence in sentences:
             screen.lines(screen.wrapped(sentence, 0))
         key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"
         print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock {key}")
@@ -171,16 +218,14 @@ class Evening:
         print(f"  echo {order} > {folder}/{ORDERS}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
-            nobody = (
-                "Nobody plays: a technician stands at the table and does what test and calibrate ask for."
-            )
+            nobody = "Nobody plays: a technician at the table does what `test` and `calibrate` ask for."
             screen.lines(screen.wrapped(nobody, 0))
         screen.lines(
             ("", *screen.wrapped(f"The truth is written to {folder}/truth.jsonl. Ctrl-C ends.", 0), "")
         )
         if self._arguments.speed != 1:
             say(
-                f"the clock runs {self._arguments.speed:g} x as fast as life:"
+                f"the clock runs at {self._arguments.speed:g} times real time:"
                 f" only a program that follows {folder}/clock can keep up"
             )
         sys.stdout.flush()
@@ -190,11 +235,11 @@ class Evening:
         self._truth.flush()
         if self._practice is not None:
             return
-        print(f"{wall_clock(time.time_ns() // 1000)}  {printable(in_words(story))}", flush=True)
+        print(f"{wall_clock(time.time_ns() // 1000)}  {printable(story_line(story))}", flush=True)
 
 
-def in_words(story: Story) -> str:
-    """Return what happened in one line."""
+def story_line(story: Story) -> str:
+    """Return a line about an event of the evening."""
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
@@ -208,11 +253,11 @@ def in_words(story: Story) -> str:
             return f"over {fault} {device}"
 
 
-def _ends(told: Sequence[Expected]) -> str:
-    """Return how a card game ends: its last outcome, and who won it."""
-    if not told:
+def _ends(outcomes: Sequence[Expected]) -> str:
+    """Return how a card game ends: its last outcome and, if it was won, the winner."""
+    if not outcomes:
         return ""
-    last = next((each for each in told if each["type"] == "game.won"), told[-1])
+    last = next((each for each in outcomes if each["type"] == "game.won"), outcomes[-1])
     data = cast("Mapping[str, object]", last["data"])
     return " ".join([str(last["type"]), *(f"seat {data[key]}" for key in ("player",) if key in data)])
 
@@ -224,7 +269,7 @@ def table_file(
     types: Mapping[str, DeviceKind],
     guess: Sequence[Pair] | None = None,
 ) -> str:
-    """Rewrite a table's file with the virtual ports in it; `guess` is how scripts are calibrated."""
+    """Return a table's file with virtual ports; `guess` is the calibration of its scripted cameras."""
     import yaml  # noqa: PLC0415 - only this command writes YAML
 
     assert isinstance(document.value, dict)
@@ -244,7 +289,7 @@ def table_file(
 
 
 def _sensors(section: Value) -> dict[str, Value]:
-    """Keep what a device is there for; how it is reached is another matter here."""
+    """Return the keys that say what a device reads; those of its port are replaced."""
     assert isinstance(section, dict)
     return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 
@@ -266,13 +311,13 @@ def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | Non
 
 
 def _type_in(document: Document, name: str) -> DeviceKind | None:
-    """Return the type that the file names, if it is one that can be virtual."""
+    """Return the type of device that the file names; None if it can't be simulated."""
     kind = section_of(document, name).get("type")
     return cast("DeviceKind", kind) if kind in _KINDS else None
 
 
 def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Return each board's sensors by channel; raises NoEveningError if one is no device's."""
+    """Return each board's sensors by channel; raises NoEveningError if one belongs to no device."""
     return {
         name: dict(sensors)
         for name in settings.devices
@@ -281,7 +326,7 @@ def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mappi
 
 
 def section_of(document: Document, name: str) -> Mapping[str, Value]:
-    """Return what the file says of a device."""
+    """Return a device's section of the file; empty if there is none."""
     devices = document.value.get("devices") if isinstance(document.value, dict) else None
     section = devices.get(name) if isinstance(devices, dict) else None
     return section if isinstance(section, dict) else {}

@@ -1,4 +1,4 @@
-"""`tablectl firmware`: build what a board runs, put it on the board, and verify it there.
+"""`tablectl firmware`: build a board's firmware, flash it, and verify what a board runs.
 
 A board's files go to its flash as a littlefs file system, in the UF2 that the board's boot loader takes.
 """
@@ -27,14 +27,15 @@ from drivers.node.sentences import NODE_NAME
 
 BOARDS = ("console", "wall", "wheel")
 SECTOR_BYTES = 4096
-"""The unit that the flash erases; MicroPython's littlefs block on these boards."""
+"""The unit in which the flash is erased, and MicroPython's littlefs block size on these boards."""
 PROGRAM_BYTES = 256
-"""A page of the flash: MicroPython's rp2 port mounts with progsize=256, read and look-ahead sizes of 32."""
+"""A page of the flash, and the littlefs program size of MicroPython's rp2 port."""
 SMALL_BYTES = 32
+"""The littlefs read and look-ahead size of MicroPython's rp2 port."""
 DISK_VERSION = 0x00020000
-"""littlefs 2.0, which every MicroPython mounts."""
+"""littlefs 2.0, which every version of MicroPython mounts."""
 FLASH_AT = 0x10000000
-"""The flash's address in the chip's memory."""
+"""The address of the flash in the chip's memory."""
 UF2_START = (0x0A324655, 0x9E5D5157)
 UF2_END = 0x0AB16F30
 UF2_HAS_FAMILY = 0x2000
@@ -42,12 +43,12 @@ UF2_HAS_FAMILY = 0x2000
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A board's chip: its UF2 family, and how much flash its board has."""
+    """A board's chip: its UF2 family ID, and the size of its flash."""
 
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """The file system at the end, as MicroPython places it on this board; None if unknown."""
+    """The size of the file system that MicroPython keeps at the end of the flash; None if unknown."""
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -57,8 +58,8 @@ CHIPS: Mapping[str, Chip] = {
 """Raspberry Pi Pico and Pico 2."""
 
 
-def lay_out(folder: Path) -> str:
-    """Put the files of a board below a folder; return their SHA-256, as every board with them says it."""
+def copy_firmware(folder: Path) -> str:
+    """Copy the firmware's files into a folder; return their SHA-256, which boards report as well."""
     source = Path(drivers.__file__).parent
     shutil.copytree(
         source / "firmware",
@@ -70,17 +71,17 @@ def lay_out(folder: Path) -> str:
     return hash_of(str(folder))
 
 
-def approved_as(board: str) -> str:
-    """Return what this board's hello says when it runs these files."""
+def firmware_id(board: str) -> str:
+    """Return the firmware ID that this board reports in its hello when it runs these files."""
     with tempfile.TemporaryDirectory() as folder:
-        return firmware_of(board, VERSION, lay_out(Path(folder)))
+        return firmware_of(board, VERSION, copy_firmware(Path(folder)))
 
 
 def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:
-    """Return the file system with a board's files and its settings."""
+    """Return the image of a file system with the firmware's files and a board's settings."""
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
-        lay_out(folder)
+        copy_firmware(folder)
         (folder / SETTINGS).write_text(json.dumps(settings))
         system = LittleFS(
             block_size=SECTOR_BYTES,
@@ -102,7 +103,7 @@ def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:
 
 
 def uf2_of(image: bytes, chip: Chip) -> bytes:
-    """Return the UF2 that writes a file system to the end of a chip's flash; erased sectors are left out."""
+    """Return the UF2 file that writes an image to the end of a chip's flash, without its erased sectors."""
     start = FLASH_AT + chip.flash_bytes - len(image)
     pages = [
         (start + at, image[at : at + PROGRAM_BYTES])
@@ -141,38 +142,49 @@ EXAMPLES = (
     "tablectl firmware verify console console             # does the device `console` run these files?",
 )
 UF2_INFO_FILE = "INFO_UF2.TXT"
-"""Every board that waits for a UF2 file shows this one."""
+"""The file on the drive of every board that waits for a UF2 file."""
 
 
 class FirmwareMismatchError(Exception):
-    """A board runs different firmware, or what it runs is unknown; the message says which and what to do."""
+    """A board runs different or unknown firmware; the message says which, and what to do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     does = parser.add_subparsers(metavar="build|flash|verify|approved", required=True, dest="does")
-    build = does.add_parser("build", help="make the UF2 of a board's files and settings")
-    build.add_argument("board", choices=BOARDS)
-    build.add_argument("--name", required=True, help="the node's name, as the table's file has it")
+    build = does.add_parser("build", help="build the UF2 file of a board's firmware and settings")
+    build.add_argument("board", choices=BOARDS, help="the kind of board")
+    build.add_argument("--name", required=True, help="the node's name, as in the table's file")
     build.add_argument(
-        "--settings", type=Path, metavar="FILE", help="its pins, as JSON (docs/devices/boards.md)"
+        "--settings", type=Path, metavar="FILE", help="the board's pins, as JSON (docs/devices/boards.md)"
     )
-    build.add_argument("--key-file", type=Path, metavar="FILE", help="its key: tablectl keys make node FILE")
-    build.add_argument("--chip", choices=sorted(CHIPS), default="rp2040", help="rp2350 is a Pico 2")
+    build.add_argument(
+        "--key-file", type=Path, metavar="FILE", help="the node's key, as `tablectl keys make node` makes it"
+    )
+    build.add_argument(
+        "--chip",
+        choices=sorted(CHIPS),
+        default="rp2040",
+        help="the board's chip: rp2040 for a Pico, rp2350 for a Pico 2 (default: %(default)s)",
+    )
     build.add_argument(
         "--fs-kib",
         type=int,
         metavar="KIB",
-        help="file system size, if unknown to this program",
+        help="size of the board's file system, required if this program does not know it",
     )
-    build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 to write")
-    flash = does.add_parser("flash", help="copy a UF2 to a board in BOOTSEL mode")
-    flash.add_argument("uf2", type=Path, metavar="UF2")
+    build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
+    flash = does.add_parser("flash", help="copy a UF2 file to a board in BOOTSEL mode")
+    flash.add_argument("uf2", type=Path, metavar="UF2", help="the UF2 file")
     flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
-    approved = does.add_parser("approved", help="print the firmware id that a board with these files reports")
-    approved.add_argument("board", choices=BOARDS)
-    verify = does.add_parser("verify", help="compare the firmware reported by a board with these files")
-    verify.add_argument("board", choices=BOARDS)
+    approved = does.add_parser(
+        "approved", help="print the firmware ID that a board with this version's files reports"
+    )
+    approved.add_argument("board", choices=BOARDS, help="the kind of board")
+    verify = does.add_parser(
+        "verify", help="compare the firmware ID that a board reports with this version's"
+    )
+    verify.add_argument("board", choices=BOARDS, help="the kind of board")
     verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")
     add_socket(verify)
     for one in (build, flash, approved):
@@ -180,17 +192,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run it; return 1 where a board runs other files, 2 where it can't be done, 3 without a controller."""
+    """Run the command; return 1 if a board runs other firmware, 2 for bad input, 3 without a controller."""
     try:
         match arguments.does:
             case "build":
-                told = _build(arguments)
+                answer = _build(arguments)
             case "flash":
-                told = _flash(arguments.uf2, arguments.drive)
+                answer = _flash(arguments.uf2, arguments.drive)
             case "verify":
-                told = _verify(arguments.board, arguments.device, arguments.socket)
+                answer = _verify(arguments.board, arguments.device, arguments.socket)
             case _:
-                told = {"firmware": approved_as(arguments.board)}
+                answer = {"firmware": firmware_id(arguments.board)}
     except OutOfReachError as error:
         return out_of_reach(error)
     except FirmwareMismatchError as error:
@@ -202,7 +214,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         say(error)
         return BAD_INPUT
-    print(msgspec.json.encode(told).decode() if arguments.json else "\n".join(map(str, told.values())))
+    print(msgspec.json.encode(answer).decode() if arguments.json else "\n".join(map(str, answer.values())))
     return OK
 
 
@@ -221,7 +233,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
         )
     content = uf2_of(file_system(settings, fs_bytes), chip)
     _write_private(arguments.out, content)
-    return {"uf2": str(arguments.out), "firmware": approved_as(arguments.board)}
+    return {"uf2": str(arguments.out), "firmware": firmware_id(arguments.board)}
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, object]:
@@ -236,7 +248,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
                 f"{arguments.settings}: found invalid JSON ({error}), expected the board's pins"
             ) from error
     if not isinstance(settings, dict):
-        raise ValueError(  # noqa: TRY004 - what is in a file is a value
+        raise ValueError(  # noqa: TRY004 - a wrong value in a file, not a wrong type in the program
             f"{arguments.settings}: found a value that is not an object, expected the board's pins by name"
         )
     settings |= {"board": arguments.board, "name": arguments.name}
@@ -244,7 +256,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
         key = arguments.key_file.read_text(encoding="ascii").strip()
         if not KEY.fullmatch(key):
             raise ValueError(
-                f"{arguments.key_file}: expected 32 to 128 hexadecimal digits; make one with tablectl keys"
+                f"{arguments.key_file}: found something else, expected 32 to 128 hexadecimal digits;"
+                " make a key with `tablectl keys make node FILE`"
             )
         settings["key"] = key
     return settings
@@ -259,7 +272,7 @@ def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     content = uf2.read_bytes()
     if content[:4] != b"UF2\n" or len(content) % 512:
         raise ValueError(
-            f"{uf2}: found no UF2 file, expected one built by `tablectl firmware build`, or MicroPython's"
+            f"{uf2}: found another kind of file, expected UF2 of `tablectl firmware build` or MicroPython"
         )
     target = drive / uf2.name
     with target.open("wb") as file:
@@ -278,18 +291,18 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if kind != "node":
         raise ValueError(
             f"{device}: found a device of type {kind or 'unknown'}, expected a node;"
-            " only a board with firmware of `tablectl firmware` reports its id"
+            " only a board with firmware of `tablectl firmware` reports its firmware ID"
         )
-    runs, expected = figures.get("firmware"), approved_as(board)
+    runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
         raise FirmwareMismatchError(
-            f"{device}: no hello received since the controller started, expected {expected};"
+            f"{device}: found no hello since the controller started, expected {expected};"
             f" see tablectl devices {device}, and power-cycle the board"
         )
     if runs != expected:
         raise FirmwareMismatchError(
             f"{device}: found {runs}, expected {expected};"
-            f" build and flash it again with this version's tablectl firmware build {board}, or, if the"
+            f" build it with this version's `tablectl firmware build {board}` and flash it, or, if the"
             " board is newer, update the table"
         )
     if not devices[device]["up"]:
@@ -301,7 +314,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
 
 
 def _write_private(file: Path, content: bytes) -> None:
-    """Write a file that may hold a key: only its owner can read it."""
+    """Write a file that only its owner can read, since it may contain a key."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as opened:
         os.fchmod(descriptor, 0o600)

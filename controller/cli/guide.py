@@ -1,4 +1,4 @@
-"""The way to a table in test mode: readings come, the technician is asked, and it ends with this process."""
+"""The dialogue with a technician at a table in test mode, which ends with this process's connection."""
 
 import argparse
 import select
@@ -21,7 +21,6 @@ from controller.cli.link import (
     unreachable,
 )
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import say
 from controller.model.readings import AnyReading
 from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding, Status
 
@@ -31,7 +30,7 @@ Ending = Literal["done", "skipped", "timeout"]
 
 
 class _Line(msgspec.Struct):
-    """A line of a test's connection: a reading, or an answer."""
+    """A line of the test connection: a reading or an answer."""
 
     reading: AnyReading | None = None
     ok: bool | None = None
@@ -44,7 +43,7 @@ _line_of = msgspec.json.Decoder(_Line).decode
 
 
 class TestLink:
-    """A connection that holds a table in test mode."""
+    """A connection that keeps a table in test mode."""
 
     __test__ = False  # pytest: no test class
     begun: Json
@@ -52,9 +51,10 @@ class TestLink:
     def __init__(
         self, path: str, who: str | None, *, token: str | None = None, keyboard: TextIO | None = None
     ) -> None:
-        """Start a test; raises OutOfReachError, or RefusedError with the reason.
+        """Start a test; raises OutOfReachError or RefusedError.
 
-        `token` says who is at a screen. `keyboard` is where answers are typed, else standard input.
+        `token` identifies the person at a screen, in place of `who`. Answers are read from `keyboard`, by
+        default standard input.
         """
         self._path = path
         self._keyboard = sys.stdin if keyboard is None else keyboard
@@ -64,7 +64,7 @@ class TestLink:
         self._asked = 0
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            # Test mode begins once all that came before has been judged.
+            # Test mode begins once all earlier readings have been judged.
             self._link.settimeout(2 * TIMEOUT_S)
             self._link.connect(path)
             self._send({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
@@ -89,24 +89,24 @@ class TestLink:
         self._link.close()
 
     def hang_up(self) -> None:
-        """End the connection from another thread: whoever waits for it is told that it is closed."""
+        """Close the connection from another thread; a thread that waits for it gets OutOfReachError."""
         with suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
 
-    def ask(self, word: str) -> None:
-        """Show on the lamp `test` what is asked for; a number tells it from the request before."""
+    def show_request(self, lamp_text: str) -> None:
+        """Show a request on the lamp `test`; a number distinguishes it from the one before."""
         self._asked += 1
-        self._send({"do": "ask", "shows": f"{word}-{self._asked}"})
+        self._send({"do": "ask", "shows": f"{lamp_text}-{self._asked}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
-        """Set a lamp or the buzzer until the test ends."""
+        """Switch a lamp or the buzzer until the test ends."""
         self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
-        """Report the test's result to the table, which keeps it until the test is repeated successfully.
+        """Report the test's result to the table, which keeps failures until the test passes.
 
-        Return once it is noted: whoever hangs up before that may have said it to nobody. Raises
-        OutOfReachError or RefusedError where it is not.
+        Returns once the table has confirmed it, since a result sent before closing could be lost. Raises
+        OutOfReachError or RefusedError.
         """
         self._noted = None
         self._send({"do": "tested", "device": device, "passed": passed, "failed": failed})
@@ -115,14 +115,14 @@ class TestLink:
             list(self._lines())
 
     def fresh(self) -> None:
-        """Forget what was read before now."""
+        """Discard all readings received so far."""
         while select.select([self._link], [], [], 0)[0]:
             self._read()
             list(self._lines())
         self._readings.clear()
 
     def wait(self, timeout_s: float, *, typed: bool) -> tuple[list[AnyReading], str | None]:
-        """Return the readings that have come, and a line that was typed meanwhile."""
+        """Wait up to `timeout_s`; return the readings received, and a line if one was typed."""
         keyboard = [self._keyboard] if typed and self._keyboard is not None else []
         ready, _, _ = select.select([self._link, *keyboard], [], [], timeout_s)
         if self._link in ready:
@@ -135,12 +135,12 @@ class TestLink:
     def _lines(self) -> Iterator[None]:
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
-            told = _line_of(line)
-            if told.ok is False:
-                raise RefusedError(f"{told.says} [{told.code}]")
-            if told.reading is not None:
-                self._readings.append(told.reading)
-            self._noted = told.noted or self._noted
+            decoded = _line_of(line)
+            if decoded.ok is False:
+                raise RefusedError(f"{decoded.says} [{decoded.code}]")
+            if decoded.reading is not None:
+                self._readings.append(decoded.reading)
+            self._noted = decoded.noted or self._noted
             yield
 
     def _read(self) -> None:
@@ -160,10 +160,10 @@ class TestLink:
 
 
 class Guide:
-    """Asks a technician for one act after the other."""
+    """Asks a technician at a terminal for one act after another."""
 
     def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
-        """Allow `timeout_s` for each act; with `quietly` the requests go to standard error."""
+        """Allow `timeout_s` for each act; with `quietly`, write requests to standard error."""
         self.link = link
         self._timeout_s = timeout_s
         self.stream = sys.stderr if quietly else sys.stdout
@@ -171,11 +171,11 @@ class Guide:
         self._screen = Screen(self.stream)
 
     def show(self, text: str) -> None:
-        """Write a sentence for the technician, at once."""
+        """Write a sentence for the technician."""
         self._screen.lines(self._screen.entry(Entry("", text)))
 
     def found(self, finding: SensorFinding) -> None:
-        """Write what was found of a sensor, and what to do about it."""
+        """Write a finding about a sensor, and what to do about it."""
         style = _STYLES[finding.status]
         for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
             self._screen.line(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
@@ -183,21 +183,21 @@ class Guide:
             self._screen.lines(self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")))
 
     def request(self, what: str) -> None:
-        """Ask the technician for an act."""
+        """Write a request for an act."""
         hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
         self._screen.lines(self._screen.entry(Entry("  > ", f"{what}{hint}")))
 
-    def questions(self, question: str) -> None:
-        """Ask a question that is answered by typing."""
+    def prompt(self, question: str) -> None:
+        """Write a question that is answered by typing."""
         *first, last = self._screen.entry(Entry("  > ", question))
         self._screen.lines(first)
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, act: Act, dev: str) -> Ending:
-        """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
+        """Ask for an act and pass it the readings; Enter ends it, `s` and Enter skip it."""
         self.request(act.request)
         self.link.fresh()
-        self.link.ask(act.lamp_text)
+        self.link.show_request(act.lamp_text)
         began_s = heard_s = time.monotonic()
         while True:
             readings, typed = self.link.wait(POLL_S, typed=self.typed)
@@ -214,10 +214,10 @@ class Guide:
                 return "timeout"
 
     def answer(self, question: str) -> str:
-        """Ask a question that is answered by typing; nothing if nobody answers in time."""
+        """Return the typed answer to a question; empty if there is none in time."""
         if not self.typed:
             return ""
-        self.questions(question)
+        self.prompt(question)
         end_s = time.monotonic() + self._timeout_s
         while time.monotonic() < end_s:
             _, typed = self.link.wait(POLL_S, typed=True)
@@ -228,14 +228,14 @@ class Guide:
 
 
 def add_guide(parser: argparse.ArgumentParser) -> None:
-    """Declare what every guided command takes."""
-    parser.add_argument("--who", metavar="NAME", help="the technician (default: the unix user)")
+    """Declare `--who` and `--timeout`."""
+    parser.add_argument("--who", metavar="NAME", help="the technician's name (default: the Unix user)")
     parser.add_argument(
         "--timeout",
         type=_seconds,
         default=ACT_TIMEOUT_S,
         metavar="S",
-        help=f"time for each act (default: {ACT_TIMEOUT_S:g} s)",
+        help=f"seconds allowed for each act (default: {ACT_TIMEOUT_S:g})",
     )
 
 
@@ -247,8 +247,3 @@ def _seconds(text: str) -> float:
     if not 1 <= seconds <= 3600:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected 1 to 3600 seconds")
     return seconds
-
-
-def refused(error: RefusedError) -> None:
-    """Print why the controller refused."""
-    say(error)

@@ -1,4 +1,4 @@
-"""`tablectl simulate --staff me`: a virtual table that waits for a person, its controller, and the score."""
+"""`tablectl simulate --staff me`: a person practises as the staff of a virtual table, and gets a score."""
 
 import io
 import queue
@@ -58,13 +58,13 @@ from drivers.sim.table import Act, VirtualTable
 
 @dataclass(slots=True)
 class Standing:
-    """What the table holds of one attempt now."""
+    """The present result of one attempt, by the table's outcomes."""
 
     number: int
     result: Result | None = None
     decided: bool = False
     rule: str = ""
-    """Of the review that it went through."""
+    """The rule behind the attempt's review."""
     unruled: bool = False
 
     def add(self, outcome: Outcome) -> None:
@@ -97,17 +97,17 @@ class Standing:
 
 @dataclass(slots=True)
 class Turn:
-    """One attempt of the practice: what happened, and what stands of it."""
+    """One attempt of the practice: what happened, and the table's result."""
 
     scene: Scene
     card: Input | None = None
-    """How a card of a deal is corrected, if one must be."""
+    """The input that corrects a card of the deal, if one was misread."""
     standing: Standing | None = None
 
 
 @dataclass(slots=True)
-class Heard:
-    """What a player asked for, and whether it was entered before play went on."""
+class PlayerRequest:
+    """A player's request, and whether it was entered before the next attempt."""
 
     asked: Asked
     entered: bool = False
@@ -115,9 +115,9 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What stands otherwise than it should, what to say the next time, and the rule.
+    """A wrong result, what should have been entered, and the rule.
 
-    `number` is the attempt's; None for what a player asked for between two attempts.
+    `number` is the attempt's; None for a player's request between two attempts.
     """
 
     number: int | None
@@ -128,32 +128,32 @@ class Missed:
 
 @dataclass(slots=True)
 class Score:
-    """Every attempt so far."""
+    """The score over every attempt so far."""
 
     spoken_rule: str
     """The rule by which a person declares an attempt void."""
     read_rule: str
     """The rule by which a person corrects a misread result."""
     void_word: str = "no_roll"
-    """What a person enters if an attempt does not count."""
+    """The input that declares an attempt void."""
     turns: list[Turn] = field(default_factory=list)
-    heard: list[Heard] = field(default_factory=list)
+    requests: list[PlayerRequest] = field(default_factory=list)
 
     def begin(self, scene: Scene, card: Input | None = None) -> None:
-        """Begin the next attempt; `card` is how one of a deal is put right."""
+        """Begin the next attempt; `card` is the input that corrects a misread card."""
         self.turns.append(Turn(scene, card))
 
     def ask(self, asked: Asked) -> None:
-        """Add what a player asks for to the score."""
-        self.heard.append(Heard(asked))
+        """Add a player's request."""
+        self.requests.append(PlayerRequest(asked))
 
     def enter(self, name: str, seat: object) -> None:
-        """Add an input that the table accepted to the score."""
-        for heard in self.heard[-1:]:
-            heard.entered |= (name, str(seat)) == (heard.asked.name, heard.asked.seat)
+        """Add an input that the table accepted."""
+        for request in self.requests[-1:]:
+            request.entered |= (name, str(seat)) == (request.asked.name, request.asked.seat)
 
     def add(self, outcome: Outcome) -> None:
-        """Apply an outcome of the table: of the attempt under way, or of an earlier one."""
+        """Apply an outcome of the attempt under way or of an earlier one."""
         number = attempt_of(outcome)
         if number is None or not self.turns:
             return
@@ -163,7 +163,7 @@ class Score:
         standing.add(outcome)
 
     def counted(self) -> list[Turn]:
-        """Return the attempts that have one right end and of which the table published something."""
+        """Return the attempts that have one right result and that the table has decided or reviewed."""
         return [
             turn
             for turn in self.turns
@@ -171,8 +171,8 @@ class Score:
         ]
 
     def missed(self) -> list[Missed]:
-        """Return what stands otherwise than it should, and what a player asked for in vain."""
-        asked = [heard.asked for heard in self.heard if not heard.entered]
+        """Return the wrong results, and the players' requests that were not entered."""
+        asked = [request.asked for request in self.requests if not request.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
             Missed(None, one.says, f"{one.name} {one.seat}", one.rule) for one in asked
         ]
@@ -200,12 +200,12 @@ class Score:
 
 
 def score_lines(screen: Screen, score: Score) -> list[str]:
-    """Return the score: how many attempts are correct, and what was missed, with its rule."""
-    count, missed = len(score.counted()) + len(score.heard), score.missed()
+    """Return the lines of the score: how many attempts are correct, and what was missed, with the rules."""
+    count, missed = len(score.counted()) + len(score.requests), score.missed()
     if not count:
         return ["no attempt was completed: no score"]
-    told = f"Score: {count - len(missed)} of {count} correct"
-    lines = ["", screen.styled(told, "green" if not missed else "yellow")]
+    summary = f"Score: {count - len(missed)} of {count} correct"
+    lines = ["", screen.styled(summary, "green" if not missed else "yellow")]
     for one in missed:
         rule = f" ({one.rule})" if one.rule else ""
         number = "" if one.number is None else one.number
@@ -246,7 +246,7 @@ _BY = {
     "pass_dice": "stickperson",
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
-"""Who enters which inputs, if it is not the person who rules."""
+"""The role that enters an input, if it is not that of the person who rules."""
 
 
 def _high_roller_in(status: Json) -> Json:
@@ -258,7 +258,7 @@ def _high_roller_in(status: Json) -> Json:
 
 
 def _stage_in(status: Json) -> str:
-    """Return how far a game of High Roller is; a table that says nothing of one has none."""
+    """Return the stage of the game of High Roller; without one, that of the button's draw."""
     return str(_high_roller_in(status).get("stage", _NO_GAME))
 
 
@@ -283,10 +283,10 @@ class Practice:
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
-        """The person asked for an attempt, and does not yet see how it ends."""
+        """An attempt has been started, and its result has not been seen yet."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._failed = False
-        self._heard_last = False
+        self._had_request = False
         self._typed: queue.Queue[str | None] = queue.Queue()
         self._table: VirtualTable | None = None
 
@@ -297,11 +297,11 @@ class Practice:
         return asked
 
     def stage(self) -> str:
-        """Return how far the controller's game of High Roller was when the person asked for a roll."""
+        """Return the stage of the game of High Roller when the person started the roll."""
         return self._stage
 
     def begun(self, act: Act) -> None:
-        """Begin an attempt, in the stage's thread: what is seen at the table is said when it lies there."""
+        """Begin an attempt, in the stage's thread; write what a person sees once it lies on the table."""
         (scene,) = act.scenes
         card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
@@ -315,10 +315,10 @@ class Practice:
         self._commentary.event("Rule if you must; press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
-        """Play until the evening, the person or a signal ends it, and print the score."""
+        """Play until the evening, the person or a signal ends it; print the score. Return the exit code."""
         self._table, self._folder, self._file = table, folder, table_file
         self._socket = str(folder / "control.sock")
-        playing = threading.Thread(target=self._in_words, args=(lambda: stage.run(self._over),), name="stage")
+        playing = threading.Thread(target=self._guarded, args=(lambda: stage.run(self._over),), name="stage")
         playing.start()
         with (self._folder / "controller.log").open("wb") as log:
             controller = self._controller(log)
@@ -336,11 +336,11 @@ class Practice:
         self._screen.line("the virtual table is switched off")
         return DEFECT if self._failed else OK
 
-    def _in_words(self, does: Callable[[], None]) -> None:
-        """Do it in a thread; what breaks it off ends the practice, in words, with its traceback in a file."""
+    def _guarded(self, does: Callable[[], None]) -> None:
+        """Run a thread's function; an exception ends the practice with a message, its traceback in a file."""
         try:
             does()
-        except Exception as error:  # noqa: BLE001 - a thread's defect must not end in a traceback and silence
+        except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting
             self._failed = True
             self._stopping.set()
             kept = self._folder / _DEFECTS
@@ -348,7 +348,7 @@ class Practice:
                 traceback.print_exception(error, file=log)
             thread, what = threading.current_thread().name, str(error) or type(error).__name__
             self._screen.line()
-            say(f"practice: the {thread} failed ({what}), so this practice ends here; {kept} has the details")
+            say(f"practice: the {thread} thread failed ({what}), so the practice ends; details are in {kept}")
             say("start it again with the same command; if it fails again, report it with that file")
 
     def _over(self) -> bool:
@@ -361,7 +361,7 @@ class Practice:
             "--socket", self._socket,
             "--sign-in-key", str(self._folder / "people" / PUBLIC_FILE),
         ]  # fmt: skip
-        return subprocess.Popen(  # noqa: S603 - this very program
+        return subprocess.Popen(  # noqa: S603 - runs this program
             [sys.executable, "-m", "controller.cli.main", *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -370,23 +370,23 @@ class Practice:
         )
 
     def _ready(self, controller: subprocess.Popen[bytes]) -> bool:
-        """Wait until the table is unlocked; say why where it does not come to that."""
-        self._screen.draft("the controller starts and looks for its devices...")
+        """Wait until the table is unlocked; return False, with a message, if it does not unlock."""
+        self._screen.draft("the controller is starting and looking for its devices...")
         end_s = time.monotonic() + _READY_S
         while time.monotonic() < end_s and not self._stopping.wait(_POLL_S):
             if controller.poll() is not None:
-                say(f"{self._folder / 'controller.log'}: the controller exited; its last messages are there")
+                say(f"practice: the controller exited; see its messages in {self._folder / 'controller.log'}")
                 return False
             if self._status().get("lock") == "unlocked":
                 return True
         if not self._stopping.is_set():
-            say(f"the table is still locked: tablectl status --socket {self._socket} says why")
+            say(f"practice: the table is still locked; see why: tablectl status --socket {self._socket}")
         return False
 
     def _listen(self) -> None:
-        """Print what the table says, and read what is typed, each in a thread of its own."""
+        """Start the threads that print what happens at the table and read the keyboard."""
         for name, does in (("watch", self._watch), ("keyboard", self._read)):
-            threading.Thread(target=self._in_words, args=(does,), name=name, daemon=True).start()
+            threading.Thread(target=self._guarded, args=(does,), name=name, daemon=True).start()
 
     def _watch(self) -> None:
         watcher = Watcher(self._screen, lambda: "", enter_with="")
@@ -399,13 +399,13 @@ class Practice:
 
     def _read(self) -> None:
         if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(errors="replace")  # a stray byte is a typing mistake
+            sys.stdin.reconfigure(errors="replace")  # an invalid byte is a typing mistake
         while sys.stdin is not None and (line := sys.stdin.readline()):
             self._typed.put(line.strip())
         self._typed.put(None)
 
     def _prompt(self) -> None:
-        self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule where you must:")
+        self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule if you must:")
         self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows the score,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
@@ -420,9 +420,9 @@ class Practice:
             self.execute(typed)
 
     def execute(self, typed: str) -> None:
-        """Obey a typed line: go on, tell the score, or enter an input."""
+        """Execute a typed line: start the next attempt, print the score, or enter an input."""
         if typed in ("", "throw", "spin", "deal", "next"):
-            self._go_on()
+            self._start_next()
             return
         if typed == "score":
             self._screen.lines(score_lines(self._screen, self.score))
@@ -430,10 +430,10 @@ class Practice:
         name, *words = typed.split()
         self._enter(name, words)
 
-    def _go_on(self) -> None:
-        """Clear the table of the last attempt, and let the next one begin."""
+    def _start_next(self) -> None:
+        """Clear the last attempt from the table and start the next one."""
         if self._under_way:
-            self._commentary.event("one moment: it is not over yet", "yellow")
+            self._commentary.event("wait: this attempt is not over yet", "yellow")
             return
         status = self._status()
         if self._staff.cards and status.get("attempt_open"):
@@ -444,7 +444,7 @@ class Practice:
             self._enter("dice_collected", [], quietly=True)
         if self.score.turns and (self._staff.cards or self._stage == "won"):
             self._enter("settled", [], quietly=True)
-        if self._a_player_asks(status):
+        if self._let_player_ask(status):
             return
         self._under_way = True
         self._go.set()
@@ -454,15 +454,15 @@ class Practice:
         new_game = self._staff.begins_game and self._stage in (_NO_GAME, "won")
         return self._staff.begins_game if new_game else self._staff.begins
 
-    def _a_player_asks(self, status: Json) -> bool:
-        """Let a player at High Roller ask for something instead of the roll, not twice in a row."""
-        if self._heard_last:
-            self._heard_last = False
+    def _let_player_ask(self, status: Json) -> bool:
+        """Let a player at High Roller make a request before the roll; never twice in a row."""
+        if self._had_request:
+            self._had_request = False
             return False
         asked = player_request(_high_roller_in(status), self._players)
         if asked is None:
             return False
-        self._heard_last = True
+        self._had_request = True
         self.score.ask(asked)
         self._commentary.event(f"You hear: {asked.says}.", "bold")
         self._commentary.event("Enter it; then press Enter to continue.", "dim")

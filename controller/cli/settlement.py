@@ -37,7 +37,7 @@ EXAMPLES = (
     "tablectl settlement --database sqlite:///settlement.db prove",
 )
 
-# ruff: noqa: PLC0415 - a database is loaded only by the command that needs it
+# ruff: noqa: PLC0415 - database libraries are imported only by the commands that need them
 
 if TYPE_CHECKING:
     from controller.settlement_service.engine import Engine
@@ -55,66 +55,89 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-file",
         metavar="PEM",
-        help="the engine's own key, created if there is none (default: beside an SQLite database,"
+        help="the engine's signing key, created if it does not exist (default: beside an SQLite database,"
         " else /var/lib/table/settlement.key)",
     )
     does = parser.add_subparsers(dest="does", metavar="WHAT", required=True)
     run_it = does.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
     run_it.add_argument(
-        "--listen", default="127.0.0.1:8440", metavar="HOST:PORT", help="(default: %(default)s)"
+        "--listen",
+        default="127.0.0.1:8440",
+        metavar="HOST:PORT",
+        help="the address of the API (default: %(default)s)",
     )
-    run_it.add_argument("--certificate", nargs=2, default=(), metavar=("PEM", "KEY"), help="speak HTTPS")
-    run_it.add_argument("--name", default="settlement", help="the engine's name in acknowledgements")
-    run_it.add_argument("--broker", metavar="HOST:PORT", help="an MQTT 5 broker that tables publish to")
-    run_it.add_argument("--broker-tls", nargs=3, metavar=("CA", "PEM", "KEY"), help="TLS 1.3 files for it")
+    run_it.add_argument(
+        "--certificate", nargs=2, default=(), metavar=("PEM", "KEY"), help="certificate and key for HTTPS"
+    )
+    run_it.add_argument(
+        "--name", default="settlement", help="the engine's name in acknowledgements (default: %(default)s)"
+    )
+    run_it.add_argument("--broker", metavar="HOST:PORT", help="the MQTT 5 broker to which tables publish")
+    run_it.add_argument(
+        "--broker-tls", nargs=3, metavar=("CA", "PEM", "KEY"), help="TLS 1.3 files for the broker"
+    )
     run_it.add_argument(
         "--word-wait",
         type=_seconds,
         default=0.6,
         metavar="SECONDS",
-        help="how long a bet waits for its table's word that bets are open (default: %(default)s)",
+        help="how long a bet waits for its table's signed word that bets are open (default: %(default)s)",
     )
     run_it.add_argument(
         "--malfunction",
         choices=("stand", "refund"),
         default="stand",
-        help="what becomes of bets when the equipment fails (default: they stand)",
+        help="whether bets stand or are refunded when the equipment fails (default: %(default)s)",
     )
     key = does.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
-    key.add_argument("--rotate", action="store_true", help="make a new key, signed by the one there is")
-    does.add_parser("prove", help="check every movement, balance, seal and replay; exit 1 if one is wrong")
+    key.add_argument("--rotate", action="store_true", help="make a new key, signed by the present one")
+    does.add_parser(
+        "prove", help="check every movement of money, balance, seal and replay; exit 1: one is wrong"
+    )
     enrol = does.add_parser("enrol", help="pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
-    enrol.add_argument("--rules", required=True, metavar="NAME", help="its rule set")
-    enrol.add_argument("--key", required=True, metavar="HEX", help="its public key, 64 hexadecimal digits")
+    enrol.add_argument("--rules", required=True, metavar="NAME", help="the table's rule set")
+    enrol.add_argument(
+        "--key", required=True, metavar="HEX", help="the table's public key, 64 hexadecimal digits"
+    )
     enrol.add_argument(
         "--first",
         type=whole_number(1, MAX_ROW),
         metavar="SEQ",
-        help="the number of its next outcome (default: 1, or where it stands)",
+        help="the number of the table's next outcome (default: 1 for a new table, else as recorded)",
     )
-    enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
-    rounds = does.add_parser("rounds", help="how long before the close of bets the last wager came")
+    enrol.add_argument(
+        "--anew", action="store_true", help="pin another key for a table that is enrolled already"
+    )
+    rounds = does.add_parser(
+        "rounds", help="print how long before the close of bets each round's last wager arrived"
+    )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
-        "--limit", type=whole_number(1, MAX_ROW), default=20, metavar="N", help="(default: %(default)s)"
+        "--limit",
+        type=whole_number(1, MAX_ROW),
+        default=20,
+        metavar="N",
+        help="print at most N rounds (default: %(default)s)",
     )
-    release = does.add_parser("release", help="let a halted table continue, once a person has looked into it")
-    release.add_argument("table")
-    release.add_argument("--who", required=True, help="who has looked into it")
-    release.add_argument("--refund", action="store_true", help="hand all its stakes back first")
+    release = does.add_parser("release", help="let a halted table continue, once a person has investigated")
+    release.add_argument("table", help="the table's name")
+    release.add_argument("--who", required=True, help="the person who has investigated")
+    release.add_argument("--refund", action="store_true", help="refund all stakes of the table first")
     token = does.add_parser("token", help="make, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
-    make = of_tokens.add_parser("make", help="make a token and show it, this once")
-    make.add_argument("name", help="whose it is")
-    make.add_argument("--role", choices=("staff", "player", "reader"), required=True)
-    make.add_argument("--player", help="the player whose account a player's token is for")
+    make = of_tokens.add_parser("make", help="make a token and print it; it can't be shown again")
+    make.add_argument("name", help="the token's name, such as the program that uses it")
+    make.add_argument(
+        "--role", choices=("staff", "player", "reader"), required=True, help="what the token permits"
+    )
+    make.add_argument("--player", help="with --role player: the player whose account it is for")
     of_tokens.add_parser("list", help="list all tokens")
-    of_tokens.add_parser("revoke", help="revoke a token").add_argument("name")
+    of_tokens.add_parser("revoke", help="revoke a token").add_argument("name", help="the token's name")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run it; return 1 where a proof fails or a request is refused, 3 where the database does not answer."""
+    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without the database."""
     from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
 
     try:
@@ -136,24 +159,24 @@ def _do(arguments: argparse.Namespace) -> int:
     from controller.settlement_service.intake import Policies
     from controller.settlement_service.store import Store
 
-    if _wants_one_that_is_there(arguments):
-        _check_there(arguments.database)
+    if _needs_existing_database(arguments):
+        _check_database(arguments.database)
     if arguments.does == "prove":
         return _prove(arguments.database)
     if arguments.does == "key":
         return _show_key(arguments)
-    # What the words are wrong in is said before a database is made.
-    deed = _deed(arguments)
+    # Wrong arguments are reported before a database is created.
+    action = _action(arguments)
     policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
     with closing(Store(arguments.database)) as store:
         store.open()
         gate = Gate(lambda: secrets.token_hex(16), getattr(arguments, "word_wait", WAIT_S))
-        deed(Engine(store, lambda: time.time_ns() // 1000, policies, gate=gate))
+        action(Engine(store, lambda: time.time_ns() // 1000, policies, gate=gate))
     return OK
 
 
-def _wants_one_that_is_there(arguments: argparse.Namespace) -> bool:
-    """Return whether the command needs an existing database; enrolling a first table does not."""
+def _needs_existing_database(arguments: argparse.Namespace) -> bool:
+    """Return whether the command needs an existing database; enrolling a first table creates one."""
     match arguments.does:
         case "run":
             return False
@@ -164,14 +187,14 @@ def _wants_one_that_is_there(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _check_there(database: str) -> None:
+def _check_database(database: str) -> None:
     path = database.removeprefix("sqlite:///")
     if path != database and not Path(path).exists():
         raise ValueError(f"--database: found no file {path}, expected a settlement database")
 
 
-def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Return the checked request; raises ValueError or SettingsError."""
+def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
+    """Return what to do with the engine, its arguments checked; raises ValueError or SettingsError."""
     match arguments.does:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
@@ -188,7 +211,7 @@ def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
 
 
 def _seconds(text: str) -> float:
-    """Read a duration; raises ValueError, which argparse answers."""
+    """Parse a duration; raises ValueError, which argparse reports."""
     seconds = float(text)
     if not 0 < seconds <= 60:
         raise ValueError
@@ -218,7 +241,7 @@ def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
 
 def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
     engine.release(arguments.table, arguments.who, refund=arguments.refund)
-    print(f"{arguments.table}: goes on{', its stakes are handed back' if arguments.refund else ''}")
+    print(f"{arguments.table}: continues{', its stakes are refunded' if arguments.refund else ''}")
 
 
 def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:
@@ -236,7 +259,9 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
 
     host, port = _address(arguments.listen, "--listen")
     if host not in LOCAL_HOSTS and not arguments.certificate:
-        raise ValueError(f"--listen {host}: found no --certificate, expected one beyond this machine")
+        raise ValueError(
+            f"--listen {host}: found no --certificate, expected one for an address that other machines reach"
+        )
     if arguments.certificate:
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         _usable(
@@ -263,7 +288,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
 
 
 def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
-    """Try PEM files before anything is made; raises ValueError if they can't be used."""
+    """Check PEM files before anything is created; raises ValueError if they can't be used."""
     missing = next((file for file in files if not Path(file).is_file()), None)
     if missing is not None:
         raise ValueError(f"{option}: found no file {missing}, expected PEM files")
@@ -271,8 +296,8 @@ def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> No
         load()
     except OSError as error:
         raise ValueError(
-            f"{option}: found {' '.join(files)}, which can't be used ({error.strerror or error})"
-            ", expected a certificate and its own key in PEM form"
+            f"{option}: found {' '.join(files)}, which can't be used ({error.strerror or error}),"
+            " expected a certificate and its private key in PEM form"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`tablectl simulate`: a table's hardware and people, behind pseudo-terminals."""
+"""`tablectl simulate`: simulate a table's hardware and people behind pseudo-terminals."""
 
 import argparse
 import sys
@@ -10,34 +10,46 @@ from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",
-    "tablectl simulate craps --camera rendered     # its own dice camera sees drawn throws",
+    "tablectl simulate craps --camera rendered     # the dice camera sees rendered throws",
     "tablectl simulate three-card --dir VIRTUAL",
     "tablectl simulate roulette --seed 7 --faults 1 --dir VIRTUAL",
     "tablectl simulate craps --staff me           # practise: you rule, and get a score",
     "tablectl simulate --list-faults",
 )
 
-_FASTEST = 20.0
+_MAX_SPEED = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("table", nargs="?", metavar="TABLE", help="a table's name, or its .yaml file's path")
     parser.add_argument(
-        "--seed", type=whole_number(0, MAX_SEED), default=1, metavar="N", help="which evening (default: 1)"
+        "table", nargs="?", metavar="TABLE", help="a table's name, or the path of its .yaml file"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, MAX_SEED),
+        default=1,
+        metavar="N",
+        help="the seed from which the evening is drawn (default: 1)",
     )
     parser.add_argument(
         "--speed",
         type=_speed,
         default=1.0,
         metavar="X",
-        help=f"speed relative to real time, up to {_FASTEST:g}; only for a program that follows DIR/clock",
+        help=f"speed relative to real time, up to {_MAX_SPEED:g}; only for a program that follows DIR/clock",
     )
     parser.add_argument(
-        "--faults", type=_seed, metavar="SEED", help="cause faults at random, from this seed (default: none)"
+        "--faults",
+        type=_seed,
+        metavar="SEED",
+        help="cause random faults, drawn from this seed (default: none)",
     )
     parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="folder for the ports, the table's file and the truth (default: a new one)",
     )
     parser.add_argument(
         "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
@@ -45,38 +57,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--technician",
         action="store_true",
-        help="without players; a technician does what `tablectl test` and `tablectl calibrate` ask for",
+        help="simulate a technician, who does what `tablectl test` and `tablectl calibrate` ask for, instead"
+        " of players",
     )
     parser.add_argument(
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
-        help="who is the staff; `me`: dice, ball and cards wait for your word, the controller runs beside"
-        " them, and a score at the end shows what was missed (default: virtual)",
+        help="who is the staff; `me`: you start each throw, spin or deal and rule on it, the controller is"
+        " started too, and a score at the end shows what you missed (default: virtual)",
     )
     parser.add_argument(
         "--camera",
         choices=("scripted", "rendered"),
         default="scripted",
-        help="where the dice's tracks and faces come from: a script with a sensor's errors, or the product's"
-        " own dice camera, which is shown drawn pictures of throws by physics (default: scripted)",
+        help="the source of the dice's tracks and faces: a script with a sensor's errors, or the product's"
+        " own dice camera, which sees rendered pictures of simulated throws (default: scripted)",
     )
-    parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
+    parser.add_argument("--list-faults", action="store_true", help="list the faults and how each shows")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play until the evening ends or Ctrl-C; 2 if the table or the folder can't be used."""
+    """Play until the evening ends or Ctrl-C; return 2 if the table or the folder can't be used."""
     if arguments.list_faults:
         list_faults()
         return OK
     if arguments.staff == "me" and (arguments.technician or arguments.speed != 1):
-        say("simulate: found --staff me with --technician or --speed, expected a table in real time only")
+        say("simulate: found --staff me with --technician or --speed, expected neither")
         return BAD_INPUT
     if arguments.camera == "rendered" and (arguments.technician or arguments.staff == "me"):
-        say("simulate: found --camera rendered with --technician or --staff me, expected it alone")
+        say("simulate: found --camera rendered with --technician or --staff me, expected neither")
         return BAD_INPUT
     if arguments.table is None:
-        say("simulate: found no TABLE, expected a table's name or file; or ask for --list-faults")
+        say("simulate: found no TABLE, expected a table's name or file, or --list-faults")
         return BAD_INPUT
     screen = Screen(sys.stdout)
     screen.draft("the virtual table is being set up...")
@@ -97,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def list_faults() -> None:
-    """Print every fault: what happens, and what a technician should see."""
+    """Print every fault: what happens, and how it shows."""
     from drivers.sim.faults import FAULTS  # noqa: PLC0415 - as above
 
     for name, fault in FAULTS.items():
@@ -107,8 +120,8 @@ def list_faults() -> None:
 
 def _speed(text: str) -> float:
     speed = float(text)
-    if not 0.1 <= speed <= _FASTEST:
-        raise argparse.ArgumentTypeError(f"found {text}, expected 0.1 to {_FASTEST:g}")
+    if not 0.1 <= speed <= _MAX_SPEED:
+        raise argparse.ArgumentTypeError(f"found {text}, expected 0.1 to {_MAX_SPEED:g}")
     return speed
 
 

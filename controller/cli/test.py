@@ -1,4 +1,4 @@
-"""`tablectl test`: test a device of the running table, sensor by sensor, with a person at the table."""
+"""`tablectl test`: test a device of the running table, sensor by sensor, with a technician at the table."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from controller.app.device_types import Kinds
-from controller.cli.guide import Guide, TestLink, add_guide, refused
+from controller.cli.guide import Guide, TestLink, add_guide
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable, why_unwritable
 from controller.model.tables import TableSettings
@@ -29,7 +29,7 @@ WORD = "LAMP"
 
 
 class ChoiceError(ValueError):
-    """A device or sensor that this table does not have; the message lists those that it has."""
+    """The table has no such device or sensor; the message lists those that it has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,23 +39,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         metavar="SENSOR",
-        help=f"test only this sensor, such as wall_impact or door; {OUTPUTS} are lamps and buzzer",
+        help=f"test only this sensor, such as wall_impact or door; {OUTPUTS} are lamps and buzzer; may be"
+        " repeated",
     )
     parser.add_argument(
         "--yes-i-am-at-the-table",
         action="store_true",
-        help=f"light lamps and sound the buzzer without asking for the word {WORD}",
+        help=f"switch lamps and the buzzer without asking for the word {WORD}",
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as JSON in a new file")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report as JSON to a new file")
     add_guide(parser)
     add_socket(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Test; 1 where a sensor failed or the table refused, 2 for a device that there is not."""
+    """Test the device; return 1 if a sensor failed or the table refused, 2 for bad input."""
     report: Path | None = arguments.report
     if report is not None and report.is_file():
-        say(f"{report}: found a report there already, expected a new name: a report is kept; name another")
+        say(f"{report}: found an existing report, expected a new file, since reports are kept; name another")
         return BAD_INPUT
     if report is not None and (wrong := why_unwritable(report)) is not None:
         say(wrong)
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             guide = Guide(link, arguments.timeout, quietly=arguments.json)
             return GuidedTest(arguments, guide).run()
     except RefusedError as error:
-        refused(error)
+        say(error)
         return FAILED
     except OutOfReachError as error:
         return out_of_reach(error)
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class GuidedTest:
-    """One run of the command, or of a screen's test."""
+    """One run of `tablectl test`, or of a test at a screen."""
 
     def __init__(self, arguments: argparse.Namespace, guide: Guide) -> None:
         self._arguments = arguments
@@ -89,11 +90,11 @@ class GuidedTest:
         self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
         self._findings: list[SensorFinding] = []
         self._acts = _chosen(self._name, self._settings, arguments.only)
-        lit = self._lamps_at_all()
-        self._lamps = lit if arguments.only is None or OUTPUTS in arguments.only else []
+        lamps = self._available_lamps()
+        self._lamps = lamps if arguments.only is None or OUTPUTS in arguments.only else []
 
     def run(self) -> int:
-        """Ask, look, and tell."""
+        """Test the device, report the result to the table, write the report; return the exit code."""
         began = _now()
         self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
         self._add(self._health())
@@ -124,8 +125,8 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                again = f"it remains a fault until `tablectl test {self._name}` passes"
-                self._guide.show(f"{again}; tablectl faults shows it")
+                again = f"this is a fault of the table until `tablectl test {self._name}` passes"
+                self._guide.show(f"{again}; `tablectl faults` shows it")
         return FAILED if failed else OK
 
     def _perform(self, act: Act) -> None:
@@ -158,8 +159,8 @@ class GuidedTest:
 
     # --- outputs ---
 
-    def _lamps_at_all(self) -> list[str]:
-        """Return the lamps that a device can show: those that a panel follows; all for a board."""
+    def _available_lamps(self) -> list[str]:
+        """Return the lamps that the device can show: those of a panel's outputs, or all for a board."""
         kind = self._settings.devices[self._name]
         outputs = getattr(kind.settings, "outputs", None)
         if isinstance(outputs, Mapping):
@@ -174,9 +175,9 @@ class GuidedTest:
         if not self._lamps:
             return
         sure = self._arguments.yes_i_am_at_the_table
-        words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
+        words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to go on, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
-            says = f"{WORD} was not typed (nor --yes-i-am-at-the-table given)"
+            says = f"{WORD} was not typed, and --yes-i-am-at-the-table not given"
             self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))
             return
         for lamp in self._lamps:
@@ -194,10 +195,8 @@ class GuidedTest:
         if seen.startswith("y"):
             return SensorFinding(sensor=lamp, status="pass", says="seen")
         if seen.startswith("n"):
-            return SensorFinding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
-        return SensorFinding(
-            sensor=lamp, status="skipped", says="switched on and off; no answer on whether it was seen"
-        )
+            return SensorFinding(sensor=lamp, status="fail", says="not seen; check its wiring and its output")
+        return SensorFinding(sensor=lamp, status="skipped", says="switched on and off; nobody confirmed it")
 
 
 def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Act]:

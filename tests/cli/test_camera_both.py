@@ -14,7 +14,13 @@ pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
 import cv2
 
 from controller.cli.camera_input import CameraInputError
-from controller.cli.camera_watching import LEARNING, SILENT_US, STARTS_US, Seeing, merged
+from controller.cli.camera_watching import (
+    LEARNING_FRAMES,
+    SILENT_US,
+    START_TIMEOUT_US,
+    DeviceWatch,
+    frames_of_all,
+)
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceUp
 from drivers.sim.filming import Filming
@@ -44,7 +50,7 @@ def broken() -> Iterator[tuple[int, Array]]:
 
 def test_frames_of_both_come_each_in_its_own_order_until_one_source_ends() -> None:
     seen: dict[int, list[int]] = {0: [], 1: []}
-    for camera, t_us, _ in merged([source(10, 20, 30), endless()]):
+    for camera, t_us, _ in frames_of_all([source(10, 20, 30), endless()]):
         seen[camera].append(t_us)
     assert seen[0] == [10, 20, 30]
     assert seen[1] == sorted(seen[1])
@@ -52,7 +58,7 @@ def test_frames_of_both_come_each_in_its_own_order_until_one_source_ends() -> No
 
 def test_a_source_that_is_not_there_ends_both() -> None:
     with pytest.raises(CameraInputError, match="video9"):
-        list(merged([broken(), endless()]))
+        list(frames_of_all([broken(), endless()]))
 
 
 def test_a_source_that_fails_in_its_thread_ends_both() -> None:
@@ -60,7 +66,7 @@ def test_a_source_that_fails_in_its_thread_ends_both() -> None:
         return 1 // t_us, PICTURE
 
     with pytest.raises(ZeroDivisionError):
-        list(merged([map(frame, [1, 0, 1]), source(*range(1, 20_000))]))
+        list(frames_of_all([map(frame, [1, 0, 1]), source(*range(1, 20_000))]))
 
 
 LENSES = (LENS, replace(LENS, place_mm=(180.0, 100.0, 250.0)))
@@ -73,11 +79,11 @@ def two_cameras(folder: Path) -> list[Path]:
         camera = Filming(replace(RIGGING, lens=lens), number)
         film, path = folder / f"{number}.avi", folder / f"{number}.yaml"
         writer = cv2.VideoWriter(str(film), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (640, 480))
-        for _ in range(LEARNING + 5):
+        for _ in range(LEARNING_FRAMES + 5):
             writer.write(camera.empty())
         for _, frame, _ in camera.frames(thrown(6, 3), 900_000):
             writer.write(frame)
-        for _ in range(LEARNING):
+        for _ in range(LEARNING_FRAMES):
             writer.write(camera.empty())
         writer.release()
         file = msgspec.structs.replace(
@@ -115,9 +121,9 @@ def test_films_that_are_not_one_of_each_camera_are_refused(
 
 def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_come_again() -> None:
     cameras = [Filming(replace(RIGGING, lens=lens), number) for number, lens in enumerate(LENSES)]
-    seeing = Seeing([rig_through(lens) for lens in LENSES], None)
+    seeing = DeviceWatch([rig_through(lens) for lens in LENSES], None)
     t_us = 0
-    for _ in range(LEARNING + 5):
+    for _ in range(LEARNING_FRAMES + 5):
         t_us += FRAME_US
         assert [told for at in (0, 1) for told in seeing.frame(at, t_us, cameras[at].empty())] == []
     seen_us = t_us
@@ -129,22 +135,22 @@ def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_com
     assert isinstance(down, DeviceDown)
     assert (down.code, down.dev) == ("silent", "cam")
     assert SILENT_US <= down.t - seen_us <= SILENT_US + FRAME_US
-    assert (seeing.says(0), seeing.says(1)) == ("following", "silent")
+    assert (seeing.status(0), seeing.status(1)) == ("following", "silent")
     [up] = seeing.frame(1, t_us, cameras[1].empty())
     assert isinstance(up, DeviceUp)
-    assert seeing.says(1) == "following"
+    assert seeing.status(1) == "following"
 
 
 def test_one_of_two_cameras_that_never_starts_is_down_by_that_name() -> None:
-    seeing = Seeing([rig(), rig()], None)
+    seeing = DeviceWatch([rig(), rig()], None)
     camera = Filming(RIGGING, 1)
     told = [
         reading
-        for t_us in range(0, 2 * STARTS_US, 10 * FRAME_US)
+        for t_us in range(0, 2 * START_TIMEOUT_US, 10 * FRAME_US)
         for reading in seeing.frame(1, t_us, camera.empty())
     ]
     assert [
-        (reading.code, reading.t >= STARTS_US) for reading in told if isinstance(reading, DeviceDown)
+        (reading.code, reading.t >= START_TIMEOUT_US) for reading in told if isinstance(reading, DeviceDown)
     ] == [("silent", True)]
 
 

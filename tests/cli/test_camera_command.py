@@ -274,7 +274,7 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     rig.write_text(UNMEASURED, encoding="utf-8")
     words = ["camera", "calibrate", str(rig), *photographed(tmp_path)]
     assert main(words) == 0
-    assert "rig.yaml is unchanged; --write changes it" in capsys.readouterr().out
+    assert "rig.yaml is unchanged; --write writes the result" in capsys.readouterr().out
     assert rig.read_text(encoding="utf-8") == UNMEASURED
 
     assert main([*words, "--write", "--json", "--picture", str(tmp_path / "errors.png")]) == 0

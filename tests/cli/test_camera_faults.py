@@ -12,7 +12,7 @@ import pytest
 
 from controller.cli.camera import SOURCE_GONE
 from controller.cli.camera_input import MAX_UNSTAMPED, CameraInputError, Live
-from controller.cli.camera_watching import LEARNING, Album, Watching
+from controller.cli.camera_watching import LEARNING_FRAMES, Album, CameraWatch
 from controller.cli.main import main
 from controller.evidence.pictures import Closed, read, taken_us
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact
@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[str, Disturbance]] = {
 def frames(spoil: Disturbance) -> Iterator[tuple[int, Array]]:
     """Yield an empty table, and a throw during which the view fails."""
     camera = filming()
-    for count in range(LEARNING + 5):
+    for count in range(LEARNING_FRAMES + 5):
         yield count * FRAME_US, camera.empty()
     for t_us, picture, _ in camera.frames(thrown(6, 3), ENDS_US - THROWN_US):
         at_us = THROWN_US + t_us
@@ -95,7 +95,7 @@ def test_a_view_that_fails_in_mid_throw_is_a_named_fault_and_a_review_with_pictu
 ) -> None:
     code, spoil = FAULTS[fault]
     kept: list[Closed] = []
-    watching = Watching(rig(), Album("felt", kept.append))
+    watching = CameraWatch(rig(), Album("felt", kept.append))
     readings = [reading for t_us, picture in frames(spoil) for reading in watching.frame(t_us, picture)]
     assert [reading.code for reading in readings if isinstance(reading, DeviceDown)] == [code]
     assert not [reading for reading in readings if isinstance(reading, DieRest) and reading.up]
@@ -111,10 +111,10 @@ def test_a_camera_that_hangs_in_mid_throw_is_a_named_fault_and_a_review(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept: list[Closed] = []
-    watching = Watching(rig(), Album("felt", kept.append))
+    watching = CameraWatch(rig(), Album("felt", kept.append))
     readings: list[Reading] = []
     for t_us, picture in frames(lambda _, picture: picture):
-        readings += watching.frame(t_us, picture) if t_us < FAILS_US else watching.hangs(t_us)
+        readings += watching.frame(t_us, picture) if t_us < FAILS_US else watching.report_hang(t_us)
     assert [reading.code for reading in readings if isinstance(reading, DeviceDown)] == ["silent"]
     lost = [reading for reading in readings if isinstance(reading, DieLost)]
     assert [reading.pictures for reading in lost] == [closed.sha256 for closed in kept]
@@ -124,7 +124,7 @@ def test_a_camera_that_hangs_in_mid_throw_is_a_named_fault_and_a_review(
 def test_a_picture_that_freezes_in_mid_throw_is_a_named_fault_and_a_review(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    watching = Watching(rig())
+    watching = CameraWatch(rig())
     readings: list[Reading] = []
     last: Array | None = None
     for t_us, picture in frames(lambda _, picture: picture):
@@ -135,7 +135,7 @@ def test_a_picture_that_freezes_in_mid_throw_is_a_named_fault_and_a_review(
 
 
 def test_a_camera_pulled_in_mid_throw_is_a_review(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    watching = Watching(rig())
+    watching = CameraWatch(rig())
     readings: list[Reading] = []
     for t_us, picture in frames(lambda _, picture: picture):
         if t_us < FAILS_US:
@@ -147,7 +147,7 @@ def test_a_camera_pulled_in_mid_throw_is_a_review(tmp_path: Path, capsys: pytest
 
 def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:
     kept: list[Closed] = []
-    watching = Watching(rig(), Album("felt", kept.append))
+    watching = CameraWatch(rig(), Album("felt", kept.append))
     for t_us, picture in frames(lambda _, picture: picture):
         if t_us >= FAILS_US:
             break
@@ -202,7 +202,7 @@ def test_a_frame_whose_time_is_not_known_is_no_frame(monkeypatch: pytest.MonkeyP
 def test_a_driver_of_another_clock_is_a_fault_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     wall_us = time.time_ns() // 1000
     with pytest.raises(
-        CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected the driver's own"
+        CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected times of the driver"
     ):
         stamped(monkeypatch, [wall_us + n for n in range(MAX_UNSTAMPED)])
 

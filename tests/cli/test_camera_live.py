@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from controller.cli.camera_live import COLOURS, sketched
+from controller.cli.camera_live import COLOURS, annotated
 from controller.cli.main import main
 from drivers.vision.following import Track
 from tests.cli.test_camera_both import two_cameras
@@ -20,7 +20,7 @@ from tests.cli.test_camera_command import RIG, film
 def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
     picture = np.full((200, 300, 3), 60, np.uint8)
     track = Track(1, ((20.0, 20.0), (120.0, 80.0)), rests=True, lost=False, up=5)
-    shown = sketched(picture, (track,), "following")
+    shown = annotated(picture, (track,), "following")
     assert (picture == 60).all()
     assert (shown[50, 70].astype(int) - 60).any()
     assert (np.abs(shown.astype(int) - COLOURS[1]).sum(axis=2) < 60).sum() > 100

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("littlefs", reason="littlefs-python comes with the extra `firmware`")
 
-from controller.cli.firmware import approved_as
+from controller.cli.firmware import firmware_id
 from controller.cli.main import main
 from tests.cli.controller_at import FakeController
 from tests.drivers.firmware.bench import MICROPYTHON
@@ -144,7 +144,7 @@ def verify(controller: FakeController, tmp_path: Path, console: dict[str, object
 def test_a_board_that_runs_these_files_is_verified(
     controller: FakeController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = approved_as("console")
+    runs = firmware_id("console")
     assert verify(controller, tmp_path, node(runs), "console", "console", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"device": "console", "firmware": runs}
 
@@ -153,9 +153,9 @@ def test_a_board_that_runs_these_files_is_verified(
     ("console", "found"),
     [
         (node("console-1.0+0000000000000000"), "found console-1.0+0000000000000000, expected console-1.0+"),
-        (node(approved_as("wheel")), "found wheel-1.0+"),
-        (node(None), "no hello received since the controller started"),
-        (node(approved_as("console"), up=False), "found the device down"),
+        (node(firmware_id("wheel")), "found wheel-1.0+"),
+        (node(None), "found no hello since the controller started"),
+        (node(firmware_id("console"), up=False), "found the device down"),
     ],
     ids=["old files", "another board", "never heard", "down since"],
 )

@@ -332,10 +332,10 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
     for seed in range(20):
         practised = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)
         practised.execute("")
-        if practised.score.heard:
+        if practised.score.requests:
             break
     assert not practised.cue(), "nobody rolls while a player's word is heard"
-    asked = practised.score.heard[0].asked
+    asked = practised.score.requests[0].asked
     assert f"You hear: {asked.says}." in out.getvalue()
     if enters:
         practised.execute(f"{asked.name} {asked.seat}")
@@ -368,7 +368,7 @@ def test_a_defect_in_a_thread_ends_the_practice_in_words(
     table = cast("VirtualTable", None)
     assert practised.run(cast("Stage", Broken()), table, tmp_path, tmp_path / "table.yaml") == DEFECT
     told = capsys.readouterr().err
-    assert "the stage failed (a die of no size), so this practice ends here" in told
+    assert "the stage thread failed (a die of no size), so the practice ends" in told
     assert "Traceback" not in told
     assert "ZeroDivisionError" in (tmp_path / "practice.log").read_text(encoding="utf-8")
 

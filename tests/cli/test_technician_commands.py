@@ -115,7 +115,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     )
     assert code == 0, out
     assert "pass    door" in out
-    assert "switched on and off; no answer on whether it was seen" in out
+    assert "switched on and off; nobody confirmed it" in out
 
     until(lambda: craps.status().get("testing") is False, "the end of test mode")
     until(lambda: traces(craps.status()) == traces(before), f"a table as it was before: {traces(before)}")
@@ -267,7 +267,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
     assert code == 0, out
     assert re.search(r"pass    wheel_status     number \d+, rotor (cw|ccw) at \d+\.\d rpm", out)
     assert again == 0, outputs
-    assert "switched on and off; no answer on whether it was seen" in outputs
+    assert "switched on and off; nobody confirmed it" in outputs
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
             "--points: found 'left', expected one of left-front",
         ),
         (("calibrate", "walls", "cam"), 2, "cam: found no wall"),
-        (("calibrate", "wheel", "cam"), 2, "cam: found no ball_beam in its reads"),
+        (("calibrate", "wheel", "cam"), 2, "cam: found no `ball_beam` in its `reads`"),
         (("calibrate", "camera", "cam", "--table", "craps"), 2, "--table: found no --log with it"),
     ],
 )
@@ -423,7 +423,7 @@ def test_a_wheel_is_calibrated_from_a_recording_and_only_where_one_says_so(
     out = capsys.readouterr().out
     assert "beam 1:  130.0 ->  137." in out
     assert "-  beams_deg: [10, 130, 250] # the track beams, by beam number" in out
-    assert "not written (--write writes it)" in out
+    assert "not written; --write writes it" in out
     assert roulette.read_text() == before
     assert cli.main([*words, "--write"]) == 0
     assert "# the track beams, by beam number" in roulette.read_text()

@@ -183,7 +183,7 @@ def test_a_folder_has_one_virtual_table_and_what_a_killed_one_left_is_taken_over
     assert (tmp_path / "console").is_symlink()
     second = Command("craps", "--dir", str(tmp_path))
     assert second.process.stdout is not None
-    assert second.process.stdout.readline().startswith("Virtual hardware behind")
+    assert second.process.stdout.readline().startswith("Virtual hardware in")
     assert (tmp_path / "simulate.pid").read_text() == f"{second.process.pid}\n"
     order(tmp_path, fault="restart", device="console")
     wait(lambda: "fault_over" in (tmp_path / "truth.jsonl").read_text())
