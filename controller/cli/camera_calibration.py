@@ -86,8 +86,8 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     calibrate = ways.add_parser(
         "calibrate",
         help="measure the lens and the felt from pictures of the board",
-        description="measure the lens from pictures of the board held at many angles, and the felt's place from"
-        " pictures of the board flat in the table's corners; exit 1: the pictures do not suffice",
+        description="measure the lens from pictures of the board held at many angles, and the felt's place"
+        " from pictures of it flat in the table's corners; exit 1: the pictures do not suffice",
         allow_abbrev=False,
     )
     calibrate.add_argument(

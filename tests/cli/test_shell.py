@@ -1,10 +1,60 @@
-"""What `tablectl` keeps from the garbage collector."""
+"""What all commands share: their own name, stopping on a signal, and pauses of the garbage collector."""
 
 import gc
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Condition, Event, Lock
 
 import pytest
 
-from controller.cli.shell import collector_paused, startup_frozen
+from controller.cli.shell import collector_paused, on_stop, own_name, startup_frozen
+from tests.app.rig import PATIENCE_S
+
+
+@pytest.mark.parametrize(
+    ("called", "on_path", "named"),
+    [
+        (".venv/bin/tablectl", False, ".venv/bin/tablectl"),
+        (".venv/bin/tablectl", True, "tablectl"),
+        ("a folder/tablectl", False, "'a folder/tablectl'"),
+        ("controller/cli/main.py", False, "tablectl"),
+    ],
+)
+def test_a_command_is_named_as_the_callers_shell_finds_it(
+    called: str, on_path: bool, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if on_path:
+        (tmp_path / "tablectl").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [called, "simulate"])
+    assert own_name() == named
+
+
+@pytest.fixture
+def handlers_as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers_as_before")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_though_the_main_thread_holds_the_lock_that_stopping_takes(
+    number: signal.Signals,
+) -> None:
+    lock, stopped = Condition(Lock()), Event()
+
+    def stop() -> None:
+        with lock:
+            stopped.set()
+
+    on_stop(stop)
+    with lock:
+        signal.raise_signal(number)
+        assert not stopped.is_set()
+    assert stopped.wait(PATIENCE_S)
 
 
 def test_a_service_keeps_what_it_loaded_out_of_the_collectors_sight() -> None:
