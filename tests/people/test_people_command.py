@@ -77,4 +77,4 @@ def test_a_folder_that_sign_in_has_not_made_yet_is_said_so(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
     assert people("add", "ann", "--role", "dealer", "--people", str(tmp_path / "none")) == 2
-    assert "expected the one that `tablectl sign_in` makes" in capsys.readouterr().err
+    assert "expected the one that `tablectl sign_in` creates" in capsys.readouterr().err
