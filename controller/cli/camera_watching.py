@@ -400,7 +400,7 @@ def frames_of_all(sources: Sequence[Iterator[tuple[int, Array]]]) -> Iterator[Fr
                 put((camera, t_us, picture))
                 if stopped.is_set():
                     return
-        except Exception as error:  # noqa: BLE001 - raised again below: a thread that died would look like a camera that hangs
+        except Exception as error:  # noqa: BLE001 - raised in the reader's thread, below
             put(error)
         put(None)
 

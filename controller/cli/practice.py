@@ -263,12 +263,12 @@ def _stage_in(status: Json) -> str:
 
 
 class Practice:
-    """One practice: the stage in a thread, the controller in a process, the person at the prompt."""
+    """A practice session: the virtual table in a thread, the controller in a process, a person at a prompt."""
 
     def __init__(
         self, settings: TableSettings, screen: Screen, stopping: threading.Event, *, seed: int = 1
     ) -> None:
-        """Prepare; nothing runs yet. `seed` is what players at High Roller ask for by."""
+        """Prepare the session; nothing runs yet. Players' requests at High Roller are drawn from `seed`."""
         rules = settings.rules
         judged = rules.throw or rules.spin or rules.deal
         causes = {} if judged is None else judged.causes
@@ -291,7 +291,7 @@ class Practice:
         self._table: VirtualTable | None = None
 
     def cue(self) -> bool:
-        """Return whether the person has asked for the next attempt, once."""
+        """Return whether the person has started the next attempt; True once per attempt."""
         asked = self._go.is_set()
         self._go.clear()
         return asked

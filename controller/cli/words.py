@@ -77,7 +77,7 @@ def call_in_words(roll: RollCalled | RollCorrected) -> str:
         case "seven_out":
             return "Seven out, line away"
         case "elimination":
-            return f"{word.capitalize()}: whoever holds no {word} is out"
+            return f"{word.capitalize()}: players without it are out"
         case "no_match":
             return f"{word.capitalize()}: no player holds it, all stay in"
         case "roll_off":
@@ -380,7 +380,7 @@ def _(data: Bets) -> str:
 
 @describe.register
 def _(data: ShooterChanged) -> str:
-    seat = "whoever accepts the dice" if data.shooter is None else f"seat {data.shooter}"
+    seat = "the next shooter" if data.shooter is None else f"seat {data.shooter}"
     return f"{seat}, {_plain(data.cause)}{_by(data.by, data.who)}"
 
 
@@ -456,7 +456,7 @@ def _shooter_now(data: RollCalled) -> str:
 def _source(grade: str, by: str | None, who: str | None) -> str:
     if by is not None:
         return _by(by, who)
-    return "" if grade == "sensors" else f", on the {grade}'s word"
+    return "" if grade == "sensors" else f", reported by the {grade}"
 
 
 def _by(by: str | None, who: str | None) -> str:
