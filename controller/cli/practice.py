@@ -263,7 +263,7 @@ def _stage_in(status: Json) -> str:
 
 
 class Practice:
-    """A practice session: the virtual table in a thread, the controller in a process, a person at a prompt."""
+    """A practice session: the virtual table in a thread, the controller as a process, a person who types."""
 
     def __init__(
         self, settings: TableSettings, screen: Screen, stopping: threading.Event, *, seed: int = 1
