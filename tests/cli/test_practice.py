@@ -354,7 +354,7 @@ def test_enter_again_before_the_dice_lie_there_throws_no_second_time(monkeypatch
     practised.execute("")
     assert not practised.cue()
     assert "The shooter has the dice." in out.getvalue()
-    assert "it is not over yet" in out.getvalue()
+    assert "this attempt is not over yet" in out.getvalue()
 
 
 def test_a_defect_in_a_thread_ends_the_practice_in_words(

@@ -285,7 +285,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
             2,
             "--points: found 'left', expected one of left-front",
         ),
-        (("calibrate", "walls", "cam"), 2, "cam: found no wall"),
+        (("calibrate", "walls", "cam"), 2, "cam: found no `wall`"),
         (("calibrate", "wheel", "cam"), 2, "cam: found no `ball_beam` in its `reads`"),
         (("calibrate", "camera", "cam", "--table", "craps"), 2, "--table: found no --log with it"),
     ],
@@ -372,7 +372,7 @@ def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: L
     person = Terminal(*words)
     person.see("middle-front: lay one die")
     person.type("s")
-    person.see("middle-front: left out")
+    person.see("middle-front: not used")
     person.see("four points always fit")
     person.see("write this to ")
     person.type("no")
