@@ -150,7 +150,7 @@ class Devices:
             for claim in kind.claims(device.settings):
                 first = claimed.setdefault(claim.what, name)
                 if first != name:
-                    expected = f"one of its own: {first} has it already"
+                    expected = f"one that no other device uses: {first} has it already"
                     self._wrong(name, DeviceMistake(claim.at, claim.what, expected))
             for reported in kind.reported_devices(name, device.settings):
                 self._add_reported(name, reported)
@@ -169,11 +169,11 @@ class Devices:
         if there is None:
             return
         if dev != speaker and there.type:
-            expected = f"a device without a type: {dev} speaks for itself"
+            expected = f"a device without a type: {dev} sends its own readings"
             self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
         before = self._speakers.setdefault(dev, speaker)
         if before != speaker:
-            expected = f"one device that speaks for it: {before} does already"
+            expected = f"one device that sends its readings: {before} does already"
             self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
             return
         self._reported[dev] = self._both(speaker, self._reported.get(dev), reported)
@@ -184,7 +184,7 @@ class Devices:
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
-            expected = f"one wall a device: another of its sensors is at the {before.wall} one"
+            expected = f"one wall per device: another of its sensors is at the {before.wall} wall"
             self._wrong(
                 speaker, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
@@ -204,13 +204,18 @@ class Devices:
             if not device.type and name not in self._reported and self._whole:
                 hint = "or name it as the dev of another device's channel or input"
                 expected = f"a type: {one_of(sorted(kinds))}"
-                self._wrong(name, DeviceMistake(("type",), "nothing that speaks for it", expected, hint))
+                self._wrong(
+                    name,
+                    DeviceMistake(
+                        ("type",), "none, and no other device that sends its readings", expected, hint
+                    ),
+                )
             reported = self._reported.get(name)
             if reported is None or reported.kinds is None:
                 continue
             for place, kind in enumerate(device.reads):
                 if kind not in reported.kinds:
-                    expected = f"what it sends: {one_of(reported.kinds)}"
+                    expected = f"a kind that it sends: {one_of(reported.kinds)}"
                     self._wrong(name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it"))
 
     def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:

@@ -158,8 +158,8 @@ def test_two_devices_can_not_share_a_port_or_a_name(tmp_path: Path) -> None:
     same = CONSOLE.replace("by-id/con", "by-id/cam").replace("node: con", "node: cam")
     found = mistakes(tmp_path, CAM + WALLS + same)
     assert {(m.key, m.expected) for m in found} == {
-        ("devices.console.port", "one of its own: cam has it already"),
-        ("devices.console.node", "one of its own: cam has it already"),
+        ("devices.console.port", "one that no other device uses: cam has it already"),
+        ("devices.console.node", "one that no other device uses: cam has it already"),
     }
 
 
@@ -173,7 +173,10 @@ def test_a_board_that_speaks_for_an_unknown_device_is_told_whom_it_may_mean(tmp_
 
 def test_a_device_that_nothing_speaks_for_could_never_be_up(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CAM + WALLS + CONSOLE + "  shoe: {reads: [card]}\n")
-    assert (mistake.key, mistake.found) == ("devices.shoe.type", "nothing that speaks for it")
+    assert (mistake.key, mistake.found) == (
+        "devices.shoe.type",
+        "none, and no other device that sends its readings",
+    )
 
 
 def test_a_board_without_reads_is_asked_what_would_be_missing(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_sensor_at_another_wall_than_the_file_says_is_reported(tmp_path: Path)
 def test_a_kind_can_not_promise_what_it_never_sends(tmp_path: Path) -> None:
     path = tmp_path / "wheel.yaml"
     path.write_text(load_text("roulette-ss2").replace("[wheel_status]", "[wheel_status, card]"))
-    with pytest.raises(SettingsError, match=r"reads\[1\]: found 'card', expected what it sends"):
+    with pytest.raises(SettingsError, match=r"reads\[1\]: found 'card', expected a kind that it sends"):
         load_table(str(path), kinds=Kinds())
 
 
