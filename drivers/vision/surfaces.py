@@ -17,6 +17,8 @@ from drivers.vision.pips import EDGE_PX, Pips, sample
 
 REACH = 1.6  # edges: from corner to corner of a face twice as large as given
 LIKE = 0.45  # least fit times aspect of a possible pip, half hidden or at an angle
+FLATTER = 0.75  # of the aspect of a face's own pips: a spot flatter than this may lie on a flank
+SHADED, LEAST_SHADE = 0.2, 12.0  # of the pips' contrast, and grey levels: how much a flank differs at least
 ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # pixels: the width of the strip between two spots
 APART_PX = 5  # an edge between two tops is a line thinner than this
 LINE_STEP = (
@@ -50,6 +52,9 @@ def larger_edge(
     near = (nearest < REACH * EDGE_PX) & (nearest > 1.5 * pips.radius[rows].max())
     like = _like(pips, rows) & near & (around < max(25.0, 0.4 * contrast))
     like[list(whole)] = False
+    # A pip on a flank is flat, and the flank has another shade; glare on a face does not cause both.
+    flat = pips.aspect < FLATTER * pips.aspect[rows].min()
+    like &= ~(flat & (around > max(LEAST_SHADE, SHADED * contrast)))
     spots = [
         int(row)
         for row in np.flatnonzero(like)

@@ -25,15 +25,21 @@ def still(
 ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
 """A camera over the end of a table of 3600 x 1100 mm, as a guide has it hung."""
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
+DIM_LENS = Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0))
+DIM_LIGHT, GREY = Light(lamp=(0.1, 0.5, 0.9), bright=0.8), (70, 70, 75)
+BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), through=0.15)
+"""Such a camera over a grey cloth in less light, and dice whose flanks differ little from their tops."""
 
 
-def seen_aslant(die: Die, light: Light, *beside: Die) -> Array:
+def seen_aslant(
+    die: Die, light: Light, *beside: Die, lens: Lens = ASLANT, cloth: tuple[int, int, int] = GREEN
+) -> Array:
     """Return the part of that camera's still around a die that lies on the felt, with others beside it."""
     half = 76
-    left, top = np.round(ASLANT.seen(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
-    part = ASLANT.part(int(left), int(top), 2 * half, 2 * half, ASLANT_ZOOM)
+    left, top = np.round(lens.seen(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
+    part = lens.part(int(left), int(top), 2 * half, 2 * half, ASLANT_ZOOM)
     rng = np.random.default_rng(1)
-    return draw(part, felt(part, GREEN, rng), [[die, *beside]], light, rng)
+    return draw(part, felt(part, cloth, rng), [[die, *beside]], light, rng)
 
 
 def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:

@@ -8,7 +8,17 @@ import pytest
 
 from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Light, Look, standing
 from drivers.vision.reading import read_picture
-from tests.drivers.vision.scenes import ASLANT_EDGE_PX, EDGE_PX, pair, seen_aslant, still
+from tests.drivers.vision.scenes import (
+    ASLANT_EDGE_PX,
+    BLUE,
+    DIM_LENS,
+    DIM_LIGHT,
+    EDGE_PX,
+    GREY,
+    pair,
+    seen_aslant,
+    still,
+)
 
 
 @pytest.mark.parametrize("look", [CASINO_RED, IVORY, BLACK], ids=["casino red", "ivory", "black"])
@@ -72,6 +82,19 @@ def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_
 ) -> None:
     die = standing(up, turn_deg, (3228.0, 131.0))
     reading = read_picture(seen_aslant(die, Light(lamp=(0.1, 0.5, 0.9))), ASLANT_EDGE_PX, 1)
+    assert reading.refused is None
+    assert [seen.up for seen in reading.dice] == [up]
+
+
+@pytest.mark.parametrize(
+    ("up", "turn_deg", "place_mm"),
+    [(2, 55.2, (3481.2, 240.2)), (3, 6.4, (3270.0, 240.0)), (3, 14.1, (3465.0, 278.0))],
+)
+def test_the_pips_of_a_flank_hardly_darker_than_the_top_are_no_part_of_its_face(
+    up: int, turn_deg: float, place_mm: tuple[float, float]
+) -> None:
+    die = standing(up, turn_deg, place_mm, look=BLUE)
+    reading = read_picture(seen_aslant(die, DIM_LIGHT, lens=DIM_LENS, cloth=GREY), 60.3, 1)
     assert reading.refused is None
     assert [seen.up for seen in reading.dice] == [up]
 
