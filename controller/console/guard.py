@@ -110,7 +110,7 @@ def _mark_stream(scope: "Scope", message: "Message") -> None:
     connection = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
     if connection is not None and kind.startswith(STREAM_TYPES):
-        connection.endless()
+        connection.remove_time_limit()
 
 
 def _host_name(url: str) -> str:

@@ -1,1 +1,1 @@
-"""Pictures that a camera kept of a throw: files named by their SHA-256, found again, verified, deleted."""
+"""Pictures that a camera keeps of throws, in files named by their SHA-256."""

@@ -1,12 +1,12 @@
-"""Pictures that a camera keeps: files of them, and the folder that holds each file whole or not at all.
+"""Files of pictures that a camera keeps, and the folder that stores them, with a quota and a maximum age.
 
-A file is a ZIP archive without compression, so that any tool opens it, named by its SHA-256. The digest is
-taken of the bytes as they are written: nothing is read again when a die has come to rest. The folder has a
-quota and a maximum age.
+A file is a ZIP archive without compression, which any tool opens, named by its SHA-256. The digest is
+computed while the file is built in memory, so nothing is read again when a die has come to rest. A file is
+either complete in the folder or not there.
 
-People's hands are in them. So the oldest are deleted automatically, and each deletion is recorded with who
-and why: the journal still names the digest, and `tablectl explain` says what became of it. A thread writes
-them, so that the camera waits for no disk.
+The pictures show people's hands. So the oldest files are deleted automatically, and each deletion is recorded
+with who and why: the journal still contains the digest, and `tablectl explain` says that the file was
+deleted. A thread writes the files, so that the camera never waits for the disk.
 """
 
 import hashlib
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 16 * 2**20
-"""A larger file is not from this camera: a clip ends before that size."""
+"""The largest file read; a camera's clip ends before this size."""
 MAX_ENTRIES = 1000
 ABOUT = "about.json"
 _NAME = re.compile(r"(die|whole|clip)-[0-9]{1,17}\.jpg", re.ASCII)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The archive's own times are constant; a picture's time is in its name."""
+"""The constant time of all archive entries; a picture's time is in its name."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What the pictures are of. Times are microseconds of the camera's own clock."""
+    """A description of the pictures. Times are in microseconds of the camera's clock."""
 
     camera: str
     die: int
@@ -49,7 +49,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     up: int | None = None
     confidence: float | None = None
     clip_cut: bool = False
-    """The clip reached its largest size before the throw ended."""
+    """Whether the clip reached its largest size before the throw ended."""
 
 
 _decode_about = msgspec.json.Decoder(About).decode
@@ -62,8 +62,8 @@ class Closed(NamedTuple):
     data: bytes
 
 
-class _Hashed(io.RawIOBase):
-    """Keeps what is written and its digest; it can't seek, so a ZIP archive is written sequentially."""
+class _HashedStream(io.RawIOBase):
+    """A stream that keeps the bytes written and their digest; it can't seek, so a ZIP is written in order."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -82,24 +82,24 @@ class _Hashed(io.RawIOBase):
 
 
 class Writer:
-    """One file that is being written, in memory."""
+    """Builds one file in memory."""
 
     def __init__(self) -> None:
-        """Start empty."""
-        self._bytes = _Hashed()
+        """Create an empty file."""
+        self._bytes = _HashedStream()
         self._archive = zipfile.ZipFile(self._bytes, "w", zipfile.ZIP_STORED)
 
     @property
     def size(self) -> int:
-        """Return the bytes so far."""
+        """The size so far, in bytes."""
         return self._bytes.size
 
     def add(self, kind: str, t_us: int, jpeg: bytes) -> None:
-        """Add a picture: `die` (cut out), `whole` (the frame) or `clip` (a small frame), and its time."""
+        """Add a picture taken at `t_us`: `die` (cut out), `whole` (the frame) or `clip` (a small frame)."""
         self._archive.writestr(zipfile.ZipInfo(f"{kind}-{t_us}.jpg", _EPOCH), jpeg)
 
     def close(self, about: About) -> Closed:
-        """End the file; return it with its name."""
+        """Complete the file, and return it with its digest."""
         self._archive.writestr(zipfile.ZipInfo(ABOUT, _EPOCH), msgspec.json.encode(about))
         self._archive.close()
         return Closed(self._bytes.digest.hexdigest(), b"".join(self._bytes.parts))
@@ -107,29 +107,29 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """A file that was read and verified: `entries` are its JPEGs by name."""
+    """A verified file; `entries` contains its JPEGs by name."""
 
     sha256: str
     about: About
     entries: Mapping[str, bytes]
 
     def of(self, kind: str) -> tuple[str, ...]:
-        """Return the names of one kind, in order of time."""
+        """Return the names of the pictures of one kind, in order of time."""
         names = (name for name in self.entries if name.startswith(f"{kind}-"))
         return tuple(sorted(names, key=taken_us))
 
 
 def taken_us(name: str) -> int:
-    """Return when a picture was taken, by its name."""
+    """Return when a picture was taken (us), from its name."""
     return int(name.rpartition("-")[2].removesuffix(".jpg"))
 
 
 class UnsoundError(ValueError):
-    """A file that is not what its name says; the message says what was found."""
+    """A file whose contents do not match its name; the message says what was found."""
 
 
 def read(sha256: str, data: bytes) -> Pictures:
-    """Return the pictures of a file named by this digest; raises UnsoundError."""
+    """Verify a file with this digest, and return its pictures; raises UnsoundError."""
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
         raise UnsoundError(f"changed since it was taken: found SHA-256 {found}, expected {sha256}")
@@ -146,29 +146,29 @@ def read(sha256: str, data: bytes) -> Pictures:
 
 
 FOLDER = "/var/lib/table-camera"
-"""Where an installed camera keeps them."""
+"""The folder of an installed camera."""
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
-DELETED_LINES = 20_000
-"""The newest deletions that are remembered: 3 MB."""
+MAX_DELETED_LINES = 20_000
+"""The most deletions kept on record, about 3 MB; older ones are dropped."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
 _MODE = 0o640
-"""The folder's group may read them: the console, and the users that the table's owner adds."""
+"""The mode of files: the folder's group may read them, such as the console and users added to it."""
 DAY_S = 86_400
 MB = 1_000_000
 
 
 class Limits(NamedTuple):
-    """How long each file is kept, and how much all of them may take (1 MB: 1,000,000 bytes)."""
+    """The maximum age of a file, and the maximum size of all files (1 MB is 1,000,000 bytes)."""
 
     days: int
     max_mb: int
 
 
 class StoredFile(NamedTuple):
-    """A file in the folder."""
+    """A file in the folder: its digest, size in bytes and time."""
 
     sha256: str
     size: int
@@ -176,7 +176,7 @@ class StoredFile(NamedTuple):
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """A deletion."""
+    """The record of a deletion: when, by whom and why."""
 
     sha256: str
     wall_s: float
@@ -185,7 +185,7 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """A hold on a file, or (`held` False) its release: who decided it, and why."""
+    """A hold on a file, or its release (`held` is False): who decided it, and why."""
 
     sha256: str
     wall_s: float
@@ -207,20 +207,20 @@ class MissingError(Exception):
 
 
 class Folder:
-    """One folder; several processes may use it at once."""
+    """A folder of picture files; several processes may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Use this folder; it need not be there to read from."""
+        """Use this folder; for reading it need not exist."""
         self.path = path
 
     def begin(self) -> None:
-        """Make the folder ready for writing: leftovers of a killed process are deleted. Raises OSError."""
+        """Create the folder if needed, and delete a killed process's incomplete files; raises OSError."""
         self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
         for part in self.path.glob(f".*{_PART}"):
             part.unlink(missing_ok=True)
 
     def keep(self, closed: Closed, wall_s: float) -> None:
-        """Write a file and give it its name once it is on the disk; raises OSError."""
+        """Write a file, and name it once it is on the disk; raises OSError."""
         descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
         part = Path(name)
         try:
@@ -237,7 +237,7 @@ class Folder:
         self._sync()
 
     def kept(self) -> list[StoredFile]:
-        """Return the files, the oldest first; raises OSError if the folder can't be read."""
+        """Return the stored files, oldest first; raises OSError if the folder can't be read."""
         found = []
         for entry in os.scandir(self.path):
             sha256 = entry.name.removesuffix(ENDING)
@@ -248,11 +248,10 @@ class Folder:
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
-        """Delete what is too old by now, and the oldest while all take too much; return how many.
+        """Delete files that are too old, and the oldest ones while all exceed the quota; return how many.
 
-        `aged` False looks at no age: a clock that is not synchronized would take what must stay. `room` are
-        bytes that are about to come. What is held is passed by: it
-        neither leaves nor counts. Raises OSError.
+        Pass `aged` as False if the clock is not synchronized: then only the quota counts. `room` is the size
+        in bytes to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.
         """
         held = self.holds()
         files = [one for one in self.kept() if one.sha256 not in held]
@@ -263,15 +262,15 @@ class Folder:
             full = total > limits.max_mb * MB
             if not old and not full:
                 break
-            why = f"older than {limits.days} days" if old else f"all took more than {limits.max_mb} MB"
+            why = f"older than {limits.days} days" if old else f"all files took more than {limits.max_mb} MB"
             deleted += self.delete(one.sha256, now_s, by=by, why=why)
             total -= one.size
         return deleted
 
     def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
-        """Delete a file and note who did it and why; False if it was not there.
+        """Delete a file, and record by whom and why; return False if there is no such file.
 
-        Raises OSError, and HeldError if it is held.
+        Raises OSError, and HeldError if the file is held.
         """
         if (hold := self.holds().get(sha256)) is not None:
             raise HeldError(f"held by {hold.by}: {hold.why}")
@@ -279,7 +278,7 @@ class Folder:
             self._file(sha256).unlink()
         except FileNotFoundError:
             return False
-        self._note(Deleted(sha256=sha256, wall_s=now_s, by=by, why=why))
+        self._record(Deleted(sha256=sha256, wall_s=now_s, by=by, why=why))
         self._sync()
         return True
 
@@ -294,7 +293,7 @@ class Folder:
         self._sync()
 
     def holds(self) -> dict[str, Hold]:
-        """Return what is held, by its digest; raises OSError if that is there and can't be read."""
+        """Return the holds in force by digest; raises OSError if their file can't be read."""
         found: dict[str, Hold] = {}
         path = self.path / HELD
         for line in path.read_bytes().splitlines() if path.exists() else ():
@@ -304,21 +303,21 @@ class Folder:
         return {sha256: hold for sha256, hold in found.items() if hold.held}
 
     def pictures(self, sha256: str) -> Pictures:
-        """Return a file's pictures, verified; raises MissingError."""
+        """Return a file's pictures after verifying it; raises MissingError."""
         try:
             with self._file(sha256).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
         except FileNotFoundError:
-            raise MissingError(self._gone(sha256)) from None
+            raise MissingError(self._why_missing(sha256)) from None
         except OSError as error:
-            raise MissingError(f"{self.path} can't be read ({error.strerror}); {_MAY_READ}") from error
+            raise MissingError(f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}") from error
         try:
             return read(sha256, data)
         except UnsoundError as error:
-            raise MissingError(f"{self._file(sha256).name} is {error}: do not rely on it") from error
+            raise MissingError(f"{self._file(sha256).name} is {error}; do not rely on it") from error
 
     def stamp(self, sha256: str) -> tuple[int, int, int] | None:
-        """Return what changes where a file does; None if it is not there."""
+        """Return values that change if the file is changed or replaced; None if there is no file."""
         try:
             status = self._file(sha256).stat()
         except OSError:
@@ -326,30 +325,30 @@ class Folder:
         return status.st_ino, status.st_size, status.st_mtime_ns
 
     def deleted(self) -> Iterator[Deleted]:
-        """Yield what was deleted, the oldest first; a torn last line is left out."""
+        """Yield the recorded deletions, oldest first; unreadable lines are skipped."""
         with suppress(OSError):
             for line in (self.path / DELETED).read_bytes().splitlines():
                 with suppress(msgspec.MsgspecError):
                     yield _decode_deleted(line)
 
-    def _gone(self, sha256: str) -> str:
+    def _why_missing(self, sha256: str) -> str:
         for one in self.deleted():
             if one.sha256 == sha256:
                 return f"deleted by {one.by}: {one.why}"
         try:
             os.scandir(self.path).close()
         except OSError as error:
-            return f"{self.path} can't be read ({error.strerror}); {_MAY_READ}"
+            return f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}"
         return f"not in {self.path}: never written, or deleted by hand"
 
-    def _note(self, deleted: Deleted) -> None:
+    def _record(self, deleted: Deleted) -> None:
         path = self.path / DELETED
         with path.open("ab") as stream:
             os.fchmod(stream.fileno(), _MODE)
             stream.write(msgspec.json.encode(deleted) + b"\n")
-            large = stream.tell() > DELETED_LINES * 200
+            large = stream.tell() > MAX_DELETED_LINES * 200
         if large:
-            newest = path.read_bytes().splitlines(keepends=True)[-DELETED_LINES // 2 :]
+            newest = path.read_bytes().splitlines(keepends=True)[-MAX_DELETED_LINES // 2 :]
             part = path.with_name(f".{DELETED}{_PART}")
             part.write_bytes(b"".join(newest))
             part.chmod(_MODE)
@@ -368,48 +367,48 @@ class Folder:
             os.close(descriptor)
 
 
-_MAY_READ = "members of its group may read it (table-camera on an installed table), and root"
+_READ_ADVICE = "run as root, or as a member of its group (table-camera on an installed table)"
 
 
-WAITING = 6
-"""Files that may wait for the disk, 12 MB each at most."""
-LOOK_S = 3600.0
-"""The interval between two searches for what is too old."""
+MAX_WAITING = 6
+"""The most files that wait for the disk, at most 12 MB each."""
+PRUNE_INTERVAL_S = 3600.0
+"""How often old files are deleted, if no new one causes it before."""
 PRUNED_BY = "retention"
 
 
 class WallTime(NamedTuple):
-    """The wall clock in seconds, and whether it is known to be right."""
+    """The wall time in seconds since 1970, and whether the clock is synchronized."""
 
     s: float
     synced: bool
 
 
 class Keeper:
-    """Keeps files, and deletes those that are too old or beyond the quota."""
+    """Stores files in a thread of its own, and deletes those that are too old or exceed the quota."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
     ) -> None:
-        """Start in this folder, which is made if it is not there; raises OSError."""
+        """Start in this folder, which is created if needed; `say` reports problems. Raises OSError."""
         self._folder = folder
         self._limits = limits
         self._wall = wall
         self._say = say
-        self._queue: Queue[Closed | None] = Queue(WAITING)
+        self._queue: Queue[Closed | None] = Queue(MAX_WAITING)
         folder.begin()
         self._thread = threading.Thread(target=self._work, name="evidence", daemon=True)
         self._thread.start()
 
     def keep(self, closed: Closed) -> None:
-        """Queue a file for writing; if too many wait already, drop it and report that."""
+        """Queue a file for writing; if too many wait, drop it and report that."""
         try:
             self._queue.put_nowait(closed)
         except Full:
             self._say(f"{self._folder.path}: the disk is too slow; pictures {closed.sha256} are not kept")
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write all queued files, and stop the thread."""
         self._queue.put(None)
         self._thread.join()
 
@@ -417,7 +416,7 @@ class Keeper:
         self._prune(0)
         while True:
             try:
-                closed = self._queue.get(timeout=LOOK_S)
+                closed = self._queue.get(timeout=PRUNE_INTERVAL_S)
             except Empty:
                 self._prune(0)
                 continue
@@ -425,12 +424,12 @@ class Keeper:
                 return
             self._prune(len(closed.data))
             try:
-                self._folder.keep(closed, self._label())
+                self._folder.keep(closed, self._file_time_s())
             except OSError as error:
                 self._say(f"{self._folder.path}: pictures {closed.sha256} are not kept ({error.strerror})")
 
-    def _label(self) -> float:
-        """Return the time to keep a file under: with a clock that may be behind it is not the oldest."""
+    def _file_time_s(self) -> float:
+        """Return a file's time; with a clock that may be behind, no earlier than the newest file's."""
         wall = self._wall()
         if wall.synced:
             return wall.s

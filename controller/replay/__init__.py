@@ -1,1 +1,1 @@
-"""Recorded sensor logs: read, write, replay them, and compare the outcomes with the expected ones."""
+"""Recorded sensor logs: reading, writing, cutting and replaying them, and comparing their outcomes."""

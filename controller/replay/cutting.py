@@ -1,4 +1,4 @@
-"""Cut a piece out of a recording, so that it replays alone exactly as it did in the whole."""
+"""Cutting a piece out of a recording that replays by itself exactly as within the whole recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """The readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 3
-"""The most attempts that are kept together so that the piece replays by itself."""
+"""A piece includes fewer neighbouring attempts than this on each side, to replay by itself."""
 
 
 class UncuttableError(LogError):
-    """A cut that goes through an attempt."""
+    """Raised for a cut within an attempt."""
 
 
 class Piece(NamedTuple):
-    """A piece of a recording, and the outcomes that it gives."""
+    """A piece of a recording, and its outcomes."""
 
     header: Header
     readings: list[AnyReading]
@@ -36,10 +36,10 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Return what arrived from `from_us` until before `to_us`, with the state and numbers it continues from.
+    """Return the readings that arrived from `from_us` until before `to_us`, with the state they start from.
 
-    Raises LogError at a bad line, and UncuttableError if the cut goes through an attempt: a piece that would
-    give other outcomes than the whole is useless as a case.
+    Raises LogError at a bad line, and UncuttableError if a cut is within an attempt, so that the piece would
+    have other outcomes than the whole recording.
     """
     setup = setup_of(log.header, ruleset, log.name)
     session = Session(setup)
@@ -54,7 +54,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # As on a live table, time has run on to here: what was due before is published before.
+            # As on a live table, time has advanced to here, and earlier timers have fired.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
@@ -68,15 +68,15 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         effects += session.feed(reading)
     effects += session.finish()
     piece = Piece(header, readings, _outcomes(effects))
-    if _alone(piece, ruleset, log.name) != piece.outcomes:
-        found = f"an attempt under way at {from_us} us"
+    if _replayed_by_itself(piece, ruleset, log.name) != piece.outcomes:
+        found = f"an attempt in progress at {from_us} us"
         raise UncuttableError(
             log.name, found, "a cut between two attempts", "begin the piece earlier or later"
         )
     return piece
 
 
-def _alone(piece: Piece, ruleset: RuleSet, name: str) -> list[Outcome]:
+def _replayed_by_itself(piece: Piece, ruleset: RuleSet, name: str) -> list[Outcome]:
     session = Session(setup_of(piece.header, ruleset, name))
     effects = [effect for reading in piece.readings for effect in session.feed(reading)]
     return _outcomes([*effects, *session.finish()])
@@ -92,62 +92,62 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _Replayed:
-    """The outcomes of each attempt of a log, and when its launch arrived."""
+    """The outcomes of each attempt of a log, and when its first reading arrived (us)."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
     launched_us: dict[int, int] = field(default_factory=dict)
 
-    def note(self, effects: Iterable[Effect]) -> None:
+    def record(self, effects: Iterable[Effect]) -> None:
         """Record the effects of the log's next reading."""
         for effect in effects:
-            told = effect.outcome if isinstance(effect, Judged) else effect
-            number = attempt_of(told) if isinstance(told, Outcome) else None
+            outcome = effect.outcome if isinstance(effect, Judged) else effect
+            number = attempt_of(outcome) if isinstance(outcome, Outcome) else None
             if number is None:
                 continue
             if isinstance(effect, Judged):
-                self._note_launch(effect, number)
-            elif isinstance(told, Outcome):
-                self.outcomes.setdefault(number, []).append(told)
+                self._record_launch(effect, number)
+            elif isinstance(outcome, Outcome):
+                self.outcomes.setdefault(number, []).append(outcome)
 
-    def _note_launch(self, judged: Judged, number: int) -> None:
-        # What the evidence keeps from before the launch is not the attempt's own.
+    def _record_launch(self, judged: Judged, number: int) -> None:
+        # The evidence may contain readings from before the attempt.
         before_us = self.outcomes[number - 1][-1].t if number - 1 in self.outcomes else 0
         launches = (r for r in judged.readings if isinstance(r, _LAUNCHES) and r.t >= before_us)
         first_us = min(map(_arrival, launches), default=judged.basis.decided_at_us)
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield arrivals to cut between, the shortest piece first; some attempts need their neighbour."""
+        """Yield arrival times (us) to cut between, the shortest piece first, then with neighbours."""
         for more in range(_MAX_NEIGHBOURS):
             begun = first - more
             launched = self.launched_us.get(begun, 0)
-            called = [told[-1].t for other, told in self.outcomes.items() if other < begun]
+            called = [outcomes[-1].t for other, outcomes in self.outcomes.items() if other < begun]
             begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
             ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
 
 
 def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
-    """Cut one attempt out of a log: from the call of the one before it to the launch of the next.
+    """Cut one attempt out of a log, from the call of the one before it to the launch of the next.
 
-    `number` is the attempt's, None for the last one; `rules` chooses the rule set for the log. If attempts
-    can't be separated, such as a review that the next launch closes, both are in the piece.
+    `number` is the attempt's, None for the last one; `rules` returns the rule set for the log. Attempts that
+    can't be separated, such as a review and the launch that closes it, are cut together.
 
-    Raises LogError if the log is bad, has no such attempt, or the attempt does not replay alone as in the
-    whole.
+    Raises LogError if the log is bad, has no such attempt, or the attempt does not replay by itself as within
+    the whole log.
     """
     with open_log(path) as log:
         replayed = _replayed(log, rules(log))
     wanted = max(replayed.outcomes, default=None) if number is None else number
     if wanted is None or wanted not in replayed.outcomes:
-        there = (
+        numbers = (
             f"numbers {min(replayed.outcomes)} to {max(replayed.outcomes)}"
             if replayed.outcomes
-            else "none at all"
+            else "no number"
         )
         looked_for = "one" if number is None else f"number {number}"
-        raise LogError(path, f"throws, spins or deals with {there}", looked_for, "name one of these with #n")
+        raise LogError(path, f"throws, spins or deals with {numbers}", looked_for, "name one with #n")
     return _shortest(path, rules, replayed, range(wanted, wanted + 1))
 
 
@@ -155,24 +155,25 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
     """Cut the attempts from first to last out of a log, as `cut_attempt` does with one.
 
     Raises:
-        LogError: the log is bad, lacks one of them, or they do not replay alone as in the whole.
+        LogError: the log is bad, lacks one of them, or they do not replay by themselves as within the whole
+            log.
     """
     with open_log(path) as log:
         replayed = _replayed(log, rules(log))
     missing = [number for number in range(first, last + 1) if number not in replayed.outcomes]
     if missing:
         found = f"no throw, spin or deal #{missing[0]}"
-        raise LogError(path, found, f"all from #{first} to #{last}", "a newer recording may hold the rest")
+        raise LogError(path, found, f"all from #{first} to #{last}", "look for it in the next recording")
     return _shortest(path, rules, replayed, range(first, last + 1))
 
 
 def _shortest(path: str, rules: RulesOf, replayed: _Replayed, wanted: range) -> Piece:
-    told = [outcome for number in wanted for outcome in replayed.outcomes[number]]
+    expected = [outcome for number in wanted for outcome in replayed.outcomes[number]]
     for from_us, to_us in replayed.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
-        if piece is not None and _by_number(piece.outcomes, wanted) == told:
+        if piece is not None and _by_number(piece.outcomes, wanted) == expected:
             return piece
-    found = f"{told[-1].type} #{wanted[-1]}, which rests on what is before or after it"
+    found = f"{expected[-1].type} #{wanted[-1]}, which depends on readings before or after it"
     raise LogError(path, found, "an attempt that replays by itself", "keep the whole log as the case")
 
 
@@ -192,6 +193,6 @@ def _replayed(log: Log, ruleset: RuleSet) -> _Replayed:
     session = Session(setup_of(log.header, ruleset, log.name))
     replayed = _Replayed(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
-        replayed.note(session.feed(reading))
-    replayed.note(session.finish(cut=log.truncated))
+        replayed.record(session.feed(reading))
+    replayed.record(session.finish(cut=log.truncated))
     return replayed

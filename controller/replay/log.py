@@ -1,4 +1,4 @@
-"""Recorded sensor logs: a header, then readings in order of arrival; read as far as they go, and written."""
+"""Recorded sensor logs, read and written: a header line, then one reading a line in order of arrival."""
 
 import gzip
 import zlib
@@ -17,7 +17,7 @@ from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading, Reading
 from controller.model.rulesets import RuleSet
 from controller.replay.source import (
-    MAX_LINE,
+    MAX_LINE_BYTES,
     UNDECODABLE,
     BadLineError,
     LineError,
@@ -34,7 +34,7 @@ from controller.replay.source import (
 )
 from controller.settings.mistakes import one_of
 
-WORD = "table-readings"
+FORMAT = "table-readings"
 _PARTS: dict[str, type[msgspec.Struct]] = {
     "dice_table": DiceTable,
     "wheel": Wheel,
@@ -48,10 +48,10 @@ class Header(
 ):
     """A log's header.
 
-    `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the numbers that follow on)
-    and `state` (the game's state and what was learned, at its start); and what its table's file said: `rules`
-    (those in force, the table's own thresholds in them), `sources` (which reading kinds each device sends)
-    and `locking_switches`.
+    `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the next numbers) and `state`
+    (the game's state and learned figures), each at its start. It also adds settings from the table's file:
+    `rules` (the rule set with the table's own thresholds), `sources` (the kinds of readings that each device
+    sends) and `locking_switches`.
     """
 
     version: Literal[1]
@@ -72,23 +72,23 @@ _decode_header = msgspec.json.Decoder(Header).decode
 
 
 class ReadHeader(NamedTuple):
-    """A header, and the names of its unknown keys."""
+    """A header, and a description of each unknown key, which is ignored."""
 
     header: Header
     unknown: tuple[str, ...]
 
 
 def read_header(line: bytes) -> ReadHeader:
-    """Read a log's first line; raises LineError if it is no header of this format."""
-    expected = f'a header {{"log": "{WORD}", "version": 1, ...}}'
+    """Decode a log's first line; raises LineError if it is not a header of this format."""
+    expected = f'a header {{"log": "{FORMAT}", "version": 1, ...}}'
     fields = fields_of(line, expected)
     if "log" not in fields:
         raise LineError(shown(line), expected)
     try:
-        decode_strict(line)  # Of a key given twice only the last would count.
+        decode_strict(line)  # the decoder itself would silently use the last of two equal keys
     except StrictJsonError as error:
         raise LineError(f"{error.found} in the header", error.expected, "correct the header") from error
-    for key, value in {"log": f'"{WORD}"', "version": "1"}.items():
+    for key, value in {"log": f'"{FORMAT}"', "version": "1"}.items():
         found = bytes(fields[key]).decode() if key in fields else "nothing"
         if found != value:
             newer = key == "version" and found.isdecimal()
@@ -119,11 +119,12 @@ _NO_LOG = "is this a recorded sensor log?"
 
 
 class Log:
-    """A log being read, once, in blocks; only one block and one line are in memory.
+    """A log that is read once, in blocks; only one block and one line are in memory.
 
-    `lines` counts the lines read so far, `unknown` what was ignored by name, `skipped` the bad lines that a
-    lenient reader left out, with the first of them in `first_skipped`. `truncated` is set at the end of a log
-    that was cut off (power loss). Raises LogError, from the start for its header and while it is iterated.
+    `lines` counts the lines read so far, `unknown` the ignored keys and kinds by name, and `skipped` the bad
+    lines that a lenient reader skipped; `first_skipped` is the first of these. `truncated` is set at the end
+    of a log that was cut off, such as by a power loss. Creating it raises LogError if the header is bad, and
+    iterating it if a line is bad or the file is damaged.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
@@ -134,9 +135,9 @@ class Log:
         self.first_skipped: BadLineError | None = None
         self.truncated = False
         self.numbers: Sequence[int] = ()
-        """The line numbers of the present batch's readings."""
+        """The line numbers of the current batch's readings."""
         self.first_late: str | None = None
-        """The first reading that does not count, as a replay found it."""
+        """A description of the first reading that did not count, set by a replay."""
         self._lenient = lenient
         self._source = Source(stream)
         self._blocks = self._split_lines()
@@ -148,7 +149,7 @@ class Log:
             yield from batch
 
     def batches(self) -> Iterator[list[AnyReading]]:
-        """Iterate over the readings, a list for each block of the file."""
+        """Yield the readings, one list for each block of the file."""
         yield self._decoded(self._pending)
         for lines in self._blocks:
             yield self._decoded(lines)
@@ -161,7 +162,7 @@ class Log:
                 return self._read_header(lines[0])
         if self.truncated:
             raise LogError(
-                self.name, "a log cut off before its header ended", "a header", "nothing can be replayed"
+                self.name, "a log cut off before its header ended", "a complete header", "record it again"
             )
         raise LogError(self.name, "an empty file", "a header and readings", "record it again")
 
@@ -178,22 +179,22 @@ class Log:
         try:
             batch = [decode_reading(line) for line in lines]
         except UNDECODABLE:
-            return self._decoded_with_care(lines)
+            return self._decoded_line_by_line(lines)
         self.lines += len(lines)
         self.numbers = range(first, self.lines + 1)
         return batch
 
-    def _decoded_with_care(self, lines: list[bytes]) -> list[AnyReading]:
+    def _decoded_line_by_line(self, lines: list[bytes]) -> list[AnyReading]:
         batch, numbers = [], []
         for line in lines:
-            reading = self._carefully(line)
+            reading = self._decoded_leniently(line)
             if reading is not None:
                 batch.append(reading)
                 numbers.append(self.lines)
         self.numbers = numbers
         return batch
 
-    def _carefully(self, line: bytes) -> AnyReading | None:
+    def _decoded_leniently(self, line: bytes) -> AnyReading | None:
         self.lines += 1
         try:
             return decode_reading(line)
@@ -215,8 +216,8 @@ class Log:
         self.first_skipped = self.first_skipped or bad
 
     def _check_damage(self) -> None:
-        """Read packed data to its end, which shows whether the line is bad or the file is damaged."""
-        if self._source.packed:
+        """Read compressed data to its end: if it is damaged, that is reported instead of the bad line."""
+        if self._source.is_gzip:
             for _ in self._blocks:
                 pass
 
@@ -225,13 +226,13 @@ class Log:
         for block in self._read():
             text = rest + block
             lines = text.split(b"\n")
-            if len(text) > MAX_LINE:
-                lines = [line[: MAX_LINE + 1] for line in lines]
+            if len(text) > MAX_LINE_BYTES:
+                lines = [line[: MAX_LINE_BYTES + 1] for line in lines]
             rest = lines.pop()
             yield lines
-            if len(rest) > MAX_LINE and not self._lenient:
+            if len(rest) > MAX_LINE_BYTES and not self._lenient:
                 raise BadLineError(
-                    self.name, self.lines + 1, f"more than {MAX_LINE:,} bytes", "a line of JSON"
+                    self.name, self.lines + 1, f"more than {MAX_LINE_BYTES:,} bytes", "a line of JSON"
                 )
         if rest and not _is_json(rest):
             self.truncated = True
@@ -252,7 +253,7 @@ class Log:
 
 @contextmanager
 def open_log(path: str, *, lenient: bool = False) -> Iterator[Log]:
-    """Open a log file, or standard input for `-`; raises LogError if it or its header is bad."""
+    """Open a log file, or standard input for `-`; raises LogError if the file or its header is bad."""
     with open_input(path, "a recorded sensor log") as stream:
         yield Log(stream, name_of(path), lenient=lenient)
 
@@ -266,15 +267,15 @@ def _is_json(text: bytes) -> bool:
 
 
 class LogWriter:
-    """Write a log to an open binary stream, which the caller closes.
+    """Writes a log to an open binary stream, which the caller closes.
 
-    Use it as a context manager: leaving it completes a gzip stream. The same readings give the same bytes.
+    Use it as a context manager, which completes a gzip stream. The same readings always give the same bytes.
     """
 
     def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:
         self._stream = stream
-        # No name and no time in the gzip header: they would make two equal logs differ.
-        self._packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compress else None
+        # Without a name and a time in the gzip header, equal logs have equal bytes.
+        self._gzip = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compress else None
         self._encoder = msgspec.json.Encoder()
         self._write(self._encoder.encode(header))
 
@@ -287,20 +288,20 @@ class LogWriter:
         self.close()
 
     def write(self, reading: Reading) -> None:
-        """Append one reading, with its arrival time if it has one."""
+        """Write one reading, with its arrival time if it has one."""
         self._write(self._encoder.encode(reading))
 
     def flush(self) -> None:
-        """Pass all readings written so far to the stream, so that a power cut after its sync keeps them."""
-        if self._packed is not None:
-            self._packed.flush()
+        """Flush all readings to the stream; after a sync of its file, a power cut does not lose them."""
+        if self._gzip is not None:
+            self._gzip.flush()
         self._stream.flush()
 
     def close(self) -> None:
-        """End the log; the stream stays open."""
-        if self._packed is not None:
-            self._packed.close()
+        """Complete the log, and leave the stream open."""
+        if self._gzip is not None:
+            self._gzip.close()
         self._stream.flush()
 
     def _write(self, line: bytes) -> None:
-        (self._packed or self._stream).write(line + b"\n")
+        (self._gzip or self._stream).write(line + b"\n")

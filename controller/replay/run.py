@@ -1,4 +1,4 @@
-"""Replay a log through the engine that a live table runs, and compare its outcomes with the expected."""
+"""Replay of a log through the engine that a live table runs, and comparison with expected outcomes."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -22,14 +22,14 @@ from controller.replay.log import Header, Log
 from controller.replay.source import LogError, Source, mark_of, open_input, shown, unreadable
 
 DEFAULT_SESSION = "replay"
-"""The session's name in outcomes' ids if the log has none."""
+"""The session's name in outcomes' ids if the log's header has none."""
 
 
 def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
-    """Make a session's start from a log's header.
+    """Return a session's setup from a log's header.
 
-    `name` is the log's, for messages; `calls` replaces what the header says on who makes the calls. Raises
-    LogError if the header lacks the geometry that the rule set's game needs, or gives two.
+    `name` is the log's, for messages; `calls` overrides the header's setting of who makes the calls. Raises
+    LogError if the header lacks the geometry that the rule set's game needs, or has another.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
@@ -55,7 +55,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
 
 
 def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
-    """Raise LogError if a header's wheel is impossible: a number might be of a wrong pocket."""
+    """Raise LogError if a header's wheel has impossible pockets or beams."""
     judged = ruleset.spin is not None and ruleset.spin.revolutions != "trusted_wheel"
     for key, found, expected in (
         *pocket_mistakes(wheel.pockets, wheel.pockets_clockwise),
@@ -66,7 +66,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-    """Run a log through a session and yield every effect in order, including those of its end.
+    """Run a log through a session, and yield all effects in order, including those at its end.
 
     `progress` is called at intervals with the number of lines read. Raises LogError at a bad line.
     """
@@ -82,7 +82,7 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
 
 
 def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: Sequence[int]) -> str | None:
-    """Describe the first reading that does not count, with its line unless that is in a later block."""
+    """Describe the first reading that does not count, with its line number if it is in this batch."""
     late = next((effect for effect in effects if isinstance(effect, Late)), None)
     if late is None:
         return None
@@ -97,7 +97,7 @@ LOG_ENDINGS = (".jsonl", ".jsonl.gz")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recorded log and the file of the outcomes that it must give."""
+    """A recorded log, and the file with its expected outcomes."""
 
     name: str
     log: Path
@@ -105,7 +105,7 @@ class Case:
 
 
 def find_cases(folder: Path) -> list[Case]:
-    """Find every `NAME.jsonl` or `NAME.jsonl.gz`, each with its `NAME.expected.jsonl`, in order of name."""
+    """Return every `NAME.jsonl` or `NAME.jsonl.gz` with its `NAME.expected.jsonl`, sorted by name."""
     return sorted(_cases(folder), key=lambda case: (case.name, case.log))
 
 
@@ -124,7 +124,7 @@ _EXPECTED = 'an expected outcome such as {"type": "roll.called", "data": {"dice"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first difference: which outcome (from 1, among the types compared), where in it, and what."""
+    """A difference: the outcome's number (from 1, among the types compared), the key, and both values."""
 
     outcome: int
     key: str
@@ -142,48 +142,48 @@ def as_json(outcome: Outcome) -> Json:
 
 
 def read_expected(path: str) -> list[Json]:
-    """Read expected outcomes, one JSON object a line; raises LogError that names the line at fault."""
+    """Read expected outcomes, one JSON object a line; raises LogError with the line that is wrong."""
     with open_input(path, "a file of expected outcomes") as stream:
         text = _text(path, stream)
     return [_expected(path, n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
 
 
 def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | None:
-    """Find the first difference, None if the outcomes match.
+    """Return the first difference, or None if the outcomes match.
 
-    They match when the outcomes of the types that `expected` holds come in its order and carry each key that
-    it gives: of objects only the keys given, however deep, of lists as many elements.
+    Only the types of outcomes that `expected` contains are compared, in order. Of each object only the
+    expected keys are compared, at any depth; lists must have the same length.
     """
     types = {outcome["type"] for outcome in expected}
     compared = [outcome for outcome in outcomes if outcome["type"] in types]
-    for number, (found, wanted) in enumerate(zip_longest(compared, expected), 1):
+    for number, (found, expected_value) in enumerate(zip_longest(compared, expected), 1):
         if found is None:
-            return Difference(number, "outcome", "none, the log is over", _words(wanted))
-        if wanted is None:
-            return Difference(number, "outcome", _words(found), "no further outcome of its type")
-        for key, found_value, wanted_value in _differences("", found, wanted):
-            return Difference(number, f"key `{key}`", found_value, wanted_value)
+            return Difference(number, "outcome", "none, the log has ended", _json(expected_value))
+        if expected_value is None:
+            return Difference(number, "outcome", _json(found), "no further outcome of its type")
+        for key, found_text, expected_text in _differences("", found, expected_value):
+            return Difference(number, f"key `{key}`", found_text, expected_text)
     return None
 
 
-def _differences(at: str, found: object, wanted: object) -> Iterator[tuple[str, str, str]]:
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        for name, value in wanted.items():
+def _differences(at: str, found: object, expected_value: object) -> Iterator[tuple[str, str, str]]:
+    if isinstance(expected_value, dict) and isinstance(found, dict):
+        for name, value in expected_value.items():
             key = f"{at}.{name}" if at else name
             if name in found:
                 yield from _differences(key, found[name], value)
             else:
-                yield key, "no such key", _words(value)
-    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        for index, value in enumerate(wanted):
+                yield key, "no such key", _json(value)
+    elif isinstance(expected_value, list) and isinstance(found, list) and len(expected_value) == len(found):
+        for index, value in enumerate(expected_value):
             yield from _differences(f"{at}[{index}]", found[index], value)
-    elif not _equal(found, wanted):
-        yield at, _words(found), _words(wanted)
+    elif not _equal(found, expected_value):
+        yield at, _json(found), _json(expected_value)
 
 
-def _equal(found: object, wanted: object) -> bool:
-    """Return whether two JSON values are equal; to Python `true` would equal 1."""
-    return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+def _equal(found: object, expected_value: object) -> bool:
+    """Return whether two JSON values are equal; unlike in Python, `true` does not equal 1."""
+    return isinstance(found, bool) == isinstance(expected_value, bool) and found == expected_value
 
 
 def _text(path: str, stream: BinaryIO) -> bytes:
@@ -211,5 +211,5 @@ def _expected(path: str, number: int, line: bytes) -> Json:
     return outcome
 
 
-def _words(value: object) -> str:
+def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -1,9 +1,9 @@
-"""Logs and captures as bytes and lines: plain or gzip, read as far as they go, each line decoded.
+"""Recorded logs and serial captures, plain or gzip, as bytes, lines and decoded readings.
 
-A recorder that loses its power leaves a file that ends early: in mid-line, in the middle of a gzip stream, or
-in a tail of NUL bytes where the file system had grown the file but not yet written it. What a decoder refuses
-is reported in words that a technician can act on. A raw serial capture is what a device said line by line,
-`milliseconds TAB line`, as it was received.
+A recorder that loses its power leaves an incomplete file: it ends within a line, within a gzip stream, or in
+NUL bytes where the file system had extended the file but not yet written it. Such a file is read to its end.
+Lines that can't be decoded are reported in terms of the log's format. A serial capture contains the lines of
+a device as received, each as `milliseconds TAB line`.
 """
 
 import re
@@ -25,7 +25,7 @@ from controller.settings.mistakes import dotted
 
 
 class LogError(Exception):
-    """A file that can't be used: which one, what was found, what was expected and what to do next."""
+    """A file that can't be used; the message says where, what was found, expected, and what to do."""
 
     def __init__(self, file: str, found: str, expected: str, advice: str, line: int | None = None) -> None:
         place = file if line is None else f"{file}, line {line}"
@@ -43,41 +43,41 @@ class BadLineError(LogError):
         super().__init__(file, found, expected, "correct the line, or skip such lines with --lenient", line)
 
 
-BLOCK = 1 << 18
-MAX_LINE = 1 << 20
-"""A longer line (bytes) is not a reading; this limits the memory that a damaged file can ask for."""
+BLOCK_BYTES = 1 << 18
+MAX_LINE_BYTES = 1 << 20
+"""The longest line, which limits the memory that a damaged file can take."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""An undamaged gzip stream can't end in more NUL bytes (deflate's last, CRC, length)."""
+"""The most NUL bytes in which an undamaged gzip stream can end (deflate's last bytes, CRC, length)."""
 
 
 def unreadable(error: zlib.error | OSError) -> str:
-    """Describe why bytes can't be read: damaged gzip data, or the system's error."""
+    """Return why a file can't be read: damaged gzip data, or the operating system's error."""
     if isinstance(error, OSError):
-        return f"it can't be read ({error.strerror or error})"
-    return f"gzip data damaged ({str(error).rpartition(': ')[2]})"
+        return f"an unreadable file ({error.strerror or error})"
+    return f"damaged gzip data ({str(error).rpartition(': ')[2]})"
 
 
 class Source:
-    """Iterate over a log's unpacked bytes in blocks; afterwards `cut` says whether they ended early.
+    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` says whether it was cut off.
 
     Raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self.cut = False
-        self.packed = False
-        """Whether it is gzip, as far as it has been read."""
+        self.is_gzip = False
+        """Whether it is gzip; known once the first block has been read."""
         self._stream = stream
         self._held_nuls = 0
 
     def __iter__(self) -> Iterator[bytes]:
         blocks = self._without_nul_tail()
         first = next(blocks, b"")
-        self.packed = first.startswith(GZIP_MAGIC)
-        if self.packed:
+        self.is_gzip = first.startswith(GZIP_MAGIC)
+        if self.is_gzip:
             yield from self._unpacked(first, blocks)
         else:
             yield first
@@ -85,7 +85,7 @@ class Source:
             self.cut = self._held_nuls > 0
 
     def _without_nul_tail(self) -> Iterator[bytes]:
-        while block := self._stream.read(BLOCK):
+        while block := self._stream.read(BLOCK_BYTES):
             kept = block.rstrip(b"\0")
             if kept:
                 yield from self._released_nuls()
@@ -94,7 +94,7 @@ class Source:
 
     def _released_nuls(self) -> Iterator[bytes]:
         while self._held_nuls:
-            size = min(self._held_nuls, BLOCK)
+            size = min(self._held_nuls, BLOCK_BYTES)
             self._held_nuls -= size
             yield bytes(size)
 
@@ -104,10 +104,10 @@ class Source:
         while True:
             if member.eof and packed:
                 member = zlib.decompressobj(GZIP_WBITS)
-            unpacked = member.decompress(packed, BLOCK)
+            unpacked = member.decompress(packed, BLOCK_BYTES)
             yield unpacked
             packed = member.unused_data if member.eof else member.unconsumed_tail
-            if not packed and len(unpacked) < BLOCK:
+            if not packed and len(unpacked) < BLOCK_BYTES:
                 packed = next(rest, b"")
                 if not packed:
                     break
@@ -117,7 +117,7 @@ class Source:
         self.cut = self._held_nuls > 0 or not member.eof
 
     def _with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
-        """End a stream whose own last bytes are NUL; trying distinguishes it from a tail of lost blocks."""
+        """Complete a gzip stream with NUL bytes, if they are its own last bytes and not lost blocks."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
         try:
@@ -137,7 +137,7 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
     """Open a file, or standard input for `-`; raises LogError if there is nothing readable."""
     if path == STDIN:
         if sys.stdin is None:
-            raise LogError(name_of(path), "it closed", expected, "feed it by a pipe, or name a file")
+            raise LogError(name_of(path), "a closed stream", expected, "pipe a file into it, or name a file")
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(path).open("rb")
@@ -149,19 +149,19 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
 
 
 def name_of(path: str) -> str:
-    """Return the name that messages call this input by."""
+    """Return the name of an input for messages."""
     return "standard input" if path == STDIN else path
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""All exceptions that decoding hostile bytes can raise."""
+"""All exceptions that decoding arbitrary bytes can raise."""
 
 KINDS: dict[str, type[Reading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
 
 decode_reading: Callable[[bytes], AnyReading] = msgspec.json.Decoder(AnyReading).decode
-"""Decode one line; raises one of UNDECODABLE for anything that is not exactly a reading."""
+"""Decode one line; raises one of UNDECODABLE if it is not exactly a reading."""
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MARKS = {
@@ -174,29 +174,29 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
 _DECODERS_OWN = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
-"""The start of the decoder's messages about a type; all others come from the type."""
+"""The start of the decoder's own messages about a type; other messages come from our types."""
 
 
 class LineError(Exception):
-    """Why a line can't be used: what was found in it and what was expected there."""
+    """A line that can't be used: what was found in it, and what was expected there."""
 
     def __init__(self, found: str, expected: str, advice: str = "") -> None:
         super().__init__(f"found {found}, expected {expected}")
         self.found = found
         self.expected = expected
         self.advice = advice
-        """What to do about it, if that differs from the advice for the whole file."""
+        """What to do, if it differs from the advice for any bad line."""
 
 
 class Salvaged(typing.NamedTuple):
-    """A line read with what it holds too much left out: no reading at all where its kind is unknown."""
+    """A line decoded without its unknown fields, which are listed; no reading if its kind is unknown."""
 
     reading: AnyReading | None
     unknown: tuple[str, ...]
 
 
 def salvage(line: bytes) -> Salvaged:
-    """Read a line that is not exactly a reading, leaving out an unknown kind or unknown fields.
+    """Decode a line that is not exactly a reading, ignoring an unknown kind or unknown fields.
 
     Raises LineError if something else is wrong with it.
     """
@@ -209,7 +209,7 @@ def salvage(line: bytes) -> Salvaged:
     unknown = tuple(f"field `{name}` of `{kind}`" for name in fields if name not in names)
     kept = {name: value for name, value in fields.items() if name in names}
     if kind == "input" and bytes(kept.get("what", b"")).isdigit():
-        # A ruling names its attempt by number, as outcomes give it.
+        # A ruling may name its attempt by a JSON number, as in outcomes.
         kept["what"] = msgspec.Raw(b'"%s"' % bytes(kept["what"]))
     try:
         return Salvaged(decode_reading(msgspec.json.encode(kept)), unknown)
@@ -218,9 +218,9 @@ def salvage(line: bytes) -> Salvaged:
 
 
 def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
-    """Split one JSON object into its fields, each still JSON; raises LineError if it is not one."""
-    if len(line) > MAX_LINE:
-        raise LineError(f"more than {MAX_LINE:,} bytes in one line", f"{expected} in a line")
+    """Return the fields of a JSON object, each still encoded; raises LineError if it is not an object."""
+    if len(line) > MAX_LINE_BYTES:
+        raise LineError(f"more than {MAX_LINE_BYTES:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
         raise LineError("an empty line", expected)
     if (mark := mark_of(line)) is not None:
@@ -237,13 +237,13 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
     except msgspec.ValidationError as error:
         raise LineError(shown(line), expected) from error
     except msgspec.DecodeError as error:
-        raise LineError(f"{shown(line)}, which is no JSON ({error})", expected) from error
+        raise LineError(f"{shown(line)}, which is not JSON ({error})", expected) from error
 
 
 def error_of(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
-    """Describe why `fields` are not the struct they should be: the key, what it is, what it should be."""
+    """Return why `fields` can't be decoded as `struct`: the key, the value found, and what was expected."""
     missing = _MISSING.search(str(error))
     match = _AT.match(str(error))
     assert match is not None
@@ -252,14 +252,14 @@ def error_of(
         owner = f"`{path}` of {what}" if path else what
         return LineError(f"{owner} without `{missing['field']}`", f"the field `{missing['field']}`")
     there: KeyPath = tuple(int(part) if part.isdigit() else part for part in _STEP.findall(path))
-    value, at = _followed(fields, there)
+    value, at = _json_at(fields, there)
     return LineError(
         f"{shown(value)} as `{dotted(at)}` of {what}", _expected(match["complaint"], struct, there)
     )
 
 
-def _followed(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Return the JSON at a path as far as it can be followed: a decoder does not name a mapping's key."""
+def _json_at(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
+    """Return the JSON at a path, as far as it exists; decoders don't name the keys of mappings."""
     value = msgspec.json.encode(fields)
     for at, step in enumerate(path):
         inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)
@@ -275,17 +275,17 @@ def _followed(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, Key
 def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> str:
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     words = [describe(shape, key) for shape in shapes_at(struct, path)]
-    told = " or ".join(word for word in words if word).replace(SECTION, "a JSON object")
-    return told if told and _DECODERS_OWN.match(complaint) else complaint
+    description = " or ".join(word for word in words if word).replace(SECTION, "a JSON object")
+    return description if description and _DECODERS_OWN.match(complaint) else complaint
 
 
 def mark_of(line: bytes) -> str | None:
-    """Return the name of the mark that an editor put before a file's text; None if there is none."""
+    """Return the name of the byte order mark at the start of a line; None if there is none."""
     return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
 def shown(value: bytes) -> str:
-    """Return the start of some bytes of a log in printable form, short enough for a message."""
+    """Return the start of some bytes in printable form, for a message."""
     text = value[: _SHOWN + 1].strip().decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return printable if len(printable) <= _SHOWN else printable[:_SHOWN] + "..."
@@ -297,29 +297,29 @@ def _kind_of(fields: dict[str, msgspec.Raw]) -> str:
     try:
         return msgspec.json.decode(fields["kind"], type=str)
     except UNDECODABLE as error:
-        raise LineError(f"{shown(bytes(fields['kind']))} as `kind`", "a word such as die_at") from error
+        raise LineError(f"{shown(bytes(fields['kind']))} as `kind`", "text such as die_at") from error
 
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
-"""The gap assumed where the recorder's clock restarted: longer than a watchdog waits."""
+"""The pause assumed when the recorder's clock restarted; longer than a watchdog waits."""
 _LATEST_MS = 2**53 // 1000
 _CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
-    """One line of the device, without its line end, and when it was received (microseconds)."""
+    """One line from the device, without its line end, and when it was received (us)."""
 
     t: int
     text: bytes
 
 
 class Capture:
-    """A capture being read, once; only one block and one line are in memory.
+    """A serial capture that is read once; only one block and one line are in memory.
 
-    `lines` counts the lines read so far, `restarts` how often the recorder's clock went back, `skipped` the
-    bad lines that a lenient reader left out. `truncated` is set where the last line was cut off. Raises
-    LogError.
+    `lines` counts the lines read so far, `restarts` how often the recorder's clock went back, and `skipped`
+    the bad lines that a lenient reader skipped. `truncated` is set if the last line was cut off. Iterating it
+    raises LogError.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
@@ -367,8 +367,8 @@ class Capture:
         for block in self._blocks():
             *lines, rest = (rest + block).split(b"\n")
             yield from lines
-            if len(rest) > MAX_LINE:
-                raise BadLineError(self.name, self.lines + 1, f"more than {MAX_LINE:,} bytes", EXPECTED)
+            if len(rest) > MAX_LINE_BYTES:
+                raise BadLineError(self.name, self.lines + 1, f"more than {MAX_LINE_BYTES:,} bytes", EXPECTED)
         if self.truncated or (rest and b"\t" not in rest):
             self.truncated = True
         elif rest:
@@ -385,6 +385,6 @@ class Capture:
 
 @contextmanager
 def open_capture(path: str, *, lenient: bool = False) -> Iterator[Capture]:
-    """Open a capture's file, or standard input for `-`; raises LogError if there is none to read."""
+    """Open a capture file, or standard input for `-`; raises LogError if it can't be read."""
     with open_input(path, "a raw serial capture") as stream:
         yield Capture(stream, name_of(path), lenient=lenient)

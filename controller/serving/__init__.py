@@ -1,1 +1,1 @@
-"""What serves HTTP in bounds, whatever it serves."""
+"""An HTTP server with limits on connections and their times."""

@@ -1,7 +1,7 @@
-"""Connections over HTTP: how many there may be, and how long each may take with each step.
+"""An HTTP server that limits the number of connections, and the time of each step of a connection.
 
-Whoever comes when all places are taken gets the place of the connection that has waited longest without a
-request under way, strangers' first: half-sent requests keep nobody out.
+If all slots are taken, a new connection replaces the oldest one without a request in progress, untrusted ones
+first. So incomplete requests can't keep others out.
 """
 
 import asyncio
@@ -17,27 +17,27 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a server's connections may take."""
+    """The limits of a server's connections."""
 
     max_open: int = 64
-    """Connections at once; a process may have 1,024 files or fewer."""
+    """The most connections at the same time; a process may be limited to 1,024 open files."""
     handshake_s: float = 5.0
     head_s: float = 5.0
-    """A request's head must be complete this long after the connection was made."""
+    """The most time from the connection to its first request's complete head."""
     keep_s: float = 15.0
-    """How long a connection may be idle between two requests, the next one's head included."""
+    """The most time from an answer to the next request's complete head."""
     exchange_s: float = 20.0
-    """From a request's head to the end of its answer, whichever side is slow; streams are exempt."""
+    """The most time from a request's head to the end of its answer; streams are exempt."""
 
 
-AGAIN_S = 0.2
+ACCEPT_RETRY_S = 0.2
 BACKLOG = 128
-"""Connections that the kernel holds until they are accepted."""
-HIGH_WATER = 65_536
-"""Bytes of an answer that may wait for its reader."""
+"""The most connections that the kernel queues until they are accepted."""
+MAX_UNREAD_BYTES = 65_536
+"""The bytes of an answer that may wait for its reader before writing pauses."""
 
 
-class _Guest(Protocol):
+class _Connection(Protocol):
     trusted: bool
 
     @property
@@ -46,45 +46,45 @@ class _Guest(Protocol):
     @property
     def stuck(self) -> bool: ...
 
-    def leave(self) -> None: ...
+    def abort(self) -> None: ...
 
 
-class Places:
-    """Who is connected, in the order they came."""
+class Slots:
+    """The slots of open connections, in order of arrival."""
 
-    def __init__(self, most: int) -> None:
-        """Offer this many places."""
-        self._most = most
-        self._guests: dict[_Guest, None] = {}
+    def __init__(self, max_open: int) -> None:
+        """Create this many slots."""
+        self._max_open = max_open
+        self._connections: dict[_Connection, None] = {}
         self.counts: Counter[str] = Counter()
-        """The number of connections by the noteworthy way in which they ended."""
+        """The numbers of connections that were refused or ended by the server, by reason."""
 
-    def take(self, guest: _Guest) -> bool:
-        """Admit a guest, at another's cost where need be; False if all are being answered."""
-        if len(self._guests) >= self._most:
-            waiting = [known for known in self._guests if not known.busy]
-            waiting = waiting or [known for known in self._guests if known.stuck]
+    def take(self, connection: _Connection) -> bool:
+        """Admit a connection, ending another if needed; return False if all are being answered."""
+        if len(self._connections) >= self._max_open:
+            waiting = [known for known in self._connections if not known.busy]
+            waiting = waiting or [known for known in self._connections if known.stuck]
             oldest = next((known for known in waiting if not known.trusted), next(iter(waiting), None))
             if oldest is None:
-                self.counts["found no place"] += 1
+                self.counts["refused, all slots busy"] += 1
                 return False
-            self.counts["made place for others"] += 1
+            self.counts["ended for a new connection"] += 1
             self.free(oldest)
-            oldest.leave()
-        self._guests[guest] = None
+            oldest.abort()
+        self._connections[connection] = None
         return True
 
-    def free(self, guest: _Guest) -> None:
-        """Free the place of a guest who has left."""
-        self._guests.pop(guest, None)
+    def free(self, connection: _Connection) -> None:
+        """Free the slot of a connection that has ended."""
+        self._connections.pop(connection, None)
 
     def __len__(self) -> int:
-        """How many are inside."""
-        return len(self._guests)
+        """Return the number of open connections."""
+        return len(self._connections)
 
 
-class _Opening:
-    """A connection whose handshake is not over."""
+class _Handshake:
+    """A connection during its TLS handshake."""
 
     trusted = False
     busy = False
@@ -93,95 +93,95 @@ class _Opening:
     def __init__(self, task: "asyncio.Task[None]") -> None:
         self._task = task
 
-    def leave(self) -> None:
-        """End it."""
+    def abort(self) -> None:
+        """End the connection."""
         self._task.cancel()
 
 
-class Bounded(H11Protocol):
-    """One connection, each of whose steps has its time."""
+class LimitedConnection(H11Protocol):
+    """A connection with a time limit for each step."""
 
     def __init__(
-        self, places: Places, limits: Limits, **of_uvicorn: Any
+        self, slots: Slots, limits: Limits, **of_uvicorn: Any
     ) -> None:  # Any: the library's own arguments
-        """Make a connection that has its place among these."""
+        """Create a connection that takes one of these slots."""
         super().__init__(**of_uvicorn)
         self.trusted = False
-        """Whether it carried a valid token, or a signed-in person's session."""
-        self._places = places
+        """Whether a request had a valid token or the session of a person signed in."""
+        self._slots = slots
         self._limits = limits
-        self._due: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether a request that is here whole is being answered."""
+        """Whether a completely received request is being answered."""
         cycle = self.cycle
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     @property
     def stuck(self) -> bool:
-        """Whether its answer waits for a reader that does not read."""
+        """Whether its answer waits for a client that does not read."""
         return bool(self.transport.get_write_buffer_size())
 
-    def leave(self) -> None:
-        """End it at once."""
+    def abort(self) -> None:
+        """End the connection at once."""
         self.transport.abort()
 
-    def endless(self) -> None:
-        """Let the answer that is under way take as long as it likes: it is a stream."""
-        self._within(None)
+    def remove_time_limit(self) -> None:
+        """Remove the time limit of the current answer, which is a stream."""
+        self._set_time_limit(None)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the library has it
-        """Begin."""
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # library's type
+        """Take a slot, and start the time limit of the first request."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(HIGH_WATER)
+        transport.set_write_buffer_limits(MAX_UNREAD_BYTES)
         self.app_state = {**self.app_state, "connection": self}
-        if not self._places.take(self):
+        if not self._slots.take(self):
             transport.abort()
-        self._within(self._limits.head_s)
+        self._set_time_limit(self._limits.head_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
-        self._within(None)
-        self._places.free(self)
+        """Free the slot."""
+        self._set_time_limit(None)
+        self._slots.free(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Handle bytes."""
+        """Handle received bytes."""
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
-            self._within(self._limits.exchange_s)
+            self._set_time_limit(self._limits.exchange_s)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or go on with one that is here already."""
+        """Wait for the next request, or continue with one already received."""
         before = self.cycle
-        self._within(self._limits.keep_s)
+        self._set_time_limit(self._limits.keep_s)
         super().on_response_complete()
         if self.cycle is not before:
-            self._within(self._limits.exchange_s)
+            self._set_time_limit(self._limits.exchange_s)
 
-    def _within(self, seconds: float | None) -> None:
-        if self._due is not None:
-            self._due.cancel()
-        self._due = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
+    def _set_time_limit(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
 
     def _too_slow(self) -> None:
-        self._places.counts["too slow"] += 1
+        self._slots.counts["too slow"] += 1
         self.transport.abort()
 
 
 class Server(uvicorn.Server):
-    """Accepts by itself, so that a handshake has its place and its time as well."""
+    """A server that accepts connections itself, so that TLS handshakes have slots and time limits too."""
 
     def __init__(self, config: uvicorn.Config, limits: Limits | None = None) -> None:
         super().__init__(config)
         self.limits = limits or Limits()
-        self.places = Places(self.limits.max_open)
+        self.slots = Slots(self.limits.max_open)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept at the sockets that are given."""
+        """Start to accept connections at these sockets."""
         assert sockets is not None
         await self.lifespan.startup()
         self.servers = []
@@ -192,17 +192,17 @@ class Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more, and end what is open."""
+        """Stop accepting connections, and end those that are open."""
         for task in list(self._tasks):
             task.cancel()
         await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Say once a minute what was turned away."""
-        if counter % 600 == 599 and self.places.counts:
-            told = ", ".join(f"{count} {what}" for what, count in sorted(self.places.counts.items()))
-            uvicorn.server.logger.warning("connections in the last minute: %s", told)
-            self.places.counts.clear()
+        """Log once a minute how many connections were refused or ended, by reason."""
+        if counter % 600 == 599 and self.slots.counts:
+            reasons = ", ".join(f"{count} {what}" for what, count in sorted(self.slots.counts.items()))
+            uvicorn.server.logger.warning("connections in the last minute: %s", reasons)
+            self.slots.counts.clear()
         return await super().on_tick(counter)
 
     def _keep(self, work: Any) -> "asyncio.Task[None]":
@@ -217,28 +217,28 @@ class Server(uvicorn.Server):
             try:
                 connection, _ = await loop.sock_accept(listener)
             except ConnectionAbortedError:
-                continue  # gone, or answered where it was accepted
+                continue  # the client has gone, or the socket answered by itself
             except OSError:
-                self.places.counts["could not be accepted"] += 1
-                await asyncio.sleep(AGAIN_S)
+                self.slots.counts["could not be accepted"] += 1
+                await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
             if self.config.ssl is None:
                 await self._open(connection)
             else:
-                self._shake_hands(connection)
+                self._start_handshake(connection)
 
-    def _shake_hands(self, connection: socket.socket) -> None:
-        opening = _Opening(self._keep(self._open(connection)))
-        if not self.places.take(opening):
-            opening.leave()
-        opening._task.add_done_callback(lambda _: self.places.free(opening))  # noqa: SLF001 - its own module's
+    def _start_handshake(self, connection: socket.socket) -> None:
+        handshake = _Handshake(self._keep(self._open(connection)))
+        if not self.slots.take(handshake):
+            handshake.abort()
+        handshake._task.add_done_callback(lambda _: self.slots.free(handshake))  # noqa: SLF001 - of this module
 
     async def _open(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
 
-        def protocol() -> Bounded:
-            return Bounded(
-                self.places,
+        def protocol() -> LimitedConnection:
+            return LimitedConnection(
+                self.slots,
                 self.limits,
                 config=self.config,
                 server_state=self.server_state,
@@ -252,5 +252,5 @@ class Server(uvicorn.Server):
                 protocol, connection, ssl=tls, ssl_handshake_timeout=handshake_s
             )
         except (OSError, ssl.SSLError):
-            self.places.counts["no handshake"] += 1
+            self.slots.counts["no handshake"] += 1
             connection.close()

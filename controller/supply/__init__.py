@@ -1,1 +1,1 @@
-"""What the product is made of besides its own code: the releases that its lock files pin."""
+"""The product's dependencies, as its lock files pin them: bill of materials and audit."""

@@ -1,7 +1,7 @@
-"""Compare an export of security advisories with what the lock files pin: `make audit ADVISORIES=FILE`.
+"""Audit of the lock files' pinned releases against an export of advisories: `make audit ADVISORIES=FILE`.
 
-Advisories are in the OSV format (ossf.github.io/osv-schema), as an operator brings them in a file.
-Nothing is asked for over a network: an export of the PyPI ecosystem is fetched by whoever may.
+The export is a file of advisories in the OSV format (ossf.github.io/osv-schema) for the PyPI ecosystem. This
+program uses no network: an operator downloads the export and supplies it.
 """
 
 import sys
@@ -19,14 +19,14 @@ ECOSYSTEM = "PyPI"
 
 
 class Package(msgspec.Struct, frozen=True):
-    """Whose releases an advisory is about."""
+    """The package that an advisory affects."""
 
     ecosystem: str = ""
     name: str = ""
 
 
 class Event(msgspec.Struct, frozen=True):
-    """From, before or up to which release a range goes; one of them is set."""
+    """A boundary of a range of releases; one of the fields is set."""
 
     introduced: str | None = None
     fixed: str | None = None
@@ -35,14 +35,14 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Range(msgspec.Struct, frozen=True):
-    """A range of releases."""
+    """A range of affected releases."""
 
     type: str = ""
     events: tuple[Event, ...] | None = None
 
 
 class Affected(msgspec.Struct, frozen=True):
-    """One package's releases that an advisory is about."""
+    """The affected releases of one package."""
 
     package: Package = Package()
     ranges: tuple[Range, ...] | None = None
@@ -50,7 +50,7 @@ class Affected(msgspec.Struct, frozen=True):
 
 
 class Advisory(msgspec.Struct, frozen=True):
-    """One advisory. Some exporters write null for a list or text that is empty."""
+    """An advisory; some exporters write null for an empty list or text."""
 
     id: str
     summary: str | None = None
@@ -65,7 +65,7 @@ class _Export(msgspec.Struct, frozen=True):
 
 
 class AdvisoryFault(Exception):
-    """An export that can't be read: the file, what was found and what was expected."""
+    """An export that can't be read; the message names the file, what was found and what was expected."""
 
 
 _decode_one = msgspec.json.Decoder(Advisory).decode
@@ -74,11 +74,13 @@ _decode_export = msgspec.json.Decoder(_Export).decode
 
 
 def read_advisories(path: Path) -> list[Advisory]:
-    """Read an export (a JSON object, array or lines, a zip or folder of such) without what was withdrawn.
+    """Return the advisories of an export, except withdrawn ones.
+
+    An export is a JSON object, a JSON array, JSON lines, or a zip archive or folder of such files.
 
     Raises:
-        AdvisoryFault: a part of it is no advisory, or it holds none for Python packages: that would pass for
-            a clean bill.
+        AdvisoryFault: a part of it is not an advisory, or it contains none for Python packages, which could
+            be mistaken for an audit without findings.
         OSError: the file can't be read.
     """
     read = [
@@ -93,15 +95,15 @@ def read_advisories(path: Path) -> list[Advisory]:
 
 
 def affects(advisory: Advisory, name: str, version: str) -> bool | None:
-    """Return whether an advisory is about this release; None if it does not say so clearly."""
-    told = [
+    """Return whether an advisory affects this release; None if that is not clear from it."""
+    affected = [
         _affects(one, version)
         for one in advisory.affected or ()
         if one.package.ecosystem == ECOSYSTEM and canonical(one.package.name) == name
     ]
-    if True in told:
+    if True in affected:
         return True
-    return None if None in told else False
+    return None if None in affected else False
 
 
 def _affects(affected: Affected, version: str) -> bool | None:
@@ -111,14 +113,14 @@ def _affects(affected: Affected, version: str) -> bool | None:
     if not ranges:
         return False if affected.versions else None
     try:
-        here = Version(version)
-        return any(_within(one.events or (), here) for one in ranges)
+        release_version = Version(version)
+        return any(_within(one.events or (), release_version) for one in ranges)
     except InvalidVersion:
         return None
 
 
-def _within(events: tuple[Event, ...], here: Version) -> bool:
-    """Go through a range's events in order of their releases, as the OSV schema's evaluation does."""
+def _within(events: tuple[Event, ...], release_version: Version) -> bool:
+    """Return whether a release is within a range, as the OSV schema evaluates its events."""
     steps: list[tuple[Version, int, bool]] = []
     for event in events:
         if event.introduced is not None:
@@ -129,7 +131,7 @@ def _within(events: tuple[Event, ...], here: Version) -> bool:
             steps.append((Version(event.last_affected), 1, False))
     inside = False
     for release, beyond, begins in sorted(steps):
-        if here > release or (here == release and not beyond):
+        if release_version > release or (release_version == release and not beyond):
             inside = begins
     return inside
 
@@ -161,11 +163,11 @@ def _advisories(name: str, data: bytes) -> list[Advisory]:
             raise AdvisoryFault(f"{name}: found {error}, expected advisories in the OSV format") from None
 
 
-FINE, FOUND, BAD_INPUT = 0, 1, 2
+NO_FINDINGS, FINDINGS, BAD_INPUT = 0, 1, 2
 
 
 class Finding(NamedTuple):
-    """A pinned release that an advisory is about, or (not `certain`) may be about."""
+    """A pinned release that an advisory affects or, if not `certain`, may affect."""
 
     lock: Path
     release: str
@@ -173,7 +175,7 @@ class Finding(NamedTuple):
     certain: bool
 
     def __str__(self) -> str:
-        """Describe it in a line."""
+        """Describe the finding in one line."""
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
         may = "" if self.certain else "may be affected, the advisory does not say which releases are: "
@@ -181,25 +183,25 @@ class Finding(NamedTuple):
 
 
 def audit(advisories: Sequence[Advisory], locks: Sequence[Path]) -> Iterator[Finding]:
-    """Find every pinned release that an advisory is about; raises as `read_lock` does."""
+    """Yield a finding for each pinned release and advisory that affects it; raises as `read_lock` does."""
     for lock in locks:
         for pinned in read_lock(lock):
             for advisory in advisories:
-                told = affects(advisory, pinned.name, pinned.version)
-                if told is not False:
+                affected = affects(advisory, pinned.name, pinned.version)
+                if affected is not False:
                     release = f"{pinned.name} {pinned.version}"
-                    yield Finding(lock, release, advisory, certain=told is True)
+                    yield Finding(lock, release, advisory, certain=affected is True)
 
 
-def main(words: Sequence[str]) -> int:
-    """Audit; 1 where something is found, 2 where export or lock can't be read."""
-    export_first = bool(words) and not words[0].endswith(".lock")
+def main(arguments: Sequence[str]) -> int:
+    """Run the audit; return 1 if there are findings, 2 if an export or lock file can't be read."""
+    export_first = bool(arguments) and not arguments[0].endswith(".lock")
     if not export_first:
         sys.stderr.write("audit: found no export, expected ADVISORIES=FILE: OSV advisories of PyPI\n")
         return BAD_INPUT
     try:
-        advisories = read_advisories(Path(words[0]))
-        locks = [Path(word) for word in words[1:]]
+        advisories = read_advisories(Path(arguments[0]))
+        locks = [Path(word) for word in arguments[1:]]
         findings = list(audit(advisories, locks))
     except (AdvisoryFault, LockFault) as fault:
         sys.stderr.write(f"audit: {fault}\n")
@@ -213,7 +215,7 @@ def main(words: Sequence[str]) -> int:
         sys.stdout.write(f"{finding}\n")
     names = ", ".join(map(str, locks))
     sys.stderr.write(f"audit: {len(advisories)} advisories, {len(findings)} findings in {names}\n")
-    return FOUND if findings else FINE
+    return FINDINGS if findings else NO_FINDINGS
 
 
 if __name__ == "__main__":

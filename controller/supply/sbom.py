@@ -1,7 +1,7 @@
-"""A release's lock file as pip-compile writes it, and the bill of materials made from it: `make sbom`.
+"""The bill of materials of a release, made from its lock file by pip-compile: `make sbom`.
 
-The bill is CycloneDX 1.6 in JSON. The same lock and version give the same bytes: neither a time nor
-anything of the machine is in it.
+The bill is in CycloneDX 1.6 (JSON). It contains neither the time nor anything about the machine, so the same
+lock file and version always give the same bytes.
 """
 
 import re
@@ -14,19 +14,19 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-OURS = "table-controller"
+PRODUCT = "table-controller"
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _VIA = re.compile(r"#\s*via\s+(.*)")
 
 
 class LockFault(Exception):
-    """A lock file that can't be read: the file, the line, what was found and what was expected."""
+    """A lock file that can't be read; the message names the file, what was found and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """One release that the lock names; `via` are the names of those that asked for it."""
+    """A pinned release; `via` contains the names of the packages that require it."""
 
     name: str
     version: str
@@ -35,15 +35,15 @@ class Pinned:
 
 
 def canonical(name: str) -> str:
-    """Return a project's name as packaging tools compare it (PEP 503)."""
+    """Return a project's normalized name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def read_lock(path: Path) -> list[Pinned]:
-    """Read every pinned release of a lock file.
+    """Return the pinned releases of a lock file.
 
     Raises:
-        LockFault: a line pins nothing, or the file holds no release.
+        LockFault: a line pins no release, or there is none in the file.
         OSError: the file can't be read.
     """
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")
@@ -54,7 +54,7 @@ def read_lock(path: Path) -> list[Pinned]:
 
 
 def _entries(text: str) -> Iterator[str]:
-    """Join each release with the comment lines below it."""
+    """Yield each release's line joined with the indented lines below it."""
     entry = ""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -74,12 +74,12 @@ def _pinned(path: Path, entry: str) -> Pinned:
     if pin is None:
         raise LockFault(f"{path}: found {entry[:60]!r}, expected NAME==VERSION")
     via = _VIA.search(entry)
-    asked = [] if via is None else [word.strip().split(" ")[0] for word in via[1].split(",")]
+    required_by = [] if via is None else [word.strip().split(" ")[0] for word in via[1].split(",")]
     return Pinned(
         name=canonical(pin["name"]),
         version=pin["version"],
         digests=tuple(sorted(_HASH.findall(entry))),
-        via=tuple(sorted({canonical(word) for word in asked if word and not word.startswith("-")})),
+        via=tuple(sorted({canonical(word) for word in required_by if word and not word.startswith("-")})),
     )
 
 
@@ -88,11 +88,11 @@ Json = Mapping[str, object]
 
 
 def bill(pinned: Sequence[Pinned], version: str) -> bytes:
-    """Return the bill of the product at this version, made of these releases, as JSON."""
-    ours = Pinned(OURS, version)
-    everything = [ours, *pinned]
+    """Return the bill of this version of the product, with these releases, as JSON."""
+    product = Pinned(PRODUCT, version)
+    everything = [product, *pinned]
     content = {
-        "metadata": {"component": {**_component(ours), "type": "application"}},
+        "metadata": {"component": {**_component(product), "type": "application"}},
         "components": [_component(one) for one in sorted(pinned, key=lambda one: one.name)],
         "dependencies": [_depends(one, pinned) for one in sorted(everything, key=lambda one: one.name)],
     }
@@ -108,7 +108,7 @@ def bill(pinned: Sequence[Pinned], version: str) -> bytes:
 
 
 def _component(one: Pinned) -> Json:
-    """Name a release; its digests are those of its files, one for each kind of machine."""
+    """Return a release as a component; its digests are those of its files for all platforms."""
     fields: dict[str, object] = {
         "type": "library",
         "bom-ref": _ref(one),
@@ -129,11 +129,11 @@ def _ref(one: Pinned) -> str:
     return f"pkg:pypi/{one.name}@{one.version}"
 
 
-def main(words: Sequence[str]) -> int:
-    """Write the bill of a lock file to a file; 2 where the lock can't be read."""
-    lock, target = (Path(word) for word in words)
+def main(arguments: Sequence[str]) -> int:
+    """Write the bill of a lock file (first argument) to a file (second); return 2 if one of them fails."""
+    lock, target = (Path(word) for word in arguments)
     try:
-        target.write_bytes(bill(read_lock(lock), metadata.version(OURS)))
+        target.write_bytes(bill(read_lock(lock), metadata.version(PRODUCT)))
     except LockFault as fault:
         sys.stderr.write(f"sbom: {fault}\n")
         return 2

@@ -84,7 +84,7 @@ def test_a_message_never_lands_in_the_output_nor_changes_the_exit_code(
 def test_a_closed_standard_input_is_stated(words: tuple[str, ...]) -> None:
     ended = shell("<&-", words)
     assert ended.returncode == 2
-    assert b"tablectl: standard input: found it closed, expected" in ended.stderr
+    assert b"tablectl: standard input: found a closed stream, expected" in ended.stderr
 
 
 def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_oldest_leave_where_all_take_too_much(folder: Folder) -> None:
         folder.keep(closed, NOW_S + age)
     assert folder.prune(Limits(days=3650, max_mb=20), NOW_S + 9, by="retention") == 2
     assert [one.sha256 for one in folder.kept()] == [closed.sha256 for closed in files[2:]]
-    assert {one.why for one in folder.deleted()} == {"all took more than 20 MB"}
+    assert {one.why for one in folder.deleted()} == {"all files took more than 20 MB"}
 
 
 def test_what_is_too_old_leaves_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:

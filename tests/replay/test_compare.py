@@ -78,7 +78,7 @@ DIFFERENCES: dict[str, tuple[list[Json], str]] = {
     ),
     "one too many expected": (
         [{"type": "roll.called"}, {"type": "roll.called", "seq": 9}],
-        'outcome 2, outcome: found none, the log is over, expected {"type":"roll.called","seq":9}',
+        'outcome 2, outcome: found none, the log has ended, expected {"type":"roll.called","seq":9}',
     ),
     "a type that never comes": ([{"type": "spin.called"}], "outcome 1, outcome: found none"),
 }
@@ -114,7 +114,7 @@ class TestReadingExpectedOutcomes:
             (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
             (b'{"type": "a", "data": {"total": 99, "total": 7}}\n', "e, line 1: found .*total.* twice"),
             (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \(.*xff"),
-            (b"\x1f\x8b oops", "e: found gzip data damaged"),
+            (b"\x1f\x8b oops", "e: found damaged gzip data"),
             (b'\xef\xbb\xbf{"type": "roll.called"}', "e, line 1: found a UTF-8 byte order mark"),
             (gzip.compress(b'{"type": "a"}\n', mtime=0)[:-9], "e: found a file that was cut off"),
         ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller.model.geometry import DiceTable
 from controller.model.readings import BallDrop, DieReleased, Input, WallImpact
 from controller.replay.log import Log, open_log
-from controller.replay.source import BLOCK, MAX_LINE, BadLineError, LogError
+from controller.replay.source import BLOCK_BYTES, MAX_LINE_BYTES, BadLineError, LogError
 from tests.replay.logs import DICE_HEADER, DROP, IMPACT, RELEASE, Fields, opened, readings_of, text_of
 
 WHOLE = text_of(DICE_HEADER, RELEASE, IMPACT, {**DROP, "arrived": 4100})
@@ -61,7 +61,7 @@ class TestAWholeLog:
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
     def test_may_be_longer_than_a_block(self, pack: type[bytes]) -> None:
-        drops = [{**DROP, "t": n} for n in range(2 * BLOCK // 40)]
+        drops = [{**DROP, "t": n} for n in range(2 * BLOCK_BYTES // 40)]
         readings = readings_of(pack(text_of(DICE_HEADER, *drops)))
         assert [reading.t for reading in readings] == list(range(len(drops)))
 
@@ -98,12 +98,12 @@ def test_a_ruling_may_name_its_attempt_by_a_number_as_outcomes_give_it() -> None
 
 
 BAD_LINES = {
-    "not json": ("oops", "found oops, which is no JSON"),
-    "cut in the middle of the log": ('{"t": 1, "dev": "x"', "which is no JSON (Input data was truncated)"),
+    "not json": ("oops", "found oops, which is not JSON"),
+    "cut in the middle of the log": ('{"t": 1, "dev": "x"', "which is not JSON (Input data was truncated)"),
     "an array": ("[1, 2]", "found [1, 2], expected one JSON object, a reading"),
     "empty": ("", "found an empty line, expected one JSON object"),
     "no kind": ('{"t": 1, "dev": "x"}', "without `kind`, expected a reading's `kind`"),
-    "kind is no word": ('{"t": 1, "dev": "x", "kind": 7}', "found 7 as `kind`, expected a word"),
+    "kind is no word": ('{"t": 1, "dev": "x", "kind": 7}', "found 7 as `kind`, expected text"),
     "no device": (
         '{"t": 1, "kind": "ball_drop"}',
         "a `ball_drop` reading without `dev`, expected the field `dev`",
@@ -133,7 +133,7 @@ BAD_LINES = {
     "no place": ('{"t": 1, "dev": "x", "kind": "foreign_object", "where": null}', "null as `where`"),
     "nested without end": ('{"a": ' + "[" * 9000 + "]" * 9000 + "}", "nested too deep"),
     "a number of 5000 digits": ('{"t": ' + "9" * 5000 + ', "dev": "x", "kind": "ball_drop"}', "as `t`"),
-    "too long": ('{"t": 1, "dev": "' + "x" * MAX_LINE + '\u00e9\ud7ff"', "more than 1,048,576 bytes"),
+    "too long": ('{"t": 1, "dev": "' + "x" * MAX_LINE_BYTES + '\u00e9\ud7ff"', "more than 1,048,576 bytes"),
 }
 
 
@@ -179,7 +179,7 @@ def test_a_line_without_end_does_not_fill_the_memory() -> None:
     endless = Endless()
     with pytest.raises(BadLineError, match="line 2: found more than"):
         list(Log(endless, "a.jsonl"))  # type: ignore[arg-type]  # all that a reader needs of a stream
-    assert endless.given < 3 * MAX_LINE
+    assert endless.given < 3 * MAX_LINE_BYTES
 
 
 TABLE = {"length_mm": 3600, "width_mm": 1100, "die_mm": 19}
@@ -242,8 +242,8 @@ BAD_HEADERS = {
         "line 1: found a UTF-8 byte order mark, expected plain UTF-8, a header",
     ),
     "a picture": (b"\x89PNG\r\n\x1a\n", "line 1: found byte 0x89"),
-    "not JSON": (b"hello\n", "line 1: found hello, which is no JSON"),
-    "without end": (b"x" * (MAX_LINE + 10), "line 1: found more than 1,048,576 bytes"),
+    "not JSON": (b"hello\n", "line 1: found hello, which is not JSON"),
+    "without end": (b"x" * (MAX_LINE_BYTES + 10), "line 1: found more than 1,048,576 bytes"),
 }
 
 
@@ -251,7 +251,7 @@ BAD_HEADERS = {
 @pytest.mark.parametrize(("data", "says"), BAD_HEADERS.values(), ids=BAD_HEADERS.keys())
 def test_a_bad_header_is_an_error_however_lenient(data: bytes, says: str, lenient: bool) -> None:
     with pytest.raises(LogError) as error:
-        opened(data, lenient=lenient and len(data) < MAX_LINE)
+        opened(data, lenient=lenient and len(data) < MAX_LINE_BYTES)
     assert says in str(error.value)
 
 
@@ -275,7 +275,7 @@ class TestNoLog:
             def read(self, _size: int) -> bytes:
                 raise OSError(5, "Input/output error")
 
-        with pytest.raises(LogError, match=r"found it can't be read \(Input/output error\)"):
+        with pytest.raises(LogError, match=r"found an unreadable file \(Input/output error\)"):
             Log(Failing(), "a.jsonl")  # type: ignore[arg-type]  # all that a reader needs of a stream
 
 
@@ -303,7 +303,7 @@ class TestALogThatWasCutOff:
             assert log.truncated
         assert before_the_header_ended < len(packed) * 0.8
 
-    @pytest.mark.parametrize("nuls", [1, 8, 9, 300, 2 * BLOCK + MAX_LINE])
+    @pytest.mark.parametrize("nuls", [1, 8, 9, 300, 2 * BLOCK_BYTES + MAX_LINE_BYTES])
     @pytest.mark.parametrize("at", [len(WHOLE), len(WHOLE) - 1, len(WHOLE) - 9])
     def test_says_so_when_it_ends_in_nul_bytes(self, at: int, nuls: int) -> None:
         log = opened(WHOLE[:at] + bytes(nuls))
@@ -329,7 +329,7 @@ class TestALogThatWasCutOff:
 def test_a_damaged_gzip_stream_is_an_error_that_says_how_far_it_is_good() -> None:
     packed = bytearray(gzip.compress(WHOLE, mtime=0))
     packed[-6] ^= 1
-    with pytest.raises(LogError, match=r"a.jsonl: found gzip data damaged \(.*\), noticed at line \d"):
+    with pytest.raises(LogError, match=r"a.jsonl: found damaged gzip data \(.*\), noticed at line \d"):
         readings_of(bytes(packed))
 
 
@@ -338,7 +338,7 @@ def test_a_bad_line_of_a_damaged_gzip_stream_is_the_damage_and_not_the_lines(len
     """Stored blocks: a changed byte is one of the text, and only the check at the end tells."""
     packed = bytearray(gzip.compress(WHOLE, compresslevel=0, mtime=0))
     packed[packed.index(b"wall_impact")] ^= 0xFF
-    with pytest.raises(LogError, match="gzip data damaged") as error:
+    with pytest.raises(LogError, match="damaged gzip data") as error:
         readings_of(bytes(packed), lenient=lenient)
     assert "copy it again" in str(error.value)
     assert "--lenient" not in str(error.value)
