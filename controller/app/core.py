@@ -325,7 +325,7 @@ class Core:
     def _handle(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
         self._last_reading_us = now_us
-        self.devices.saw(reading)
+        self.devices.note(reading)
         self._reading_filter.publish(reading, betting=self._betting, testing=self._testing)
         if self._halted:
             self._input_decided(reading, HALTED)
@@ -364,7 +364,7 @@ class Core:
             return entered
         says = f"the table can't be unlocked yet: {why}"
         refused = msgspec.structs.replace(entered, what=NOT_READY, reason=says)
-        self._answers.passed_on(entered, refused)
+        self._answers.replace(entered, refused)
         return refused
 
     # --- the engine's effects ---
@@ -375,7 +375,7 @@ class Core:
             if isinstance(effect, Late) and not isinstance(effect.reading, Input):
                 self.devices.note_late(effect.reading, effect.behind_us, self._now_us)
         self._carry_out(effects)
-        self._answers.too_late(effects)
+        self._answers.record_late(effects)
         self._answers.answer(self._ticket)
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:

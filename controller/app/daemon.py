@@ -1,7 +1,7 @@
-"""The daemon: it assembles the parts, supervises them, and stops them in order.
+"""The daemon: it creates the parts of a table, supervises them, and stops them in order.
 
-Whatever is wrong with the disk or the devices, it keeps running: locked, with the reason on the lamp and in
-the status.
+With a failing disk or failing devices it keeps running: locked, with the reason on the lamp and in the
+status.
 """
 
 import os
@@ -65,26 +65,26 @@ _NAMES_OF_PARTS = {
     "approval": "there is no approval under this table's key",
 }
 TURN_S = 0.5
-"""How often the daemon checks its parts."""
+"""How often the daemon runs its duties."""
 REOPEN_S = 5.0
 """How often opening the journal is retried."""
 STEP_US = 60_000_000
-"""A wall clock set by more than this, once it was right, locks the table until a person approves it."""
+"""If a synchronized wall clock is set by more than this, the table is locked until a person approves it."""
 DECIDED_WITHIN_S = 10.0
-"""Wait after the end of standard input: longer than dice roll and a call is held."""
+"""The longest wait after the end of standard input: more than dice roll and a call is held."""
 SETTLED_IN_S = 1.0
-"""Until then it is not known whether an attempt has begun: readings still wait for earlier ones."""
-OVERFLOW_HOLDS_S = 30.0
-ALIVE_S = 2.0
+"""The shortest wait after it: until then, readings may still wait for earlier ones and begin an attempt."""
+OVERFLOW_CLEARS_S = 30.0
+PROGRESS_S = 2.0
 """How often a long verification at the start reports its progress."""
 _encode = msgspec.json.Encoder().encode
 
 Draw = Callable[[Path, int], Drawn]
-"""Draws an attempt of a journal by its number, and lists the pictures taken of it."""
+"""Returns the drawing of an attempt in a journal, given its number, and the pictures taken of it."""
 
 
 class InUseError(Exception):
-    """Another controller has the journal or the socket; the message names it and what to do."""
+    """Another controller has the journal or the socket; the message names it, and says what to do."""
 
 
 class Daemon:
@@ -105,11 +105,11 @@ class Daemon:
     ) -> None:
         """Prepare; nothing is opened yet.
 
-        `sources` make the sources of readings. `clock` is the table's time, else the machine's or (with data
-        time) the readings'. `engine` makes the settlement engine of this process, `chance` (0 to 1) spreads
-        the times at which publishing retries, `draw` makes the pictures that screens show.
+        `sources` create the sources of readings. `clock` is the table's clock; without it, the machine's or
+        (with data time) the readings'. `engine` creates the settlement engine of this process, `chance` (0 to
+        1) spreads publishing's retries, `draw` creates the drawings for screens.
 
-        Raises UnfitSettings if the table's `publish:` section can't be carried out here.
+        Raises UnfitSettings if the table's `publish:` section can't be applied here.
         """
         self.options = options
         self.draw = draw
@@ -134,7 +134,7 @@ class Daemon:
         self._stop = Event()
         self._overflow_until_us = 0
         self._reopen_at_us = 0
-        self._alive_at_us = 0
+        self._progress_due_us = 0
         self._input_ended_us: int | None = None
         self._accept: Acceptance | None = None
         self._watchdog = Watchdog(self.faults)
@@ -142,7 +142,7 @@ class Daemon:
         self._behind_us = 0
         self._release_check: ReleaseCheck | None = None
         self._steps = 0
-        """Steps of the wall clock that have not been approved."""
+        """How many steps of the wall clock have not been approved."""
         self.publishing = Publishing(
             settings,
             options.journal,
@@ -156,12 +156,12 @@ class Daemon:
     # --- the main thread ---
 
     def open(self) -> None:
-        """Open the journal and restore the table, without its threads.
+        """Open the journal and restore the table, without starting threads.
 
-        A journal that can't be opened is a fault, and is retried every 5 s.
+        A journal that can't be opened is a fault; opening is retried every 5 s.
 
         Raises:
-            InUseError: another controller has it.
+            InUseError: another controller has the journal.
         """
         try:
             self._make_folders()
@@ -179,19 +179,19 @@ class Daemon:
                 publishing=self.publishing,
                 hardware=self.hardware,
                 accept=self._accept,
-                progress=self._verifying,
+                progress=self._report_progress,
             )
         except JournalFault as fault:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = of_journal(fault)
-            # What is found again is no news, and is not told for ever.
+            # The same fault at each retry is reported once.
             if found.code not in {there.code for there in self.faults.present}:
                 self.faults.clear("opening")
                 self.faults.began(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
-        # Others may ask for play as soon as they see it live: what forbids that is active before.
+        # Other threads may unlock the table as soon as it is live, so the faults that lock it come first.
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
@@ -204,7 +204,7 @@ class Daemon:
         )
 
     def begin(self) -> None:
-        """Start the threads of what is open."""
+        """Start the threads, once the journal is open."""
         if self.live is not None and not self._begun:
             self._begun = True
             self.live.begin(self._watchdog)
@@ -215,7 +215,7 @@ class Daemon:
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
-        """Run the daemon's own duties until it is stopped."""
+        """Start, and run the daemon's duties until it is stopped."""
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
@@ -225,7 +225,7 @@ class Daemon:
             self.run_duties()
 
     def run_duties(self) -> None:
-        """Do one turn of the daemon's own duties."""
+        """Run the daemon's duties once."""
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:
             self._reopen()
@@ -237,10 +237,10 @@ class Daemon:
             self.live.test()
             if self._begun:
                 self.live.publish(self._watchdog)
-                self.live.drop_old(now_us)
+                self.live.drop_expired(now_us)
         if self.hardware is not None:
             self.hardware.refresh()
-            self.hardware.look_at_keys()
+            self.hardware.refresh_keys()
         if self._input_ended_us is not None:
             since_s = (now_us - self._input_ended_us) / 1e6
             if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._is_idle):
@@ -249,14 +249,14 @@ class Daemon:
             self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
 
     def input_ended(self) -> None:
-        """Handle the end of standard input: what is in progress is decided, then the daemon ends."""
-        log(NOTICE, "standard input has ended; what is under way is decided, then the table stops")
+        """Handle the end of standard input: stop once the attempt in progress is decided."""
+        log(NOTICE, "standard input has ended; the table stops once the attempt under way is decided")
         if isinstance(self.clock, DataClock):
             self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
-        """Request the end; for any thread or signal handler."""
+        """Request the daemon's end with this exit code; for any thread or signal handler."""
         if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()
@@ -277,7 +277,7 @@ class Daemon:
     # --- for the control socket ---
 
     def watch_over(self, name: str, turns: Callable[[], int]) -> None:
-        """Add a thread to the watchdog; `turns` must increase while it is alive."""
+        """Add a thread to the watchdog; `turns` returns a count that increases while it is alive."""
         self._watchdog.watch(name, turns)
 
     def headline(self) -> str:
@@ -304,31 +304,31 @@ class Daemon:
         return self.live.why_locked()
 
     def approve_identity(self, by: str, who: str) -> None:
-        """Approve the present identity; raises OSError if the approval can't be saved."""
+        """Approve the present identity; raises OSError if the approval can't be stored."""
         assert self.key is not None
-        told = Approved(digests=self.digests, by=by, who=who)
-        write_approved(self.options.approved, self.key, told)
-        self.approved = told
+        approved = Approved(digests=self.digests, by=by, who=who)
+        write_approved(self.options.approved, self.key, approved)
+        self.approved = approved
         self.faults.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept the present journal, by a person's decision; it is opened at the next turn."""
+        """Accept an older journal by a person's decision; it is opened at the next turn."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
     def approve_devices(self) -> None:
-        """Approve devices that reported a failed part."""
+        """Approve the devices that reported a failed part."""
         self.faults.clear_code("device_component")
 
     def approve_clock(self) -> None:
-        """Approve the wall clock."""
+        """Approve the wall clock's present time."""
         self._steps = 0
         self.faults.clear_code("clock_stepped")
         self.faults.over("clock_behind")
 
     @property
     def _is_idle(self) -> bool:
-        """Whether nothing waits for the core, and no attempt waits for its decision."""
+        """Whether no reading waits for the core, and no attempt is in progress."""
         return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
     # --- parts ---
@@ -341,11 +341,11 @@ class Daemon:
             self.stop(service.IN_USE)
         self.begin()
 
-    def _verifying(self, rows: int, of: int) -> None:
-        """Notify systemd that the start is still in progress, so that it does not time out."""
+    def _report_progress(self, rows: int, of: int) -> None:
+        """Tell systemd that the start is still in progress, so that it does not time out."""
         now_us = self.monotonic.now_us()
-        if now_us >= self._alive_at_us:
-            self._alive_at_us = now_us + round(ALIVE_S * 1e6)
+        if now_us >= self._progress_due_us:
+            self._progress_due_us = now_us + round(PROGRESS_S * 1e6)
             says = f"STATUS=verifying the journal: row {rows} of {of}"
             self._notifier.notify(EXTEND_START, WATCHDOG, says)
 
@@ -376,7 +376,7 @@ class Daemon:
         assert self.key is not None
         self.approved = read_approved(self.options.approved, self.key)
         if self.approved is None and live.journal.recovered.session == 1:
-            # A disk that does not take it leaves it to a person: the table stays locked.
+            # If it can't be stored, the table stays locked until a person approves.
             with suppress(OSError):
                 self.approve_identity("controller", "the first start")
         before = self.approved
@@ -388,11 +388,11 @@ class Daemon:
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:
-        """Compare the program's files with its maker's signed list, if a release key is trusted here."""
+        """Compare the program's files with its maker's signed list, if this machine trusts a release key."""
         key = self.options.release_key
         if key is None or not os.path.lexists(key):
             return
-        from controller.app.release import (  # noqa: PLC0415 - many tables trust no key, and start without it
+        from controller.app.release import (  # noqa: PLC0415 - not needed by tables that trust no release key
             ReleaseCheck,
             ReleaseFault,
             place_of,
@@ -427,19 +427,19 @@ class Daemon:
         if step is None:
             return
         now = self.wall()
-        words = f"set by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
+        found = f"set by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
         if self.live is not None:
             fields = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
             self.live.core.note("clock.noted", fields)
         if not step.first_sync:
             self._steps += 1
-            counted = f"{words}, the last of {self._steps} steps" if self._steps > 1 else words
+            counted = f"{found}, the last of {self._steps} steps" if self._steps > 1 else found
             self.faults.began(Fault("clock_stepped", "wall clock", counted))
 
-    # --- in other threads ---
+    # --- called by other threads ---
 
     def _overflowed(self) -> None:
-        self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_HOLDS_S * 1e6)
+        self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_CLEARS_S * 1e6)
         self.faults.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
 
     def _published_status(self) -> TableStatus:
@@ -459,9 +459,9 @@ class Daemon:
         self.stop(service.DEFECT)
 
     def _report_fault(self, change: Change) -> None:
-        fault, word = change.fault, "began" if change.began else "over"
+        fault = change.fault
         level = (CRITICAL if fault.kind.locks else ERROR) if change.began else NOTICE
-        log(level, f"{word}: {fault}" if change.began else f"over: {fault.where}: {fault.code}")
+        log(level, f"began: {fault}" if change.began else f"over: {fault.where}: {fault.code}")
         line = {
             "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
         }

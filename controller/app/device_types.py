@@ -1,7 +1,7 @@
-"""The kinds of hardware that a table's file may name, as its settings need to know them.
+"""The types of hardware that a table's file may name, and the devices made from it.
 
-`controller.settings` knows no driver: its questions about each kind are answered here by the type's own value
-in the registry of `drivers`, and by the kind of port that it uses.
+`controller.settings` must not import drivers. This module gives it what it needs to know of each type, from
+the registry of `drivers` and the type's port.
 """
 
 import os
@@ -26,7 +26,7 @@ from drivers.registry import DEVICE_MODULES, device_type
 
 @dataclass(frozen=True)
 class Kind(DeviceKind):
-    """One kind; with `here` its settings are compared with what this machine has."""
+    """One type of hardware; with `here`, its settings are checked against this machine."""
 
     name: str
     here: bool
@@ -42,11 +42,11 @@ class Kind(DeviceKind):
         return self.family.settings
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
-        """Return the devices of the table that a device of this name speaks for."""
+        """Return the devices of the table whose readings a device of this name sends."""
         return self.family.reported_devices(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
-        """Yield what no other device may share."""
+        """Yield the resources that no other device may use."""
         match self.family.address(settings):
             case StreamAddress(name=name):
                 yield Claim(("port",), name)
@@ -75,7 +75,7 @@ class Kind(DeviceKind):
 
 
 class Kinds(Mapping[str, DeviceKind]):
-    """Every kind by its name; with `here`, also check that this machine has the hardware."""
+    """Every type of hardware by its name; with `here`, settings are checked against this machine."""
 
     def __init__(self, *, here: bool = False) -> None:
         self._here = here
@@ -117,9 +117,9 @@ def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Devi
 
 
 def load_with_hardware(name: str) -> TableSettings:
-    """Load a table with its hardware's settings.
+    """Return a table's settings, including those of its hardware.
 
-    Raises SettingsError with every mistake, including anything this machine lacks.
+    Raises SettingsError with every mistake, including what this machine lacks.
     """
     settings = load_table(name, kinds=Kinds(here=True))
     folder = config_file("tables", name).parent
@@ -139,11 +139,11 @@ def hardware_of(
     quiet: bool = False,
     faults: ActiveFaults | None = None,
 ) -> Hardware:
-    """Create a table's devices with their links, not started yet.
+    """Return a table's devices with their links, not started yet.
 
-    Times are those of `now_us`, which must be the machine's monotonic clock if edges of GPIO lines count.
-    `station` holds the devices, if it is not the usual one; quiet devices show and sound nothing. A device
-    that reports something it is not there for is a fault among `faults`.
+    `now_us` gives their times; it must be the machine's monotonic clock if there are GPIO lines. `station`
+    creates another station than the usual one. `quiet` devices light no lamp and sound no buzzer. A reading
+    for which a device is not set up is reported to `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -163,7 +163,7 @@ def hardware_of(
 
 
 def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
-    """Return the kinds that each device is there for: the file's, and those of its settings."""
+    """Return the kinds of readings that each device is set up for: the file's, and those of its settings."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
         for reported in type_.reported_devices(name, settings.devices[name].settings):
@@ -172,12 +172,12 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _chance() -> float:
-    """Spread the times at which ports are retried; it has no part in any outcome."""
+    """Return a random number from 0 to 1, which spreads the retries of ports and affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
 def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
-    """Return a device's settings completed with its key and with those of the devices it speaks for."""
+    """Return a device with its key, and with the file's settings of the devices whose readings it sends."""
     device = devices[name]
     settings: Any = device.settings  # each kind has its own
     if settings is None:

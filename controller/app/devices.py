@@ -1,4 +1,4 @@
-"""What a table's devices reported: up or down, how much they send, open switches, buttons that stick."""
+"""The devices' state by their reports: up or down, rates, late readings, open switches, stuck buttons."""
 
 import re
 from collections.abc import Mapping
@@ -21,15 +21,16 @@ from controller.model.readings import (
 )
 from drivers.health import TROUBLES, Causes
 
-RATE_OVER_US = 5_000_000
-LATE_MANY = 5
-"""One late reading may come from a busy moment; this many, each within a minute, are the device's fault."""
-LATE_HOLDS_US = 60_000_000
-"""A device with no late reading for this long counts as on time again."""
+RATE_WINDOW_US = 5_000_000
+MAX_LATE = 5
+"""This many late readings, each within a minute of the last, are a fault; fewer may come from a busy
+moment."""
+LATE_CLEARS_US = 60_000_000
+"""The fault is over once the device has sent no late reading for this long."""
 
 
 STARTING = "starting"
-"""What every device reports when its port has just opened; not counted as trouble."""
+"""The code that every device reports when its port has just opened; not a trouble."""
 
 
 SWITCHES_WITHIN_US = 10_000_000
@@ -37,7 +38,7 @@ SWITCHES_WITHIN_US = 10_000_000
 
 
 class DeviceActivity(NamedTuple):
-    """One device: its last health report, how much it sent, and when last."""
+    """One device's last health report, how much it has sent, and when last."""
 
     up: bool
     says: str
@@ -46,7 +47,7 @@ class DeviceActivity(NamedTuple):
     trouble: str = ""
     """The code of its last trouble, which may be over."""
     per_s: float = 0.0
-    """Readings per second over the last seconds in which it sent any."""
+    """Readings per second, over the last window in which it sent any."""
     counted_us: int = 0
     counted: int = 0
     since_us: int = 0
@@ -54,19 +55,20 @@ class DeviceActivity(NamedTuple):
 
 
 _NO_DEVICES = frozenset({"controller", "control", "settlement"})
-"""Who enters inputs without being a device of the table."""
+"""Sources of inputs that are not devices of the table."""
 NEVER = DeviceActivity(up=False, says="no data received yet")
+"""The state of a device that has not reported yet."""
 
 
 class Devices:
-    """Written by the core's thread, read by others."""
+    """The state of all devices; written by the core's thread, read by others."""
 
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
     ) -> None:
-        """Start without devices; a fault that a device reports of itself becomes active.
+        """Start without reports; a trouble that a device reports becomes an active fault.
 
-        `causes` are by device what its type can report, with what to do about it.
+        `causes` are, by device, the troubles that its type can report, with their remedies.
         """
         self._causes = causes
         self._locking = setup.locking_switches
@@ -74,10 +76,10 @@ class Devices:
         self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
-        """How many readings came late in a row, and when the last came, by device."""
+        """By device: how many readings were late in a row, and when the last one arrived."""
         self._buttons = Buttons(faults)
 
-    def saw(self, reading: AnyReading) -> None:
+    def note(self, reading: AnyReading) -> None:
         """Record a reading."""
         if isinstance(reading, Input) and reading.dev in _NO_DEVICES:
             return
@@ -93,7 +95,7 @@ class Devices:
                 pass
         now_us = reading.t if reading.arrived is None else reading.arrived
         if isinstance(reading, Input):
-            self._buttons.saw(reading, now_us)
+            self._buttons.note(reading, now_us)
         if before is None or before.up != seen.up:
             seen = seen._replace(since_us=now_us)
         self._seen[reading.dev] = _counted(seen, now_us)
@@ -109,22 +111,22 @@ class Devices:
         """Record a reading that came too late to count."""
         count, _ = self._late.get(reading.dev, (0, 0))
         self._late[reading.dev] = count + 1, now_us
-        if count + 1 >= LATE_MANY:
-            found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms after it could still count"
+        if count + 1 >= MAX_LATE:
+            found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms too late to count"
             self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def expire(self, now_us: int) -> None:
-        """Clear what has not recurred for a while."""
+        """End the faults of late readings and stuck buttons that have not recurred for a while."""
         self._buttons.expire(now_us)
         for dev, (_, last_us) in tuple(self._late.items()):
-            if now_us - last_us > LATE_HOLDS_US:
+            if now_us - last_us > LATE_CLEARS_US:
                 del self._late[dev]
                 self._faults.over("readings_late", f"late {dev}")
 
     def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
-            # Of a failed part only a restart of the device is an end, and that brings it down.
+            # A failed part ends only with a restart of the device, which is down in between.
             self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=says)
         code = str(reading.code)
@@ -137,7 +139,7 @@ class Devices:
 
     @property
     def seen(self) -> dict[str, DeviceActivity]:
-        """Every device that has reported so far, by its name."""
+        """The devices that have reported so far, by name."""
         return self._seen.copy()
 
     def missing(self, wanted: frozenset[str]) -> dict[str, str]:
@@ -146,10 +148,10 @@ class Devices:
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
     def unheard(self, switches: Mapping[str, frozenset[str] | None], now_us: int) -> dict[str, str]:
-        """Return the devices that have not reported these switches of theirs yet, each with its switches.
+        """Return the devices that have not reported all of these switches yet, each with the missing ones.
 
-        None stands for a device whose switches are not known by name: it has to report any, or has none if it
-        has been up long enough to report them.
+        None stands for a device whose switches are not known by name: it must report one of them, unless it
+        has been up long enough to report all it has.
         """
         heard, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
@@ -164,7 +166,7 @@ class Devices:
 
     @property
     def open_switches(self) -> tuple[str, ...]:
-        """Return the locking switches that are open."""
+        """The locking switches that are open, each with its device."""
         opened = self._open.copy()
         return tuple(
             sorted(
@@ -205,17 +207,17 @@ def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> F
 def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:
     seen = seen._replace(readings=seen.readings + 1, last_us=now_us)
     elapsed_us = now_us - seen.counted_us
-    if elapsed_us < RATE_OVER_US:
+    if elapsed_us < RATE_WINDOW_US:
         return seen
     per_s = round((seen.readings - seen.counted) * 1e6 / elapsed_us, 1)
     return seen._replace(per_s=per_s, counted_us=now_us, counted=seen.readings)
 
 
-STICKS_AFTER = 12
-AGAIN_US = 500_000
-"""Twelve pauses in a row shorter than this: no person does that; a stuck button does within two seconds."""
+STUCK_AFTER = 12
+REPEAT_US = 500_000
+"""An input that repeats `STUCK_AFTER` times with shorter pauses than this comes from a stuck button."""
 FREE_AFTER_US = 10_000_000
-"""A button is free again once it has been silent for this long."""
+"""The fault is over once the button has been silent for this long."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -229,28 +231,28 @@ class _Pressed(NamedTuple):
 
 
 class Buttons:
-    """Monitors the consoles' buttons of one table; for the core's thread only."""
+    """Detects stuck buttons of a table's consoles; for the core's thread only."""
 
     def __init__(self, faults: ActiveFaults) -> None:
-        """Report each button that is stuck as a fault."""
+        """Report stuck buttons to `faults`."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
-        """Keyed by the whole input without its times: many seats that press at once are not one button."""
+        """By the whole input without its times, so that many seats pressing at once are not one button."""
 
-    def saw(self, said: Input, now_us: int) -> None:
+    def note(self, entered: Input, now_us: int) -> None:
         """Record an input from a console."""
-        key = _encode(msgspec.structs.replace(said, t=0, arrived=None))
+        key = _encode(msgspec.structs.replace(entered, t=0, arrived=None))
         before = self._pressed.get(key)
-        again = before is not None and now_us - before.last_us <= AGAIN_US
-        count = before.times + 1 if before is not None and again else 1
-        duty = _duty(said)
+        repeated = before is not None and now_us - before.last_us <= REPEAT_US
+        count = before.times + 1 if before is not None and repeated else 1
+        duty = _duty(entered)
         self._pressed[key] = _Pressed(count, now_us, duty)
-        if count >= STICKS_AFTER:
-            found = f"{said.name} sent {count} times without a pause"
-            self._faults.began(Fault("button_stuck", said.dev, found), duty)
+        if count >= STUCK_AFTER:
+            found = f"{entered.name} sent {count} times without a pause"
+            self._faults.began(Fault("button_stuck", entered.dev, found), duty)
 
     def expire(self, now_us: int) -> None:
-        """Clear what has been silent for a while."""
+        """End the faults of buttons that have been silent for a while."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:
                 del self._pressed[key]

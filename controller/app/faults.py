@@ -1,8 +1,7 @@
-"""The daemon's faults: the one catalogue, which includes the journal's and publishing's, and those active
-now.
+"""The catalogue of all faults, including the journal's and publishing's, and the table's active faults.
 
-Each entry has a stable code, what it is, its likely cause, what to do next, when it clears, and whether play
-is locked while it is active.
+An entry has a stable code, a description, the likely cause, what to do, when the fault clears, and whether
+play is locked while it is active.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,7 +33,7 @@ APPROVES: Mapping[str, frozenset[str]] = {
     "device": frozenset({"device_component"}),
     "clock": frozenset({"clock_stepped", "clock_behind"}),
 }
-"""What a person's approval clears."""
+"""The faults that each approval by a person clears."""
 
 _ITSELF = "automatically"
 _APPROVED = "when a member of staff approves it"
@@ -86,14 +85,14 @@ _OWN: Mapping[str, FaultKind] = {
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
         "its cable, its power or its program: each code has its own cause (docs/devices)",
-        "look at its plug and its power; `tablectl devices DEVICE` shows all that is known of it",
+        "check its plug and its power; `tablectl devices DEVICE` shows all that is known of it",
         "automatically, once the device is up",
         locks=False,
     ),
     "reading_not_its_own": FaultKind(
         "a device reported something that it is not set up for; the report was ignored",
         "another program or board in its place, a faulty script, or a kind missing from its `reads`",
-        "look at what is connected there; if it is right, add the kind to its `reads` in the table's file",
+        "check what is connected there; if it is right, add the kind to its `reads` in the table's file",
         "when the device starts again",
         locks=False,
     ),
@@ -112,14 +111,14 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console sends the same input again and again, faster than a person can",
+        "a console repeats the same input faster than a person can",
         "a button that sticks or bounces, or something lying on it",
         "free the button or unplug the console; until then use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
     ),
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
-        "see what the test found, with the device and its sensor",
+        "the test's finding, shown with the device and its sensor",
         "fix it, then repeat the test: `tablectl test DEVICE`",
         "when a test of it passes; a restart does not clear it",
         locks=False,
@@ -138,10 +137,10 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the settings read back are the approved ones",
     ),
     "device_doubtful": FaultKind(
-        "a wheel reports something impossible; spins that rest on it go to review",
-        "one of its settings was changed, or a part of it fails",
+        "a wheel reports something impossible; spins that depend on it go to review",
+        "one of its settings was changed, or a part of it is failing",
         "`tablectl devices DEVICE` shows what it reports; its page in docs/devices says what to do",
-        "automatically, once what it reports is right again",
+        "automatically, once its reports are possible again",
         locks=False,
     ),
     "clock_stepped": FaultKind(
@@ -157,7 +156,7 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the clock is right, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
-        "program, rule set, pay table or configuration is not the one approved last",
+        "program, rule set, pay table or configuration is not the last approved one",
         "an update, or a changed file",
         "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
         _APPROVED,
@@ -171,7 +170,7 @@ _OWN: Mapping[str, FaultKind] = {
     "source_failed": FaultKind(
         "a source of readings can't be read",
         "it is missing, or this user may not read it",
-        "create it, start what listens there, or fix its permissions",
+        "create it, start the program that listens there, or fix its permissions",
         "automatically, as soon as it can be read",
     ),
     "source_bad_line": FaultKind(
@@ -196,18 +195,18 @@ _OWN: Mapping[str, FaultKind] = {
     ),
 }
 
-_SERVES_ON = frozenset(
+_NOT_LOCKING = frozenset(
     {
         *("journal_ack_unknown", "journal_ack_differs", "journal_no_such_outcome"),
         *("journal_crowded", "journal_wal_grows"),
     }
 )
-"""Faults in what others send, request and read: the table's own results stay right."""
+"""The journal's faults that other programs' requests cause; the table's own results are not affected."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,
     **{
-        code: FaultKind(WHAT[code], kind.cause, kind.next_step, kind.clears, locks=code not in _SERVES_ON)
+        code: FaultKind(WHAT[code], kind.cause, kind.next_step, kind.clears, locks=code not in _NOT_LOCKING)
         for code, kind in JOURNAL_FAULTS.items()
     },
     **{code: FaultKind(*kind) for code, kind in PUBLISH_FAULTS.items()},
@@ -216,7 +215,7 @@ CATALOGUE: Mapping[str, FaultKind] = {
 
 
 class Fault(NamedTuple):
-    """An active fault: where, what was found there, and its own cause and remedy if these are known."""
+    """An active fault: where it is, what was found there, and a specific cause and remedy if known."""
 
     code: str
     where: str
@@ -226,7 +225,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """The fault's entry in the catalogue, with its own cause and remedy if it has them."""
+        """Return the fault's entry in the catalogue, with its specific cause and remedy if it has them."""
         kind = CATALOGUE[self.code]
         return kind._replace(cause=self.likely or kind.cause, next_step=self.do or kind.next_step)
 
@@ -235,15 +234,15 @@ class Fault(NamedTuple):
 
 
 def of_test(where: str, found: str) -> Fault:
-    """Return the fault of a test that failed: `where` names device and sensor, `found` ends in what to do."""
+    """Return the fault of a failed test: `where` names device and sensor, `found` ends in what to do."""
     device = where.partition(", ")[0]
     return Fault(
-        TEST_FAILED, where, found, do=f"do what it says, then repeat the test: tablectl test {device}"
+        TEST_FAILED, where, found, do=f"follow the test's instruction, then repeat it: tablectl test {device}"
     )
 
 
 def duty_of_test(where: str) -> str:
-    """Return the duty under which a failed test is active: one for each sensor."""
+    """Return the duty under which the fault of a failed test is active: one for each sensor."""
     return f"test of {where}"
 
 
@@ -253,10 +252,10 @@ def of_journal(fault: JournalFault) -> Fault:
 
 
 def manual() -> Iterator[str]:
-    """Write the catalogue as a page of Markdown."""
+    """Yield the lines of the fault manual, a page of Markdown."""
     yield "# Faults"
     yield ""
-    yield "What `tablectl faults` can show. Made by `python -m controller.app.faults`."
+    yield "The faults that `tablectl faults` can show. Generated by `python -m controller.app.faults`."
     for code, kind in sorted(CATALOGUE.items()):
         yield ""
         yield f"## {code}"
@@ -265,13 +264,13 @@ def manual() -> Iterator[str]:
         yield f"- likely cause: {kind.cause}"
         yield f"- what to do: {kind.next_step}"
         yield f"- clears: {kind.clears}"
-        yield f"- play: {'locked while it holds' if kind.locks else 'goes on'}"
+        yield f"- play: {'locked until it clears' if kind.locks else 'continues'}"
 
 
-MAX_UNSEEN = 3
-"""Changes of one fault that wait for the core: it began, is over, and began again."""
+MAX_PENDING_CHANGES = 3
+"""The most changes of one fault that wait for the core: it began, was over, and began again."""
 Listener = Callable[["Change"], None]
-"""Called on each change, in the thread that made it; it must return at once and change no fault itself."""
+"""Called on each change, in the thread that made it; it must return at once and must not change a fault."""
 
 
 class Change(NamedTuple):
@@ -282,37 +281,37 @@ class Change(NamedTuple):
 
 
 class ActiveFaults:
-    """The active faults, each once for its code and duty."""
+    """The active faults, each once for its code and duty; thread-safe.
+
+    A duty is the part of the program that detects the fault and ends it.
+    """
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
         """Report each change to this listener."""
         self._listener = listener
-        self._holding: dict[tuple[str, str], Fault] = {}
+        self._active: dict[tuple[str, str], Fault] = {}
         self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
-        """Changes that the core has not processed yet, by code and duty, numbered in order."""
+        """The changes that the core has not processed yet, by code and duty, numbered in order."""
         self._order = 0
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; if it is already active for this duty and place, only the newer text is kept.
-
-        The text must describe the present state, not what the first report took it for.
-        """
+        """Add a fault; if it is already active for this duty and place, only update its text."""
         with self._lock:
-            active = self._holding.get((fault.code, duty))
+            active = self._active.get((fault.code, duty))
             if active is not None:
                 if active.where == fault.where:
-                    self._holding[fault.code, duty] = fault
+                    self._active[fault.code, duty] = fault
                 return
-            self._holding[fault.code, duty] = fault
+            self._active[fault.code, duty] = fault
             change = Change(fault, began=True)
             self._note(change, duty)
         self._listener(change)
 
     def over(self, code: str, duty: str = "") -> bool:
-        """Clear a fault; return False if it was not active."""
+        """Clear a fault; return whether it was active."""
         with self._lock:
-            fault = self._holding.pop((code, duty), None)
+            fault = self._active.pop((code, duty), None)
             if fault is None:
                 return False
             change = Change(fault, began=False)
@@ -321,39 +320,39 @@ class ActiveFaults:
         return True
 
     def _note(self, change: Change, duty: str) -> None:
-        """Keep a change for the core.
+        """Queue a change for the core.
 
-        If a fault comes and goes repeatedly before the core looks, only the last time is kept: whoever can
-        cause one must not be able to fill the journal with it.
+        Of a fault that begins and ends repeatedly in the meantime, only the last changes are kept, so that
+        nobody can fill the journal by causing one.
         """
         key = (change.fault.code, duty)
-        of_it = self._changes.setdefault(key, [])
-        if len(of_it) == MAX_UNSEEN:
-            del of_it[:2]
+        queued = self._changes.setdefault(key, [])
+        if len(queued) == MAX_PENDING_CHANGES:
+            del queued[:2]
         self._order += 1
-        of_it.append((self._order, change))
+        queued.append((self._order, change))
 
     def clear(self, duty: str, *, but: Collection[str] = ()) -> None:
         """Clear every fault of a duty except those with these codes."""
-        for code, its in tuple(self._holding):
-            if its == duty and code not in but:
+        for code, its_duty in tuple(self._active):
+            if its_duty == duty and code not in but:
                 self.over(code, duty)
 
     def clear_code(self, code: str) -> None:
         """Clear a fault for every duty."""
-        for its, duty in tuple(self._holding):
-            if its == code:
+        for its_code, duty in tuple(self._active):
+            if its_code == code:
                 self.over(code, duty)
 
     @property
     def present(self) -> tuple[Fault, ...]:
-        """Every active fault, the oldest first."""
+        """The active faults, the oldest first."""
         with self._lock:
-            return tuple(self._holding.values())
+            return tuple(self._active.values())
 
     @property
     def locking(self) -> tuple[Fault, ...]:
-        """Those that lock play."""
+        """The active faults that lock play."""
         return tuple(fault for fault in self.present if fault.kind.locks)
 
     def changes(self) -> list[Change]:

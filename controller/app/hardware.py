@@ -1,6 +1,6 @@
-"""A table's own devices, in and out: their readings go to the core, lamps and commands go to them.
+"""A table's own devices: their readings go to the core, and lamps and commands go to them.
 
-Boards' keys are in files of their own, which are read at the start, and again whenever one changes.
+The keys of boards are in files of their own, which are read at the start and whenever they change.
 """
 
 import os
@@ -34,26 +34,26 @@ from controller.model.readings import (
 )
 from drivers.node.device import KEY
 
-MAKE_ONE = "make one: tablectl keys make node FILE"
+CREATE_KEY = "create one: tablectl keys make node FILE"
 
 
 @runtime_checkable
 class Keyed(Protocol):
-    """Settings whose key may stand in a file of its own, so that the table's file holds no secret."""
+    """Settings whose key may be in a file of its own, so that the table's file contains no secret."""
 
     @property
     def key(self) -> str:
-        """The key in hexadecimal digits."""
+        """The key in hexadecimal digits; empty if it is in a file."""
         ...
 
     @property
     def key_file(self) -> str:
-        """The file that it is in."""
+        """The file of the key; empty if the key is in the settings."""
         ...
 
 
 class KeyFileError(Exception):
-    """A key that can't be used: what was found, what was expected, what to do. It never shows the key."""
+    """A key can't be used: what was found, what was expected, what to do. The message never shows the key."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -70,21 +70,21 @@ def key_in(path: Path) -> str:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         denied = isinstance(error, PermissionError)
-        hint = f"give it to the controller's user: chown table {path}" if denied else MAKE_ONE
+        hint = f"give it to the controller's user: chown table {path}" if denied else CREATE_KEY
         raise KeyFileError(f"no readable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
-        raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", MAKE_ONE) from error
+        raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
             f"mode {stat.S_IMODE(mode):04o}", "a file that only its owner can read", f"chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
-        raise KeyFileError("something else in it", "32 to 128 hexadecimal digits", MAKE_ONE)
+        raise KeyFileError("something else in it", "32 to 128 hexadecimal digits", CREATE_KEY)
     return text
 
 
 class NewKey(NamedTuple):
-    """A device's key has changed: to this one, or to none, and `flaw` says why."""
+    """A device's key has changed: to this one, or to none (empty), and `flaw` says why."""
 
     device: str
     key: str
@@ -92,7 +92,7 @@ class NewKey(NamedTuple):
 
 
 class _FileState(NamedTuple):
-    """What changes whenever the file does."""
+    """The attributes of a file, one of which changes whenever the file does."""
 
     number: int
     size: int
@@ -102,10 +102,10 @@ class _FileState(NamedTuple):
 
 
 class KeyFiles:
-    """The key files of a table's devices; one thread looks at them."""
+    """The key files of a table's devices; for one thread only."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        """Watch those that these settings name, by device; their keys have been read already."""
+        """Watch the key files in the devices' settings, which contain the keys as read at the start."""
         self._keys = {
             name: (Path(one.key_file), bytes.fromhex(one.key))
             for name, one in settings.items()
@@ -114,8 +114,8 @@ class KeyFiles:
         self._states: dict[str, _FileState | None] = {}
         self._flaws: dict[str, str] = {}
 
-    def look(self) -> Iterator[NewKey]:
-        """Yield each key that has changed since the last look."""
+    def changes(self) -> Iterator[NewKey]:
+        """Yield each key that has changed since the last call."""
         for name, (path, key) in list(self._keys.items()):
             state = _state_of(path)
             if state is not None and self._states.get(name) == state:
@@ -123,7 +123,7 @@ class KeyFiles:
             try:
                 found = key_in(path)
             except KeyFileError as error:
-                self._states[name] = None  # It is read at every look until it can be used.
+                self._states[name] = None  # It is read at every call until it can be used.
                 if self._flaws.get(name) != str(error):
                     self._flaws[name] = str(error)
                     self._keys[name] = path, b""
@@ -147,18 +147,19 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""How long the devices' thread may take to report each device's state."""
+"""How long to wait for the devices' figures."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
-"""The states of a smart wheel in which a void game is acknowledged; in any other the next game has begun."""
+"""The states of a smart wheel in which a void game is acknowledged; in other states the next game has
+begun."""
 UNANSWERED = "unanswered"
-"""A board's fault if it did not acknowledge a command: it may not show what it should."""
+"""The fault of a board that did not acknowledge a command; its lamps may be wrong."""
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
 _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"})
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
 
 
 class AttachedDevice(Protocol):
-    """A device, as far as this module uses it."""
+    """The interface of a device to this module."""
 
     name: str
 
@@ -168,7 +169,7 @@ class AttachedDevice(Protocol):
 
 @runtime_checkable
 class Panel(Protocol):
-    """A device with lamps of its own, which it lights again by itself when its lines come back."""
+    """A device with lamps of its own, which it restores itself after a lost connection."""
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
         """Set every output that follows this lamp."""
@@ -176,7 +177,7 @@ class Panel(Protocol):
 
 @runtime_checkable
 class Commanded(Protocol):
-    """A board that takes commands."""
+    """A board that accepts commands."""
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
         """Send a command; raises ValueError or OverflowError if it can't be sent."""
@@ -184,18 +185,18 @@ class Commanded(Protocol):
 
 @runtime_checkable
 class Sealed(Protocol):
-    """A board whose sentences are sealed with a key that both ends have."""
+    """A board whose messages are authenticated with a shared key."""
 
     def rekey(self, key: str, flaw: str) -> None:
-        """Trust only this key, or (`flaw` says why) none."""
+        """Trust only this key; none if it is empty, and `flaw` says why."""
 
 
 @runtime_checkable
 class SmartWheel(Protocol):
-    """A wheel that plays by itself."""
+    """A wheel that launches and reads its ball itself."""
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game."""
+        """Acknowledge to the wheel that its game is void."""
 
 
 Hear = Callable[[AnyReading], object]
@@ -203,24 +204,24 @@ Work = Callable[[AttachedDevice, int], None]
 
 
 class Station(Protocol):
-    """The devices behind their links, with a thread of their own (`drivers.link.station`)."""
+    """The devices and their links, with a thread of their own (`drivers.link.station`)."""
 
     @property
     def turns(self) -> int:
         """A count that increases while its thread is alive."""
 
     def start(self, hear: Hear) -> None:
-        """Start passing on readings."""
+        """Start passing on readings to `hear`."""
 
     def stop(self, timeout_s: float) -> bool:
-        """End all threads; False if one does not end in time."""
+        """End all threads; return False if one does not end in time."""
 
     def ask(self, name: str, work: Work) -> None:
-        """Run a piece of work on a device in the station's thread."""
+        """Run `work` on a device in the station's thread."""
 
 
 class Hardware:
-    """The devices of one table, as a source of readings and as what shows its lamps."""
+    """The devices of one table: a source of readings, and the outputs for its lamps."""
 
     def __init__(
         self,
@@ -232,11 +233,11 @@ class Hardware:
         faults: ActiveFaults | None = None,
         keys: KeyFiles | None = None,
     ) -> None:
-        """Wrap a station whose devices have these names and types; if `quiet`, it shows and sounds nothing.
+        """Use a station whose devices have these names and types; if `quiet`, light and sound nothing.
 
-        `reads` are the kinds that each device of the table's file is there for. A kind that it is not there
-        for, or a person's input from a device that is there for none, is ignored and reported as a fault
-        among `faults`. `keys` are the devices' key files.
+        `reads` are the kinds of readings that each device in the table's file is set up for. Other kinds, and
+        inputs from a device that is not set up for inputs, are ignored and reported to `faults`. `keys` are
+        the devices' key files.
         """
         self._quiet = quiet
         self._reads = reads
@@ -257,12 +258,12 @@ class Hardware:
 
     @property
     def turns(self) -> int:
-        """The turns of the station's thread."""
+        """A count that increases while the station's thread is alive."""
         return self._station.turns
 
     @property
     def kinds(self) -> Mapping[str, str]:
-        """Each device's type by its name."""
+        """The devices' types by name."""
         return self._kinds
 
     def power_on(self) -> None:
@@ -272,7 +273,7 @@ class Hardware:
             self._station.start(self._receive)
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings, beginning with the present state of each device and switch."""
+        """Start posting readings, first the present state of each device and switch."""
         self.power_on()
         with self._lock:
             self._inlet = inlet
@@ -281,7 +282,7 @@ class Hardware:
                 inlet.post(reading, stamped=False)
 
     def stop(self, timeout_s: float) -> bool:
-        """Close all links."""
+        """Close all links; return False if that takes too long."""
         return self._station.stop(timeout_s) if self._on else True
 
     def _receive(self, reading: AnyReading) -> None:
@@ -290,12 +291,13 @@ class Hardware:
             self._faults.began(Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}")
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
-            # A name that a board sends makes no second person (C34-MK-1b): each board is one.
+            # A late wager is confirmed by two people (C34-MK-1b): two names from one board are no proof of
+            # that, so each board counts as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
             self._faults.over("reading_not_its_own", f"not its own {reading.dev}")
         if isinstance(reading, DeviceDown | DeviceUp):
-            self._run_on(reading.dev, self._bring_all)
+            self._run_on(reading.dev, self._send_all)
         elif isinstance(reading, DeviceFault) and reading.code == UNANSWERED:
             self._run_on(reading.dev, self._forget)
         elif isinstance(reading, WheelStatus):
@@ -309,10 +311,9 @@ class Hardware:
                 self._before[reading.dev, reading.name] = reading
 
     def _may_send(self, reading: AnyReading) -> bool:
-        """Return whether a device may send this: a camera gives no ruling, and no device speaks for
-        another."""
+        """Return whether the device is set up for this kind of reading."""
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | ForeignObject):
-            return True  # A lid that is open, an object in the wheel: whoever sees it, play stops.
+            return True  # An open lid or an object in the wheel must stop play, whichever device reports it.
         kind, its = kind_of(reading), self._reads.get(reading.dev, ())
         if isinstance(reading, Input):
             return kind in its and reading.by not in (SETTLEMENT, CONTROLLER)
@@ -321,7 +322,7 @@ class Hardware:
     # --- lamps and buzzer ---
 
     def show(self, lamp: str, shows: str) -> None:
-        """Set a lamp, at once and again after every reconnection."""
+        """Set a lamp at once, and again whenever its device reconnects."""
         if self._quiet:
             return
         self._wanted[lamp] = shows
@@ -330,16 +331,16 @@ class Hardware:
     def refresh(self) -> None:
         """Send every device the lamps that it does not show yet."""
         for name in self._kinds:
-            self._run_on(name, self._bring)
+            self._run_on(name, self._send_missing)
 
-    def look_at_keys(self) -> None:
-        """Pass on each key that a person has replaced or removed since the last look."""
-        for new in () if self._keys is None else self._keys.look():
+    def refresh_keys(self) -> None:
+        """Pass on each key that was replaced or removed since the last call."""
+        for new in () if self._keys is None else self._keys.changes():
             log(NOTICE, f"{new.device}: {new.flaw or 'its key file has another key'}")
             self._run_on(new.device, partial(_rekey, new=new))
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
-        """Set one device's lamp, or its buzzer, for a test; nothing else changes."""
+        """Set one device's lamp, or its buzzer, for a test only."""
         self._tried.setdefault(name, set()).add(lamp)
         self._run_on(name, partial(_try, lamp=lamp, shows=shows))
 
@@ -351,7 +352,7 @@ class Hardware:
                 self._run_on(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
 
     def note_durable(self, outcome: Outcome) -> None:
-        """Show and sound an outcome that has become durable."""
+        """Set lamps and buzzers for an outcome that has become durable."""
         if self._quiet:
             return
         if outcome.type in _VOIDS:
@@ -364,16 +365,16 @@ class Hardware:
                 self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Forget what a board shows, so that it is sent again; a panel is lit again by its own device."""
+        """Forget what a board shows, so that all of it is sent again; a panel restores its lamps itself."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
 
-    def _bring_all(self, device: AttachedDevice, now_us: int) -> None:
+    def _send_all(self, device: AttachedDevice, now_us: int) -> None:
         self._forget(device, now_us)
-        self._bring(device, now_us)
+        self._send_missing(device, now_us)
 
-    def _bring(self, device: AttachedDevice, now_us: int) -> None:
+    def _send_missing(self, device: AttachedDevice, now_us: int) -> None:
         shown = self._shown[device.name]
         missing = {lamp: shows for lamp, shows in self._wanted.copy().items() if shown.get(lamp) != shows}
         if isinstance(device, Panel):
@@ -389,8 +390,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge the void of the game that the wheel is playing now; an earlier game is unknown to
-        it."""
+        """Acknowledge to smart wheels that the present game is void; they don't know earlier games."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
@@ -402,7 +402,7 @@ class Hardware:
     # --- status ---
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return each device's own figures, read in the devices' thread; late answers are left out."""
+        """Return each device's figures, read in the station's thread; late answers are left out."""
         if not self._on:
             return {}
         found: dict[str, Mapping[str, object]] = {}
@@ -434,7 +434,7 @@ def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     try:
         device.command(now_us, verb, fields)
     except OverflowError:
-        return False  # Its commands are not answered: it is asked again at the next refresh.
+        return False  # Too many commands are unanswered; the next refresh sends it again.
     except ValueError as error:
         log(ERROR, f"{verb} {dict(fields)} can't be sent to a board: {error}")
     return True

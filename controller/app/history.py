@@ -1,7 +1,7 @@
-"""What screens show of the past: the board, the last results as the staff sees them, and counts.
+"""The history that screens show: the board, the last results for the staff, and counts.
 
-It is read from the journal when the first screen asks, and followed from then on whenever a screen asks
-again: a table without a screen spends nothing on it.
+It is read from the journal at a screen's first request and updated at each further one, so it costs a table
+without screens nothing.
 """
 
 from collections import Counter, deque
@@ -15,6 +15,7 @@ from msgspec import Raw
 from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.model.outcomes import (
+    ATTEMPT_KINDS,
     Awaited,
     DealCalled,
     DealCorrected,
@@ -28,21 +29,20 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, s
 
 
 class Until(NamedTuple):
-    """Where the past ends: at this row, and at those of this session's readings that had arrived by then."""
+    """A limit of the past that may be shown: the last row and the last arrival of a reading."""
 
     n: int
     arrived_us: int
 
 
-WAITING = 1024
-"""Rows that may wait for a screen's request; beyond that everything is read from the journal again."""
-CORRECTABLE = 64
-"""The newest results whose count may still change; older ones are settled."""
-_ATTEMPTS = ("roll", "spin", "deal")
+MAX_WAITING_ROWS = 1024
+"""With more rows than this waiting for a screen's request, all is read from the journal again."""
+MAX_CORRECTABLE = 64
+"""The number of newest results whose count may still change; older ones are settled."""
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One complete outcome of an attempt; for the staff only."""
+    """One outcome of an attempt with all its data; for the staff only."""
 
     type: str
     sequence: int
@@ -50,7 +50,7 @@ class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt and all of its outcomes, the valid ruling last."""
+    """An attempt with all of its outcomes, the valid one last."""
 
     attempt: str
     number: int
@@ -58,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The past at one moment: `counts` is how often each result occurred since the table opened."""
+    """The history at one moment; `counts` is how often each result occurred since the table opened."""
 
     board: TableBoard
     results: tuple[Result, ...]
@@ -75,14 +75,14 @@ _decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
-    """How often each result occurred since the table opened; a correction moves one count to another."""
+    """Counts how often each result occurred since the table opened, with corrections."""
 
     def __init__(self) -> None:
         self._settled: Counter[str] = Counter()
         self._newest: dict[int, str | None] = {}
 
     def follow(self, type_: str, data: Raw) -> None:
-        """Count one more outcome."""
+        """Count the result in an outcome, if it has one."""
         if type_ == "table.opened":
             self._settled.clear()
             self._newest.clear()
@@ -99,7 +99,7 @@ class Counts:
 
     def _count(self, number: int, result: str | None) -> None:
         self._newest[number] = result
-        if len(self._newest) > CORRECTABLE:
+        if len(self._newest) > MAX_CORRECTABLE:
             oldest = self._newest.pop(next(iter(self._newest)))
             if oldest is not None:
                 self._settled[oldest] += 1
@@ -110,10 +110,10 @@ class Counts:
 
 
 class Showing:
-    """Follows the journal's outcomes. `note_durable` returns at once, in the journal's thread."""
+    """The history of a running table; thread-safe."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
-        """Start from this board, before any outcome of the journal."""
+        """Start from the board `first`, which is the one before any outcome of the journal."""
         self._first = first
         self._open_journal = open_journal
         self._lock = Lock()
@@ -124,16 +124,16 @@ class Showing:
         self._counts = Counts()
 
     def note_durable(self, rows: tuple[Row, ...]) -> None:
-        """Note outcomes that have become durable."""
+        """Queue outcomes that have become durable; called in the journal's thread, returns at once."""
         if not self._listens:
             return
-        if len(self._rows) >= WAITING:
+        if len(self._rows) >= MAX_WAITING_ROWS:
             self._listens = False
             return
         self._rows.extend(rows)
 
     def shown(self, awaited: Awaited | None) -> HistorySnapshot:
-        """Return what screens show now; raises JournalFault if the journal can't be read."""
+        """Return the present history; raises JournalFault if the journal can't be read."""
         with self._lock:
             board = self._board
             if board is None or not self._listens:
@@ -147,7 +147,7 @@ class Showing:
 
     def _read(self) -> TableBoard:
         self._rows.clear()
-        self._listens = True  # first: what becomes durable while the journal is read must not be missed
+        self._listens = True  # first, so that no row that becomes durable while the journal is read is missed
         self._results, self._counts = (), Counts()
         board = self._first()
         with self._open_journal() as reader:
@@ -160,17 +160,17 @@ class Showing:
             return board
         outcome = _decode(row.body)
         self._counts.follow(outcome.type, outcome.data)
-        word = outcome.type.partition(".")[0]
-        number = getattr(data_of(outcome.type, outcome.data), word, None) if word in _ATTEMPTS else None
+        kind = outcome.type.partition(".")[0]
+        number = getattr(data_of(outcome.type, outcome.data), kind, None) if kind in ATTEMPT_KINDS else None
         if number is not None:
-            self._note(word, number, StaffOutcome(type=outcome.type, sequence=outcome.seq, data=outcome.data))
+            self._add(kind, number, StaffOutcome(type=outcome.type, sequence=outcome.seq, data=outcome.data))
         return follow(board, row)
 
-    def _note(self, attempt: str, number: int, word: StaffOutcome) -> None:
+    def _add(self, attempt: str, number: int, outcome: StaffOutcome) -> None:
         known = next((one for one in self._results if one.number == number), None)
         if known is None:
-            one = Result(attempt=attempt, number=number, told=(word,))
+            one = Result(attempt=attempt, number=number, told=(outcome,))
             self._results = (one, *self._results)[:RESULTS]
             return
-        grown = msgspec.structs.replace(known, told=(*known.told, word))
-        self._results = tuple(grown if one is known else one for one in self._results)
+        extended = msgspec.structs.replace(known, told=(*known.told, outcome))
+        self._results = tuple(extended if one is known else one for one in self._results)

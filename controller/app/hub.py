@@ -1,4 +1,4 @@
-"""The hub: each watcher reads from a bounded queue of its own, so that a slow one delays nobody."""
+"""The hub for watchers: each has a bounded queue of its own, so that a slow one delays no other."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,20 +24,20 @@ from controller.model.rulesets import RuleSet
 
 Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
-"""What a watcher receives: its topics, and for technicians, with the readings, ball and rotor timing."""
+"""A topic, or `timing`: the readings of ball and rotor, which a technician's watcher gets with `readings`."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
-"""The topics of a watcher that names none; `table` only prompts screens to ask again."""
+"""The topics of a watcher that names none; `table` only tells screens to ask again."""
 BACKLOG = 1024
-"""Lines that may wait for one watcher; at one more it is dropped."""
+"""The most lines that wait for one watcher; with one more it is dropped."""
 
 
 class Watcher:
-    """One listener's queue."""
+    """The queue of one watcher."""
 
     def __init__(self, topics: frozenset[Channel], backlog: int) -> None:
         self.topics = topics
         self.dropped = False
-        """Whether it was too slow; it then receives nothing more."""
+        """Whether the watcher was too slow; it then receives nothing more."""
         self._backlog = backlog
         self._waiting: deque[bytes] = deque()
         self._changed = Condition()
@@ -62,10 +62,10 @@ class Watcher:
 
 
 class Hub:
-    """Passes lines on to every watcher of their topic."""
+    """Passes lines to every watcher of their topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
-        """Allow `backlog` lines to wait for one watcher."""
+        """Let at most `backlog` lines wait for one watcher."""
         self._backlog = backlog
         self._watchers: tuple[Watcher, ...] = ()
 
@@ -80,7 +80,7 @@ class Hub:
         self._watchers = tuple(other for other in self._watchers if other is not watcher)
 
     def wants(self, topic: Channel) -> bool:
-        """Return whether a topic has a watcher; if not, the line need not be built."""
+        """Return whether a topic has a watcher; if not, its lines need not be built."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
     def publish(self, topic: Channel, line: bytes) -> None:
@@ -92,27 +92,27 @@ class Hub:
 
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
 """Readings that show the motion of ball and rotor."""
-HELD_BACK = 512
-"""The most such lines that wait for the bets to close; the oldest are dropped first."""
+MAX_HELD_BACK = 512
+"""The most such lines that wait until bets close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode
 
 
 class ReadingFilter:
-    """Passes readings to the hub, each for those who may see it and when they may."""
+    """Passes readings to the hub, delayed or without the card where watchers could profit from them."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
-        """Hide the cards of a game that is dealt face down."""
+        """Filter the readings of a table with these rules; cards are hidden if they are dealt face down."""
         self._hub = hub
         self._face_down = game_of(rules.game).dealt_face_down
-        self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
+        self._waiting: deque[bytes] = deque(maxlen=MAX_HELD_BACK)
 
     def publish(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
-        """Publish a reading to watchers; `betting`: bets can be placed now; `testing`: nothing counts."""
+        """Publish a reading; `betting` is whether bets are open, `testing` whether test mode is on."""
         if not self._hub.wants("readings"):
             self._waiting.clear()
             return
         if testing and isinstance(reading, (*TIMING, Card)):
-            # No bet rests on it, and a technician at the table has it in hand.
+            # No bet depends on it, and the technician needs it.
             self._hub.publish("timing", _line(reading, b""))
             return
         if isinstance(reading, TIMING):
@@ -126,7 +126,7 @@ class ReadingFilter:
             self._hub.publish("readings", _line(reading, b""))
 
     def bets_closed(self) -> None:
-        """Release the readings that were held until the bets closed."""
+        """Publish the readings that were held back until bets closed."""
         while self._waiting:
             self._hub.publish("timing", self._waiting.popleft())
 
@@ -142,25 +142,25 @@ def _without_face(reading: AnyReading) -> AnyReading:
 
 
 class Lamps:
-    """What each lamp shows, by its name; a lamp that is not listed was never lit."""
+    """What each lamp shows, by name; a lamp that is not listed was never lit."""
 
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
         """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
         self.asks = ""
-        """What a guided test asks for now, as the lamp `test` shows it."""
+        """What a guided test asks for now, which the lamp `test` shows."""
         self._hub = hub
         self._lit = lit
 
     def light(self, name: str, shows: str) -> None:
-        """Set a lamp; no effect if it already shows this."""
+        """Set a lamp, unless it shows this already."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)
             self._hub.publish("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
-        """Set the lamp `test` to whether a test runs and what it asks for."""
+        """Set the lamp `test` to what a running test asks for, or to off."""
         shows = (self.asks or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.light("test", shows)

@@ -1,7 +1,7 @@
-"""What the table runs on: digests of the program, the rule set, the pay table and the configuration.
+"""The table's identity: digests of the program, the rule set, the pay table and the configuration.
 
-What a person approved last is kept beside the journal, signed with the table's key, so that a change is
-noticed at every start until it is approved.
+The identity that a person approved last is stored beside the journal, signed with the table's key. A change
+is detected at each start until it is approved.
 """
 
 import os
@@ -22,7 +22,7 @@ _PURPOSE = b"table identity\0"
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True):
-    """SHA-256 of each part in hex; `paytable` is empty for a rule set without one."""
+    """The SHA-256 of each part in hex; `paytable` is empty for a rule set without one."""
 
     version: str
     program: str
@@ -32,17 +32,17 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def software(self) -> str:
-        """The program in one line."""
+        """Version and digest of the program in one line."""
         return f"{self.version} sha256:{self.program}"
 
     @property
     def config(self) -> str:
-        """The configuration in one line."""
+        """The digests of the configuration in one line."""
         return f"table:{self.table} ruleset:{self.ruleset} paytable:{self.paytable}"
 
 
 class Approved(msgspec.Struct, frozen=True, kw_only=True):
-    """Digests that a person (or the first start) approved."""
+    """The digests that a person approved, or the first start of a table."""
 
     digests: Digests
     by: str
@@ -54,7 +54,7 @@ _decode_approved = msgspec.json.Decoder(Approved).decode
 
 
 def digests_of(name: str, settings: TableSettings) -> Digests:
-    """Digest the installed program and what this table is set up with."""
+    """Return the digests of the installed program and of this table's rules and files."""
     rules = settings.rules
     paytable = config_file("paytables", rules.name) if rules.name in config_names("paytables") else None
     return Digests(
@@ -72,7 +72,7 @@ def changed(before: Digests, now: Digests) -> tuple[str, ...]:
 
 
 def read_approved(path: Path, key: Key) -> Approved | None:
-    """Read what was approved last; None if nothing was, or not with this table's key."""
+    """Return the last approval; None if there is none signed with this key."""
     try:
         kept = _decode_approved(path.read_bytes())
         signature = bytes.fromhex(kept.signature)
@@ -82,11 +82,11 @@ def read_approved(path: Path, key: Key) -> Approved | None:
 
 
 def write_approved(path: Path, key: Key, approved: Approved) -> None:
-    """Save what was approved; raises OSError if it can't be written."""
+    """Sign and store an approval; raises OSError."""
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # never through a link: a command on keys writes it as root
+    with new.open("xb") as file:  # never through a link, because key commands write it as root
         file.write(msgspec.json.encode(msgspec.structs.replace(approved, signature=signature)))
         file.flush()
         os.fsync(file.fileno())
@@ -99,7 +99,7 @@ def _message(approved: Approved) -> bytes:
 
 
 def _program() -> str:
-    """Digest every module by its name and contents, so that a file that was moved, added or removed shows."""
+    """Return the digest of all modules' names and contents, which changes if one is moved or removed too."""
     digest = sha256()
     for package in (controller, drivers):
         root = Path(package.__path__[0])

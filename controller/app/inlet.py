@@ -1,11 +1,10 @@
-"""The path of readings to the core: their sources, and the one bounded queue between these and the core.
+"""The inlet: the bounded queue from the sources of readings to the core, and the source of JSON lines.
 
-A reading is stamped with its arrival and queued under one lock, and the core asks for the time under the same
-lock: so the order in the queue is that of arrival, and the core never advances time past a reading that has
-yet to come. Therefore a replay of the recording gives what was published.
+A reading is stamped with its arrival and queued under one lock, and the core reads the time under the same
+lock. So the queue is in the order of arrival, and the core never advances the time beyond the arrival of a
+reading that it has not taken yet. A replay of the recording therefore gives the same outcomes.
 
-A source is started with a queue to post to, and stops when told: a device's link, or JSON lines from a pipe,
-a socket or standard input.
+A source is a table's devices, or JSON lines from a FIFO, a socket or standard input.
 """
 
 import os
@@ -30,12 +29,12 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, R
 from controller.replay.source import UNDECODABLE, decode_reading, shown
 
 CAPACITY = 8192
-"""Readings that may wait for the core: about 45 s of two dice tracked at 90 Hz."""
+"""The most readings that wait for the core: about 45 s of two dice tracked at 90 Hz."""
 OVERFLOW = "inlet_overflow"
 
 
 class NextReading(NamedTuple):
-    """What the core receives: the next reading, or (None) only the time."""
+    """The next reading for the core, or None, and the time."""
 
     reading: AnyReading | None
     now_us: int
@@ -51,12 +50,12 @@ class OverflowLoss(NamedTuple):
 
 
 class Inlet:
-    """The queue to which sources post and from which the core reads."""
+    """The queue to which sources post and from which the core takes readings."""
 
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
     ) -> None:
-        """Hold `capacity` readings; `overflowed` is called in the poster's thread for each without room."""
+        """Hold up to `capacity` readings; `overflowed` is called in the poster's thread for each one lost."""
         self._clock = clock
         self._capacity = capacity
         self._overflowed = overflowed
@@ -77,11 +76,11 @@ class Inlet:
     ) -> bool:
         """Stamp a reading with its arrival and queue it at once; return False if there is no room.
 
-        A reading that is not `stamped` gets its arrival as its own time. A reading without room is lost: its
-        device then counts as down for that moment, so that nothing is judged as not seen. `placed` is called
-        with the reading as it will be taken, before anybody can take it. With `spare` (0 to 1) a reading is
-        refused, and counts as no loss, unless that part of the room is left: for readings that anybody can
-        send in any number.
+        A reading that is not `stamped` gets its arrival as its own time. A reading without room is lost; its
+        device then counts as down for that moment, so that its readings count as missing. `placed` is called
+        with the reading as the core will take it, before it can. With `spare` (0 to 1), the reading is
+        refused, without counting as lost, unless that share of the capacity is free; this is for readings
+        that outsiders can send in any number.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -92,14 +91,14 @@ class Inlet:
         return has_room
 
     def post_patiently(self, reading: AnyReading, timeout_s: float) -> bool:
-        """Queue a reading that has its own arrival, waiting for room; return False on a timeout."""
+        """Wait for room and queue a reading that has its own arrival; return False on a timeout."""
         with self._changed:
             if not self._room.wait_for(lambda: len(self._waiting) < self._capacity, timeout_s):
                 return False
             return self._place(reading, stamped=True)
 
     def take(self, timeout_s: float) -> NextReading:
-        """Return the next reading; after a timeout, only the time."""
+        """Return the next reading, or only the time after a timeout."""
         with self._changed:
             if not self._waiting:
                 self._report_losses()
@@ -114,13 +113,13 @@ class Inlet:
 
     @property
     def now_us(self) -> int:
-        """Return the table's time."""
+        """The table's time."""
         with self._changed:
             return self._now()
 
     @property
     def waiting(self) -> int:
-        """How many readings wait for the core."""
+        """The number of readings that wait for the core."""
         return len(self._waiting)
 
     def _place(
@@ -147,7 +146,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Report losses as readings, so that a replay has them too."""
+        """Report losses as readings, so that a replay has them as well."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -176,19 +175,19 @@ _LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 15 / 16
-"""The share of the inlet that people's inputs leave free for sensors: the 512 that may wait amount to about
-1,000 rows if all are refused at once, a quarter of what may wait for the disk."""
+"""The share of the inlet that is reserved for sensors. The remaining 512 inputs cause about 1,000 rows if all
+are refused at once, a quarter of the rows that may wait for the disk."""
 
 
 class PendingInput:
-    """The answer to one input, filled by the core and read by the thread that waits."""
+    """The answer to one input, set by the core for the thread that waits for it."""
 
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
         """If it was refused: the inputs that would be accepted now."""
         self.answer = ""
-        """If it was accepted: its result (`Roll 24: No Roll, was 3-4`), if more than its name says."""
+        """If it was accepted: its result (`Roll 24: No Roll, was 3-4`), if there is more than its name."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
@@ -204,15 +203,15 @@ class PendingInput:
         self._decided.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the answer; False if none came within this time. Not for the core thread."""
+        """Wait for the answer; return False on a timeout. Not for the core's thread."""
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
 class Answers:
-    """The inputs being decided. Any thread may enter one; everything else is for the core's thread."""
+    """The inputs that await their answers. `enter` is for any thread, all else for the core's thread."""
 
     def __init__(self, inlet: Inlet) -> None:
-        """Queue inputs in this inlet."""
+        """Queue inputs to this inlet."""
         self._inlet = inlet
         self._waiting: dict[int, tuple[Reading, PendingInput]] = {}
         self._decided: list[PendingInput] = []
@@ -222,7 +221,7 @@ class Answers:
         asked = PendingInput()
 
         def placed(reading: Reading) -> None:
-            # The reading is kept with its id, so that no other can have the same one meanwhile.
+            # The reading itself is kept too, so that its id can't be reused meanwhile.
             self._waiting[id(reading)] = reading, asked
 
         taken = self._inlet.post(entered, stamped=False, placed=placed, spare=ROOM_FOR_READINGS)
@@ -235,27 +234,27 @@ class Answers:
         allowed: tuple[str, ...] = (),
         answer: str = "",
     ) -> None:
-        """Record an input's result; `answer` reports it, after everything that it led to."""
+        """Record an input's result; the method `answer` reports it once all its effects are processed."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             asked.refused, asked.allowed, asked.answer = refused, allowed, answer
             self._decided.append(asked)
 
-    def passed_on(self, entered: Reading, changed: Reading) -> None:
-        """Note that an input is passed on as another one, whose result is that of the input entered."""
+    def replace(self, entered: Reading, changed: Reading) -> None:
+        """Take the result of `changed`, with which the session decides, as that of the input entered."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             self._waiting[id(changed)] = changed, asked
 
-    def too_late(self, effects: Iterable[Effect]) -> None:
-        """Record the inputs among what arrived too late."""
+    def record_late(self, effects: Iterable[Effect]) -> None:
+        """Record the inputs among these effects that arrived too late."""
         if self._waiting:
             for effect in effects:
                 if isinstance(effect, Late):
                     self.record(effect.reading, _LATE)
 
     def answer(self, ticket: Ticket | None) -> None:
-        """Answer everyone whose input was decided, once this ticket is durable."""
+        """Answer the inputs that were decided, once this ticket is durable."""
         decided, self._decided = self._decided, []
         for asked in decided:
             asked.decided(ticket)
@@ -263,17 +262,17 @@ class Answers:
 
 BLOCK = 65536
 MAX_LINE = 65536
-"""A longer line (bytes) is rejected."""
+"""The most bytes of a line; a longer one is rejected."""
 RETRY_S = 0.5
 _STDIN = 0
-_PATIENCE_S = 0.2
-_BAD_LINE_HOLDS_S = 30.0
+_ROOM_TIMEOUT_S = 0.2
+_BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""A reading that claims to be at most this old when it first arrives is stamped by the table's own clock."""
+"""If a sender's first reading is at most this old on arrival, its times are those of the table's clock."""
 
 
 class Source(Protocol):
-    """Where readings come from."""
+    """A source of readings."""
 
     @property
     def name(self) -> str:
@@ -284,20 +283,20 @@ class Source(Protocol):
         """A count that increases while its thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings, in a thread of its own; faults are reported as active, never raised."""
+        """Start posting readings in a thread of its own; faults become active and are not raised."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop posting; False if its thread did not end in time."""
+        """Stop posting; return False if the thread did not end in time."""
 
 
 class Mapper:
-    """Maps a sender's clock to the table's by the least delay seen: no reading is from the future."""
+    """Maps a sender's clock to the table's by the smallest delay seen: no reading is in the future."""
 
     def __init__(self) -> None:
         self._offset_us: int | None = None
 
     def to_table(self, t_us: int, now_us: int) -> int:
-        """Convert a sender's time stamp to the table's time, given when it arrived."""
+        """Return the table's time for a sender's time stamp that arrived at `now_us`."""
         ahead = now_us - t_us
         if self._offset_us is None:
             self._offset_us = 0 if 0 <= ahead <= _SAME_CLOCK_US else ahead
@@ -306,9 +305,9 @@ class Mapper:
 
 
 class JsonLines:
-    """Readings as JSON lines: those without `t` are stamped as they arrive, the others mapped.
+    """A source of readings as JSON lines; those without `t` are stamped on arrival, others' times are mapped.
 
-    With `data_time` every line carries its own `t` and `arrived`, and a full inlet delays the sender.
+    With `data_time`, each line has its own `t` and `arrived`, and a full inlet delays the sender.
     """
 
     def __init__(
@@ -320,9 +319,9 @@ class JsonLines:
         data_time: bool,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Read from this FIFO, unix socket or (`-`) standard input; `ended` is called at the end of the last.
+        """Read from this FIFO, Unix socket or (`-`) standard input; `ended` is called at the latter's end.
 
-        The writers of a FIFO or socket may come and go.
+        The writers of a FIFO or socket may disconnect and reconnect.
         """
         self.name = f"readings {path}"
         self.turns = 0
@@ -388,7 +387,7 @@ class JsonLines:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
                 client.connect(self._path)
                 return client.detach()
-        # Open for both ways, a FIFO stays open while its writers come and go.
+        # Opened for reading and writing, a FIFO stays open when its last writer closes it.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _read(self, descriptor: int) -> None:
@@ -441,12 +440,12 @@ class JsonLines:
             return
         if reading.arrived is None:
             reading = msgspec.structs.replace(reading, arrived=reading.t)
-        while not inlet.post_patiently(reading, _PATIENCE_S) and not self._stopping:
+        while not inlet.post_patiently(reading, _ROOM_TIMEOUT_S) and not self._stopping:
             self.turns += 1
 
     def _bad(self, line: bytes) -> None:
         self.bad_lines += 1
-        self._bad_until_us = self._clock_us() + round(_BAD_LINE_HOLDS_S * 1e6)
+        self._bad_until_us = self._clock_us() + round(_BAD_LINE_CLEARS_S * 1e6)
         self._faults.began(Fault("source_bad_line", self._path, f"{shown(line)!r}"), self.name)
 
     def _settle_bad_lines(self) -> None:

@@ -1,8 +1,8 @@
-"""Keys in files of their own: made, rotated and revoked, with a history that anybody may read.
+"""Key files: creating, rotating and revoking keys, and their public history.
 
-A table's and an engine's key have their history where their signatures are trusted: in the journal's rows,
-and in what the engine shows. For every other key it lies beside the file as `.history.jsonl`: public keys
-only, each step signed by the key that it ends.
+The history of a table's key is in the journal's rows, that of a settlement engine's key in what the engine
+shows. The history of any other key is in the file `.history.jsonl` beside it: it contains public keys only,
+and each step is signed by the key that it replaces or revokes.
 """
 
 import errno
@@ -39,22 +39,24 @@ from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
 PUBLISHED = frozenset({"console", "release"})
-"""Keys whose public key lies beside them as `.pub`, for those who trust what they sign."""
+"""Kinds of keys whose public key is stored beside them as `.pub`, for programs that verify signatures."""
 NODE_BYTES = 16
-"""A sensor node's HMAC key: 128 bits, as 32 hexadecimal digits."""
+"""The bytes of a sensor node's HMAC key; the file contains them as 32 hexadecimal digits."""
 _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
-    """A key file can't be used in this way: what was found, what was expected, what to do. It never shows a
-    key."""
+    """A key file can't be used like this: what was found, what was expected, what to do.
+
+    The message never shows a secret key.
+    """
 
 
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a key's history: it was replaced by `new`, or revoked if there is none.
+    """One step of a key's history: the key `old` was replaced by `new`, or revoked if `new` is empty.
 
     Keys are public keys in hex; for a node's key, which has none, the first 32 digits of its SHA-256.
-    `signature` is the old key's (for a node's key, none), `proof` the new one's signature of the old.
+    `signature` is the old key's (none for a node's key), `proof` the new key's signature of the old one.
     """
 
     kind: str
@@ -74,15 +76,15 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public key or fingerprint."""
     with alone_with(path):
-        if kind in PUBLISHED and _public_of(path) == path:
+        if kind in PUBLISHED and _public_file(path) == path:
             raise KeyFault(f"{path}: found the name of a public key's file, expected another ending")
-        write_key(path, _fresh(kind))
-        _publish(kind, path, shown(kind, path))
-        return shown(kind, path)
+        write_key(path, _new_key(kind))
+        _publish(kind, path, public_of(kind, path))
+        return public_of(kind, path)
 
 
-def shown(kind: Kind, path: Path) -> str:
-    """Return a key's public key, or the fingerprint of a node's key."""
+def public_of(kind: Kind, path: Path) -> str:
+    """Return a key's public key in hex, or the fingerprint of a node's key."""
     if kind == "node":
         text = path.read_text(encoding="ascii").strip()
         if not _NODE.fullmatch(text):
@@ -92,9 +94,9 @@ def shown(kind: Kind, path: Path) -> str:
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
-    """Replace a key; if the old one is `lost`, only the person's statement joins the two.
+    """Replace a key and return the step; if the old one is `lost`, the step has no signature of it.
 
-    Raises KeyFault if there is no such key, or if there is one although it is said to be lost.
+    Raises KeyFault if there is no such key, or if there is one although it is declared lost.
     """
     with alone_with(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -102,29 +104,31 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
-        raise KeyFault(f"{path}: found a key, expected it to be lost; move it away, or rotate it")
-    old = None if lost else _held(kind, path)
-    steps = history(kind, path)  # One that is not this key's is found before anything is made.
-    before = (steps[-1].new if steps else "") if lost else shown(kind, path)
-    made = path.with_name(path.name + ".new")
-    if (begun := _begun(kind, made, before, steps)) is not None:
+        raise KeyFault(
+            f"{path}: found a key, expected none, as it is declared lost; move it away, or rotate it"
+        )
+    old = None if lost else _signing_key(kind, path)
+    steps = history(kind, path)  # first, so that the history of another key is found before any change
+    before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
+    new_file = path.with_name(path.name + ".new")
+    if (begun := _cut_off_step(kind, new_file, before, steps)) is not None:
         _publish(kind, path, begun.new)
-        _take_place(made, path)
+        _move_into_place(new_file, path)
         return begun
-    _must_be_last(path, before, steps)
-    made.unlink(missing_ok=True)
-    write_key(made, _fresh(kind), like=None if lost else path.lstat())
-    step = KeyStep(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
+    _require_newest(path, before, steps)
+    new_file.unlink(missing_ok=True)
+    write_key(new_file, _new_key(kind), like=None if lost else path.lstat())
+    step = KeyStep(kind=kind, old=before, new=public_of(kind, new_file), who=who, reason=reason, lost=lost)
     if kind != "node":
-        proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
+        proof = load_key(new_file, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    _publish(kind, path, step.new)  # first, so that a stolen key is believed no longer than this
-    _take_place(made, path)
+    _publish(kind, path, step.new)  # before the new key is in place, so that the old one is trusted no longer
+    _move_into_place(new_file, path)
     return step
 
 
-def _public_of(path: Path) -> Path:
+def _public_file(path: Path) -> Path:
     return path.with_suffix(".pub")
 
 
@@ -132,9 +136,9 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
     """Write a key's public key beside it, readable by all, owned by the owner of its folder."""
     if kind not in PUBLISHED:
         return
-    draft = _public_of(path).with_name(f"{_public_of(path).name}.new")
+    draft = _public_file(path).with_name(f"{_public_file(path).name}.new")
     draft.unlink(missing_ok=True)
-    with open(draft, "xb", opener=_not_for_others_to_write) as file:
+    with open(draft, "xb", opener=_owner_writable) as file:
         os.fchmod(file.fileno(), 0o644)
         if os.geteuid() == 0:
             owner = path.parent.stat()
@@ -142,18 +146,18 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
         file.write(public.encode())
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(_public_of(path))
+    draft.replace(_public_file(path))
 
 
-def _begun(kind: Kind, made: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
-    """Return the step of a rotation that was cut off before its new key took the old one's place."""
-    if not steps or steps[-1].old != before or not steps[-1].new or not made.exists():
+def _cut_off_step(kind: Kind, new_file: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
+    """Return the step of a rotation that was cut off before its new key was in place, if any."""
+    if not steps or steps[-1].old != before or not steps[-1].new or not new_file.exists():
         return None
-    return steps[-1] if shown(kind, made) == steps[-1].new else None
+    return steps[-1] if public_of(kind, new_file) == steps[-1].new else None
 
 
-def _must_be_last(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
-    """Make sure that a history continues from this key, so that its next step can follow."""
+def _require_newest(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
+    """Raise KeyFault unless this key is the newest of its history, from which the next step can follow."""
     if not steps or steps[-1].new == key or not key:
         return
     if not steps[-1].new:
@@ -162,13 +166,13 @@ def _must_be_last(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
             " away, then: tablectl keys replace"
         )
     raise KeyFault(
-        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which took over from it; put that one"
-        " back, or move this one away, then: tablectl keys replace"
+        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which replaced it; put that one back,"
+        " or move this one away, then: tablectl keys replace"
     )
 
 
-def _take_place(made: Path, path: Path) -> None:
-    made.replace(path)
+def _move_into_place(new_file: Path, path: Path) -> None:
+    new_file.replace(path)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -178,39 +182,38 @@ def _take_place(made: Path, path: Path) -> None:
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """Hold the lock on changes to this key's folder; raises KeyFault if another command has it."""
+    """Hold the lock on changes to the key's folder; raises KeyFault if another command holds it."""
     try:
         with locked_folder(path.parent):
             yield
     except BlockingIOError as error:
         raise KeyFault(
             f"{path.parent}: found another command that changes keys there, expected none; nothing was"
-            " changed: try again when it is done"
+            " changed: repeat this when it is done"
         ) from error
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
-    """End a key without a successor: it is gone, and its history says so under its own signature."""
+    """Delete a key without a successor and return the step, which the key itself signs in its history."""
     with alone_with(path):
-        step = KeyStep(kind=kind, old=shown(kind, path), who=who, reason=reason)
+        step = KeyStep(kind=kind, old=public_of(kind, path), who=who, reason=reason)
         steps = history(kind, path)
         if steps and steps[-1].old == step.old and not steps[-1].new:
-            step = steps[-1]  # It was cut off before the key was gone.
+            step = steps[-1]  # An earlier revocation was cut off before the key was deleted.
         else:
-            _must_be_last(path, step.old, steps)
-            _append(path, step, _held(kind, path))
+            _require_newest(path, step.old, steps)
+            _append(path, step, _signing_key(kind, path))
         if kind in PUBLISHED:
-            _public_of(path).unlink(missing_ok=True)
+            _public_file(path).unlink(missing_ok=True)
         path.unlink()
         return step
 
 
 def history(kind: Kind, path: Path) -> list[KeyStep]:
-    """Read and check a key's history.
+    """Return a key's history, verified.
 
     Raises:
-        KeyFault: it is of another kind of key, a step does not follow from the one before, or the key that it
-            ends did not sign it.
+        KeyFault: it is of another kind of key, a step does not follow from the one before, or is not signed.
     """
     steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
@@ -225,50 +228,50 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
     return steps
 
 
-def follows(steps: Sequence[KeyStep], believed: str, key: str) -> bool:
-    """Return whether a key is the trusted one, or took over from it step by step under signatures.
+def follows(steps: Sequence[KeyStep], trusted: str, key: str) -> bool:
+    """Return whether a key is the trusted one, or replaced it in steps that are all signed.
 
-    A step on a person's statement alone (`lost`) and a revocation lead nowhere: whoever trusts the key must
-    be told.
+    A step without the old key's signature (`lost`) and a revocation do not count: the new key must then be
+    trusted anew.
     """
-    if key == believed:
+    if key == trusted:
         return True
-    at = believed
+    at = trusted
     for step in steps:
         if step.old == at and step.new and not step.lost and _signed(step):
             at = step.new
-        elif at != believed:
+        elif at != trusted:
             return False
     return at == key
 
 
 def unseal(sealed: Path, name: str) -> Key:
-    """Read a key that systemd-creds sealed to this machine; it is in the clear only in memory."""
-    words = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
-    return read_key(_creds(words, b"", sealed), "table", sealed)
+    """Return a key that systemd-creds sealed to this machine; it is decrypted only in memory."""
+    command = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
+    return read_key(_creds(command, b"", sealed), "table", sealed)
 
 
 def seal_key(pem: bytes, sealed: Path, name: str) -> None:
     """Seal a key to this machine in a file; nothing is left behind if that fails."""
-    made = sealed.with_name(sealed.name + ".sealing")
+    draft = sealed.with_name(sealed.name + ".sealing")
     try:
-        _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(made)], pem, sealed)
-        written = made.read_bytes() if made.exists() else b""
-        opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(made), "-"], b"", sealed)
+        _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(draft)], pem, sealed)
+        written = draft.read_bytes() if draft.exists() else b""
+        opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(draft), "-"], b"", sealed)
         if pem in written or opened != pem:
             raise KeyFault(
-                f"{sealed}: found that systemd-creds did not seal the key, expected one that opens on this"
-                " machine alone; nothing was changed"
+                f"{sealed}: found that systemd-creds did not seal the key, expected one that only this"
+                " machine can open; nothing was changed"
             )
-        made.chmod(0o600)
-        made.replace(sealed)
+        draft.chmod(0o600)
+        draft.replace(sealed)
     finally:
-        made.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
-def _creds(words: list[str], given: bytes, sealed: Path) -> bytes:
+def _creds(command: list[str], stdin: bytes, sealed: Path) -> bytes:
     try:
-        done = subprocess.run(words, input=given, capture_output=True, check=False)  # noqa: S603 - our own words
+        done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 - our own
     except OSError as error:
         raise KeyFault(
             f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250"
@@ -279,12 +282,13 @@ def _creds(words: list[str], given: bytes, sealed: Path) -> bytes:
     return done.stdout
 
 
-def _fresh(kind: Kind) -> bytes:
+def _new_key(kind: Kind) -> bytes:
     return os.urandom(NODE_BYTES).hex().encode() + b"\n" if kind == "node" else new_pem(kind)
 
 
-def _held(kind: Kind, path: Path) -> Key | None:
-    shown(kind, path)
+def _signing_key(kind: Kind, path: Path) -> Key | None:
+    """Return the key that signs a step; None for a node's key, which can't. Raises KeyFault if unreadable."""
+    public_of(kind, path)
     return None if kind == "node" else load_key(path, kind)
 
 
@@ -292,8 +296,8 @@ def _append(path: Path, step: KeyStep, old: Key | None) -> None:
     if old is not None:
         signature = old.sign_history(_encode(step)).hex()
         step = msgspec.structs.replace(step, signature=signature)
-    with open(_history_of(path), "ab", opener=_no_link) as file:
-        file.truncate(len(_whole_lines(path)))
+    with open(_history_of(path), "ab", opener=_not_a_link) as file:
+        file.truncate(len(_complete_lines(path)))
         if os.geteuid() == 0:
             owner = path.parent.stat()
             os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
@@ -302,18 +306,20 @@ def _append(path: Path, step: KeyStep, old: Key | None) -> None:
         os.fsync(file.fileno())
 
 
-def _not_for_others_to_write(path: str, flags: int) -> int:
+def _owner_writable(path: str, flags: int) -> int:
     return os.open(path, flags, 0o644)
 
 
-def _no_link(path: str, flags: int) -> int:
-    """Open a file of its own: root may write here in a folder of a service, which could lay a link there."""
+def _not_a_link(path: str, flags: int) -> int:
+    """Open a file that is no link: root may write where a service could place a link."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise KeyFault(f"{path}: found a symbolic link, expected a file; find who laid it there") from None
+        raise KeyFault(
+            f"{path}: found a symbolic link, expected a file; find out who placed it there"
+        ) from None
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
@@ -326,10 +332,8 @@ def _signed(step: KeyStep) -> bool:
         old = PublicKey(bytes.fromhex(step.old)) if step.old else None
         signature = bytes.fromhex(step.signature)
         if step.new and old is not None:
-            taken_over = PublicKey(bytes.fromhex(step.new)).signed_handover(
-                old.raw, bytes.fromhex(step.proof)
-            )
-            if not taken_over:
+            new = PublicKey(bytes.fromhex(step.new))
+            if not new.signed_handover(old.raw, bytes.fromhex(step.proof)):
                 return False
     except ValueError:
         return False
@@ -339,7 +343,7 @@ def _signed(step: KeyStep) -> bool:
 
 def _read(path: Path) -> Iterator[KeyStep]:
     file = _history_of(path)
-    for number, line in enumerate(_whole_lines(path).splitlines(), 1):
+    for number, line in enumerate(_complete_lines(path).splitlines(), 1):
         try:
             yield _decode(line)
         except msgspec.MsgspecError as error:
@@ -348,8 +352,8 @@ def _read(path: Path) -> Iterator[KeyStep]:
             ) from None
 
 
-def _whole_lines(path: Path) -> bytes:
-    """Return a history without the end of a line that a power cut truncated, which nobody was told of."""
+def _complete_lines(path: Path) -> bytes:
+    """Return a history without an incomplete last line, which a power cut left and which is not in effect."""
     file = _history_of(path)
     written = file.read_bytes() if file.exists() else b""
     return written[: written.rfind(b"\n") + 1]
@@ -361,17 +365,17 @@ def _history_of(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPlace:
-    """Where a table's key is: in a file in the clear, or sealed to this machine by systemd-creds."""
+    """The file of a table's key: unencrypted, or sealed to this machine by systemd-creds."""
 
     file: Path
     sealed: bool = False
 
     def read(self) -> Key:
-        """Read it."""
+        """Return the key."""
         return unseal(self.file, CREDENTIAL) if self.sealed else load_key(self.file)
 
     def write(self, pem: bytes) -> None:
-        """Write it if there is none."""
+        """Write a new key."""
         if self.sealed:
             seal_key(pem, self.file, CREDENTIAL)
         else:
@@ -379,44 +383,56 @@ class KeyPlace:
 
 
 def replace_table_key(
-    place: JournalLocation, where: KeyPlace, word: Authorization, *, lost: bool, wall: Callable[[], WallTime]
+    place: JournalLocation,
+    where: KeyPlace,
+    authorization: Authorization,
+    *,
+    lost: bool,
+    wall: Callable[[], WallTime],
 ) -> tuple[KeyReplacement, str]:
     """Replace a table's key; return the row that records it, and the new public key in hex.
 
-    If it is cut off at any moment, repeating it continues where it was: the new key lies in `FILE.new` before
-    the journal records it, and takes the old one's place afterwards.
+    If it was cut off, repeating it completes it: the new key is written to `FILE.new`, then the journal
+    records it, then it replaces the old file.
 
-    Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not its
-    own; KeyFault if systemd-creds refuses it, or if a key that is said to be lost is there.
+    Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not the
+    journal's; KeyFault if systemd-creds refuses, or if there is a key although it is declared lost.
     """
     with alone_with(where.file):
-        return _replace_table_key(place, where, word, lost=lost, wall=wall)
+        return _replace_table_key(place, where, authorization, lost=lost, wall=wall)
 
 
 def _replace_table_key(
-    place: JournalLocation, where: KeyPlace, word: Authorization, *, lost: bool, wall: Callable[[], WallTime]
+    place: JournalLocation,
+    where: KeyPlace,
+    authorization: Authorization,
+    *,
+    lost: bool,
+    wall: Callable[[], WallTime],
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
-        raise KeyFault(f"{where.file}: found a key, expected it to be lost; move it away, or rotate it")
+        raise KeyFault(
+            f"{where.file}: found a key, expected none, as it is declared lost; move it away, or rotate it"
+        )
     old = None if lost else where.read()
-    made = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
-    begun = _readable(made)
+    new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
+    begun = _readable(new_place)
     check_replaceable(place, old, begun)
     if begun is None:
-        made.file.unlink(missing_ok=True)  # Half a key, of which the journal knows nothing.
-        made.write(new_pem())
-    new = begun or made.read()
-    replaced = replace_key(place, old, new, word, wall())
+        new_place.file.unlink(missing_ok=True)  # An incomplete key, which the journal does not record.
+        new_place.write(new_pem())
+    new = begun or new_place.read()
+    replaced = replace_key(place, old, new, authorization, wall())
     if old is not None:
         _sign_anew(place.journal.parent, old, new)
-    made.file.replace(where.file)
+    new_place.file.replace(where.file)
     return replaced, new.public.raw.hex()
 
 
-def _readable(made: KeyPlace) -> Key | None:
-    """Return the key made by a rotation that was cut off; None if there is none, or only half of one."""
+def _readable(new_place: KeyPlace) -> Key | None:
+    """Return the new key of a replacement that was cut off; None if there is none or it is incomplete."""
     try:
-        return made.read() if made.file.exists() else None
+        return new_place.read() if new_place.file.exists() else None
     except JournalFault as fault:
         if fault.code != "journal_key_unreadable":
             raise
@@ -424,7 +440,7 @@ def _readable(made: KeyPlace) -> Key | None:
 
 
 def _sign_anew(folder: Path, old: Key, new: Key) -> None:
-    """Keep what was approved and learned under the old key, so that a person need not do it again."""
+    """Sign the approved identity and the learned engine key with the new key, so that they stay valid."""
     approved = read_approved(folder / APPROVED_FILE, old)
     if approved is not None:
         write_approved(folder / APPROVED_FILE, new, approved)

@@ -1,8 +1,8 @@
-"""A daemon's start options, apart from the table's own file, and what is wrong with them before a start.
+"""A daemon's start options, apart from the table's own file, and the checks of them before a start.
 
-`mistakes_in` and `others_at_work` only look: nothing is made, opened or written. They find a wrong word on
-the command line, or a file that nobody has put right. A disk that fails or a damaged journal is no mistake of
-whoever starts the table: that locks the table, with its lamp lit.
+`mistakes_in` and `running_controllers` only read; they create and change nothing. They find mistakes on the
+command line and in the files that it names. A failing disk or a damaged journal is not a mistake of the
+person who starts the table: the table then starts locked, with the fault on its lamp.
 """
 
 import os
@@ -33,30 +33,30 @@ JOURNAL_FILE = "journal.db"
 HEAD_FILE = "journal.head"
 """The head file's name, in the journal's folder or another."""
 RECORDINGS = "recordings"
-"""The folder of the recordings, in the journal's."""
+"""The folder of the recordings, in the journal's folder."""
 SHADOW_FILE = "shadow"
-"""Marks the folder of a shadow's journal: nobody may settle what it called."""
+"""The file that marks a shadow's journal, whose calls must not be settled."""
 APPROVED_FILE = "identity.json"
-"""What a person approved last, in the journal's folder."""
+"""The file of the last approved identity, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
-"""The engine's key as this table learned it, in the journal's folder."""
+"""The file of the settlement engine's key as learned by this table, in the journal's folder."""
 
 
 def head_beside(journal: Path) -> Path:
-    """Return the default head file of a journal's file: beside it, or where the units keep it.
+    """Return the default head file of a journal's file: beside it, or in the folder that the units use.
 
-    The units keep it in a folder of its own (`table-head` for `table`), and so does a copy of both.
+    The units use a folder of its own (`table-head` for `table`), as does a copy of both folders.
     """
     beside = journal.with_suffix(Path(HEAD_FILE).suffix)
     folder = journal.absolute().parent
     apart = folder.parent / f"{folder.name}-head" / HEAD_FILE
-    # os.path's own word is that a file in a folder closed to this user is not there; pathlib raises.
+    # For a file in a folder that this user may not read, os.path.exists is False, where pathlib raises.
     return apart if not os.path.exists(beside) and os.path.exists(apart) else beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """One daemon."""
+    """The start options of one daemon."""
 
     table: str
     """The table's name or its file's path."""
@@ -66,32 +66,32 @@ class Options:
     head: Path | None = None
     """The head file; it should be on another medium than the journal."""
     key: Path | None = None
-    """The signing key, where systemd gives no credential; made at the very first start."""
+    """The signing key, unless systemd passes a credential; created at the first start."""
     readings: str | None = None
-    """A FIFO, unix socket or `-` that readings come from as JSON lines."""
+    """A FIFO, a Unix socket or `-` (standard input) with readings as JSON lines."""
     data_time: bool = False
-    """Time is taken from the readings' arrivals: for simulated evenings."""
+    """Whether the time is taken from the readings' arrivals, for simulations."""
     self_test_devices: bool = True
-    """Whether the self-test waits for the devices that the table's file names."""
+    """Whether the self-test waits for the devices in the table's file."""
     unlock: UnlockBy = "automatic"
-    """Whether the self-test unlocks the table, or a person after it."""
+    """Whether the passed self-test unlocks the table, or a person must."""
     groups: Groups = field(default_factory=Groups)
     socket_group: str | None = None
     sign_in_key: Path | None = None
-    """The public key of the sign-in process, whose tokens say who is at a screen; None: none is accepted."""
+    """The public key of the sign-in process; None: no token is accepted, and so no screen."""
     release_key: Path | None = None
-    """The trusted public release keys; if there are any, one of them must have signed the program."""
+    """The file of trusted public release keys; if it exists, one of them must have signed the program."""
     shadow: bool = False
-    """Whether it watches a table that is run by hand: it publishes nothing and shows nothing."""
+    """Whether the daemon only watches a table that is run by hand: it publishes and shows nothing."""
     keep_bytes: int = 2 * 1024**3
-    """The most that all recordings together may take."""
+    """The most bytes of all recordings together."""
     rotation: Rotation = field(default_factory=Rotation)
     capacity: int = CAPACITY
-    """Readings that may wait for the core."""
+    """The most readings that wait for the core."""
 
     @property
     def place(self) -> JournalLocation:
-        """Where the journal and its head file are."""
+        """The locations of the journal and its head file."""
         return JournalLocation(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
 
     @property
@@ -111,21 +111,21 @@ class Options:
 
     @property
     def approved(self) -> Path:
-        """The file that holds the identity approved last."""
+        """The file of the last approved identity."""
         return self.journal / APPROVED_FILE
 
 
-LONGEST_SOCKET = 107
-"""Bytes of a unix socket's path (unix(7): sun_path less its NUL)."""
+MAX_SOCKET_PATH = 107
+"""The most bytes of a Unix socket's path (unix(7): sun_path without its NUL)."""
 _UNSTORED = frozenset({"bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue"}) | frozenset(
     {"proc", "pstore", "securityfs", "sysfs", "tracefs"}
 )
-"""File systems of the kernel's own, which keep no files."""
+"""The kernel's virtual file systems, which store no files."""
 _FOLDER = "an existing, writable folder"
 
 
 def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
-    """Find everything that forbids this start; it looks and changes nothing."""
+    """Yield every mistake that prevents a start with these options; this changes nothing."""
     yield from _groups(options)
     yield from _folder("--journal", options.journal, to_be_made=True)
     if options.head is not None and options.head.parent != options.journal:
@@ -138,8 +138,8 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
         yield from _readings(options.readings)
 
 
-def others_at_work(options: Options) -> Iterator[Mistake]:
-    """Find other controllers that hold this journal or this socket."""
+def running_controllers(options: Options) -> Iterator[Mistake]:
+    """Yield a mistake for another controller that has this journal, and for one that has this socket."""
     holder = holder_of(options.place.journal)
     if holder is not None:
         yield Mistake(
@@ -168,8 +168,8 @@ def _groups(options: Options) -> Iterator[Mistake]:
             yield Mistake(
                 file=f"--{role}-group",
                 found=f"no group {group!r} on this machine",
-                expected="the name of one",
-                hint=f"getent group lists them; groupadd --system {group} makes it",
+                expected="the name of a group",
+                hint=f"getent group lists them; groupadd --system {group} creates it",
             )
             continue
         if role == "socket" and os.geteuid() and number not in {os.getegid(), *os.getgroups()}:
@@ -182,28 +182,28 @@ def _groups(options: Options) -> Iterator[Mistake]:
 
 
 def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[Mistake]:
-    """Check that a folder can be written. A read-only disk is no mistake here: it locks the table."""
+    """Yield a mistake if this folder can't be written. A read-only disk is none: it locks the table later."""
     made = folder if folder.exists() or not to_be_made else folder.parent
-    wrong = _why_not(made)
+    wrong = _why_unwritable(made)
     if wrong is not None:
-        hint = f"correct {option}, or make it: mkdir -p {made}"
+        hint = f"correct {option}, or create it: mkdir -p {made}"
         yield Mistake(file=f"{option} {folder}", found=wrong, expected=_FOLDER, hint=hint)
 
 
-def _why_not(folder: Path) -> str | None:
+def _why_unwritable(folder: Path) -> str | None:
     if not folder.exists():
         return f"no folder {folder}"
     if not folder.is_dir():
         return f"{folder}, which is not a folder"
-    if (kind := _kept_by_kernel(folder)) is not None:
-        return f"{folder}, a file system ({kind}) that keeps no files"
+    if (kind := _virtual_file_system(folder)) is not None:
+        return f"{folder}, on a file system ({kind}) that stores no files"
     read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     if not read_only and not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
         return f"{folder}, which this user may not write to"
     return None
 
 
-def _kept_by_kernel(folder: Path) -> str | None:
+def _virtual_file_system(folder: Path) -> str | None:
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
@@ -214,7 +214,7 @@ def _kept_by_kernel(folder: Path) -> str | None:
 
 
 def _shadow(options: Options) -> Iterator[Mistake]:
-    """Keep a shadow's journal and a table's apart: what a shadow called must never be settled."""
+    """Yield a mistake for a shadow with a table's journal, or the reverse: its calls must not be settled."""
     marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
     if options.shadow and begun and not marked:
         yield Mistake(
@@ -249,32 +249,32 @@ def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
 
 
 def _head(options: Options) -> Iterator[Mistake]:
-    """A journal whose head is elsewhere must be told where, or an older copy of it would pass for new."""
+    """Yield a mistake if the head file of a journal is missing, because a rollback would not be detected."""
     place = options.place
     if options.head is not None or place.head.exists() or not place.journal.exists():
         return
     if holder_of(place.journal) is not None:
-        return  # Another controller writes it, which is told already.
+        return  # Another controller has it; `running_controllers` reports that.
     try:
         rows = last_row_number(place.journal)
     except JournalFault:
-        return  # It is damaged: the table opens locked, and says so.
+        return  # It is damaged; the table starts locked, with that fault.
     if rows:
         yield Mistake(
             file=f"--journal {options.journal}",
             found=f"a journal of {rows} rows and no {place.head.name} next to it",
             expected="--head FILE with the head file that belongs to it",
-            hint=f"if that is lost, give --head {place.head} and then tablectl approve journal",
+            hint=f"if that is lost, use --head {place.head}, then tablectl approve journal",
         )
 
 
 def _socket(path: Path) -> Iterator[Mistake]:
-    if len(os.fsencode(path)) > LONGEST_SOCKET:
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         found = f"a path of {len(os.fsencode(path))} bytes"
         yield Mistake(
             file=f"--socket {path}",
             found=found,
-            expected=f"{LONGEST_SOCKET} at most",
+            expected=f"{MAX_SOCKET_PATH} at most",
             hint="choose a shorter folder",
         )
         return
@@ -284,7 +284,7 @@ def _socket(path: Path) -> Iterator[Mistake]:
             file=f"--socket {path}",
             found="a file that is not a socket",
             expected="a socket, or nothing",
-            hint="give another name, or move that file away",
+            hint="use another name, or move that file away",
         )
 
 
@@ -296,7 +296,7 @@ def _readings(name: str) -> Iterator[Mistake]:
         yield Mistake(
             file=f"--readings {name}",
             found="a folder",
-            expected="a FIFO, a unix socket or -",
+            expected="a FIFO, a Unix socket or -",
             hint=f"mkfifo {path / 'readings'}",
         )
     elif not path.exists():

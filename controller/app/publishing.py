@@ -1,4 +1,4 @@
-"""A table's way to settlement: the sink that `publish:` asks for, and the pump that drains the outbox."""
+"""A table's connection to settlement: the sink that `publish:` selects, and the pump of the outbox."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,7 +28,7 @@ from controller.publish.sink import Chance, Sink
 
 
 class UnfitSettings(ValueError):
-    """The `publish:` section can't be carried out here: what was found, what was expected, what to do."""
+    """The `publish:` section can't be applied here: what was found, what was expected, what to do."""
 
 
 def sink_for(
@@ -41,13 +41,13 @@ def sink_for(
     engine: Consumer | None = None,
     pin: Pin | None = None,
 ) -> Sink | None:
-    """Return the sink that `publish:` asks for; None if settlement asks for outcomes at the control socket.
+    """Return the sink that `publish:` selects; None if settlement polls the control socket.
 
-    `engine` is the settlement engine of this process, if there is one; `pin` determines whose answers are
-    trusted if the engine is behind a broker. A missing section and no engine are a fault, and settlement can
-    use only the socket.
+    `engine` is the settlement engine of this process, if any; `pin` is the key whose answers are trusted from
+    an engine behind a broker. Without section and engine, a fault is reported, and settlement can use only
+    the socket.
 
-    Raises UnfitSettings if the section lacks something it needs, or if the MQTT library is not installed.
+    Raises UnfitSettings if the section is incomplete, or if the MQTT library is not installed.
     """
     if settings.to == "socket":
         return None
@@ -57,7 +57,7 @@ def sink_for(
         return EmbeddedSink(engine, alarm)
     if settings.to == "embedded":
         raise UnfitSettings(
-            "publish: to: found `embedded` and no settlement engine in this process, expected an engine;"
+            "publish: to: found `embedded` without a settlement engine in this process, expected one;"
             " install the controller with the extra `settlement`, or publish `to: mqtt`"
         )
     alarm.began(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
@@ -75,10 +75,11 @@ def _mqtt_sink(
 ) -> Sink:
     if settings.mqtt is None:
         raise UnfitSettings(
-            "publish: found `to: mqtt` and no `mqtt:` section, expected one; add it with the broker's `host`"
+            "publish: found `to: mqtt` without an `mqtt:` section, expected one; add it with the broker's"
+            " `host`"
         )
     try:
-        from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - only a table with a broker has paho
+        from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - paho is an optional library
     except ModuleNotFoundError as error:
         raise UnfitSettings(
             f"publish: to: mqtt: found no module {error.name}, expected paho-mqtt;"
@@ -91,7 +92,7 @@ def _mqtt_sink(
 
 
 EngineMaker = Callable[[EngineFor], Consumer]
-"""Makes the settlement engine of this process; it opens nothing until its thread starts."""
+"""Creates the settlement engine of this process, which opens nothing until its thread starts."""
 
 
 class FaultAlarm:
@@ -101,11 +102,11 @@ class FaultAlarm:
         self._faults = faults
 
     def began(self, fault: PublishFault) -> None:
-        """Handle a fault that has begun."""
+        """Add a fault."""
         self._faults.began(Fault(*fault), "publish")
 
     def over(self, code: str) -> None:
-        """Handle the end of faults of this code, if there were any."""
+        """Clear the fault of this code, if it is active."""
         self._faults.over(code, "publish")
 
 
@@ -123,10 +124,10 @@ class Publishing:
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
-        """Choose the sink; nothing is opened yet. `folder` is the journal's, `now_us` monotonic.
+        """Create the sink; nothing is opened yet. `folder` is the journal's, `now_us` is monotonic.
 
         Raises:
-            UnfitSettings: the table's `publish:` section can't be carried out here.
+            UnfitSettings: the table's `publish:` section can't be applied here.
         """
         self._settings = settings
         self._alarm = FaultAlarm(faults)
@@ -173,7 +174,7 @@ class Publishing:
         )
         self._started = False
         self._verified = False
-        """Whether everything in the outbox was verified when the journal was opened."""
+        """Whether opening the journal verified all that is in the outbox."""
 
     def open(
         self,
@@ -189,11 +190,14 @@ class Publishing:
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
-        `table_now_us` is the clock that readings are stamped with; None if the readings give the time.
-        `line_bet` receives the engine's report whether the shooter at a seat has a line bet, `pair_plus` that
-        on the positions without Pair Plus, `played` that on Play in a round of bets, `ask_late` a wager made
-        with the dice out (False: it can't be confirmed), `ask_play` Play at some positions (False: it is not
-        answered).
+        `table_now_us` is the clock by which readings are stamped; None if the time comes from the readings.
+        The callbacks receive the engine's reports and requests:
+
+        - `line_bet`: whether the shooter at a seat has a line bet;
+        - `pair_plus`: the positions without Pair Plus;
+        - `played`: the positions with Play, in a round of bets;
+        - `ask_late`: a wager made with the dice out; they return False if it can't be confirmed;
+        - `ask_play`: a request for Play at some positions; they return False if it is not answered.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -252,12 +256,12 @@ class Publishing:
             self._late.note(betting, now_us)
 
     def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
-        """Keep a wager made with the dice out, so that it can be confirmed; False if that is impossible."""
+        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible."""
         return self._late is not None and self._late.lodge(asked, keep)
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
-        """The wagers lodged in the throw under way, each described in words."""
+        """The wagers lodged during the throw under way: the id and the description of each."""
         return () if self._late is None else self._late.lodged
 
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
@@ -266,12 +270,12 @@ class Publishing:
             self._late.confirmed(wager, row)
 
     def note_play_asked(self, nonce: str, heard_us: int) -> None:
-        """Answer a question for Play as soon as possible; called in the core's thread."""
+        """Answer a request for Play as soon as possible; called in the core's thread."""
         if self._announcer is not None:
             self._announcer.note_question(nonce, heard_us)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Note what waits for a person now, in the core's thread; the board shows it."""
+        """Note the attempt that awaits a person, for the board; called in the core's thread."""
         if self._pump is not None:
             self._pump.note_awaited(awaited)
 
@@ -294,19 +298,19 @@ class Publishing:
         return self._ask_play is not None and self._ask_play(asked)
 
     def _ask(self, nonce: str) -> bool:
-        """Accept a question of the in-process engine; return False if nobody can answer it."""
+        """Accept a question of the in-process engine; return False before the journal is open."""
         if self._announcer is None:
             return False
         self._announcer.note_question(nonce)
         return True
 
     def note_durable(self, outcomes: Sequence[Row]) -> None:
-        """Note outcomes that have become durable, in the journal's thread."""
+        """Note outcomes that have become durable; called in the journal's thread."""
         if self._pump is not None and outcomes:
             self._pump.note_durable(outcomes)
 
     def start(self, watchdog: Watchdog, *, sound: bool) -> None:
-        """Start publishing once the outbox is verified; `sound`: the whole journal is."""
+        """Start publishing if the outbox is verified; `sound` is whether the whole journal is."""
         pump = self._pump
         if pump is not None and not self._started and (sound or self._verified):
             self._started = True
@@ -314,11 +318,11 @@ class Publishing:
             watchdog.watch("publish", lambda: pump.turns)
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop publishing; False if a thread did not end in time."""
+        """Stop publishing; return False if a thread did not end in time."""
         return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
 
     def status(self) -> dict[str, object]:
-        """Return where outcomes go, whether the sink is ready, and what is not acknowledged."""
+        """Return where outcomes go, whether the sink is ready, and how many are not acknowledged."""
         sink = self._sink
         to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
         fields: dict[str, object] = {

@@ -1,7 +1,7 @@
 """Recordings: the raw readings in rotating files, written by a thread of their own.
 
-Each piece is a log with the header that lets it replay alone. The core hands over readings and never waits;
-what the disk refuses is kept and retried, up to a limit.
+Each file is a log whose header lets it be replayed alone. The core queues readings and never waits; readings
+that the disk refuses are kept and retried, up to a limit.
 """
 
 import os
@@ -27,28 +27,28 @@ from controller.replay.log import Header, LogWriter
 
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
-"""Readings reach the file this often, so at most this much is lost with the process."""
+"""How often readings are written to the file; at most this much is lost if the process dies."""
 _SYNC_S = 2.0
-"""The file reaches the disk this often, so at most this much is lost at a power cut."""
+"""How often the file is synchronized to the disk; at most this much is lost in a power cut."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
-"""Compressed bytes that may wait for a disk which refuses them."""
+"""The most compressed bytes that wait for a disk which refuses them."""
 
 
 class RecordingStart(NamedTuple):
-    """The start of a recording."""
+    """The beginning of a recording in the recorder's queue."""
 
     name: str
     header: Header
 
 
 class RecordingEnd(NamedTuple):
-    """End the piece: `whole`, or cut off in the middle of an attempt, which its replay then knows."""
+    """The end of a recording in the recorder's queue: `whole`, or cut off in the middle of an attempt."""
 
     whole: bool
 
 
 class Closed(NamedTuple):
-    """A piece that is complete."""
+    """A closed recording."""
 
     name: str
     sha256: str
@@ -57,12 +57,12 @@ class Closed(NamedTuple):
 
 
 class Recorder:
-    """One thread, one file at a time."""
+    """The thread that writes recordings, one file at a time."""
 
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write into this folder; `closed` is called for each piece, `keep_bytes` bounds them all."""
+        """Write into this folder; `closed` is called for each file, `keep_bytes` limits their total size."""
         self._folder = folder
         self._faults = faults
         self._closed = closed
@@ -79,16 +79,16 @@ class Recorder:
 
     @property
     def lossy(self) -> bool:
-        """Whether readings are missing from the present piece."""
+        """Whether readings are missing from the present recording."""
         piece = self._piece
         return piece is not None and piece.lossy
 
     def put(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
-        """Queue the next item to write; returns at once."""
+        """Queue the next item to write, without waiting."""
         self._queue.put(item)
 
     def stop(self, timeout_s: float) -> bool:
-        """Write what waits and end; False if the disk took too long."""
+        """Write what is queued and end the thread; return False on a timeout."""
         self._queue.put(None)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -134,7 +134,7 @@ class Recorder:
             self._closed(Closed(piece.name, piece.digest.hexdigest(), piece.size, piece.readings))
 
     def _make_room(self) -> None:
-        """Delete the oldest pieces beyond the limit: outcomes keep their evidence in the journal."""
+        """Delete the oldest recordings beyond the size limit; the journal keeps the outcomes' evidence."""
         found = [(path.stat(), path) for path in self._folder.glob("*" + ENDING)]
         size = sum(stat.st_size for stat, _ in found)
         for stat, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
@@ -145,7 +145,7 @@ class Recorder:
 
 
 class _Piece:
-    """A file being written: packed bytes wait until the disk takes them."""
+    """A recording's file being written; compressed bytes wait until the disk accepts them."""
 
     def __init__(self, path: Path, name: str, header: Header) -> None:
         self.name = name
@@ -168,7 +168,7 @@ class _Piece:
         self._log.write(reading)
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
-        """Write all that was added."""
+        """Write what was added; `packed` if the log is closed and needs no flush."""
         if self._added and not packed:
             self._log.flush()
         self._added = False
@@ -184,12 +184,12 @@ class _Piece:
             faults.over("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
-        """End the file; one that is not whole ends as a power cut would leave it."""
+        """Close the file; one that is not `whole` ends as after a power cut."""
         if whole:
             self._log.close()
         self.write_out(faults, packed=whole)
         if self._descriptor is not None:
-            # The journal is told this file's digest: after a power cut the file must be what the row says.
+            # The journal records the file's digest, so the file must be on the disk before that row.
             try:
                 os.fdatasync(self._descriptor)
             except OSError as error:
@@ -217,7 +217,7 @@ class _Piece:
     def _drop_overflow(self, faults: ActiveFaults) -> None:
         if len(self._unwritten) <= MAX_UNWRITTEN:
             return
-        # A hole in a packed stream damages all after it: the piece ends here, and the next is whole again.
+        # A gap would damage the rest of the compressed stream, so nothing more is written to this file.
         self._unwritten = b""
         self.lossy = True
         faults.began(Fault("recording_lost", str(self._path), f"{MAX_UNWRITTEN:,} bytes refused"))
@@ -227,23 +227,23 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Segment:
-    """The engine, with a recording of everything it receives."""
+    """An engine's session, with a recording of all that it receives."""
 
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, on_input: OnInput | None = None
     ) -> None:
         """Start a recording of this name; `on_input` is called with the result of each input.
 
-        Raises SetupError if the setup lacks what its game needs.
+        Raises SetupError if the setup lacks something that its game needs.
         """
         self.name = name
         self.session = Session(setup, on_input)
         self.size = 0
-        """Uncompressed bytes so far."""
+        """Its uncompressed bytes so far."""
         self.last_us = 0
-        """The latest time among its readings."""
+        """The latest time of its readings."""
         self.began_us: int | None = None
-        """When its first reading arrived."""
+        """The arrival of its first reading."""
         self._recorder = recorder
         header = Header(
             version=1,
@@ -264,7 +264,7 @@ class Segment:
         recorder.put(RecordingStart(name, header))
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Record a reading and pass it to the engine."""
+        """Record a reading, pass it to the session, and return the effects."""
         line = _encode(reading) + b"\n"
         self._digest.update(line)
         self.size += len(line)
@@ -276,7 +276,7 @@ class Segment:
         return self.session.feed(reading)
 
     def recording(self, effects: Sequence[Effect]) -> Recording:
-        """Return the span of readings behind these effects, by arrival, with the hash of all lines so far."""
+        """Return the arrivals that span the effects' readings, and the hash of all lines so far."""
         arrivals = [
             reading.t if reading.arrived is None else reading.arrived
             for effect in effects
@@ -289,22 +289,23 @@ class Segment:
         )
 
     def end(self) -> Sequence[Effect]:
-        """End it between two attempts: what waits in the engine comes out, as it does in a replay."""
+        """End it between two attempts; return the effects of the readings that waited, as in a replay."""
         self._recorder.put(RecordingEnd(whole=True))
         return self.session.finish()
 
     def cut(self) -> None:
-        """End it in the middle of an attempt, as a power cut would."""
+        """End it in the middle of an attempt, as after a power cut."""
         self._recorder.put(RecordingEnd(whole=False))
 
 
 class Rotation(NamedTuple):
-    """When a recording is long enough to end at the next rest."""
+    """When a recording is followed by the next one: at this size or age, once the table is quiet."""
 
     size: int = 16 * 1024 * 1024
+    """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """It ends only after this long without an outcome or an input: until then a call may be corrected."""
+    """How long there must be no outcome and no input, because a call may still be corrected."""
 
 
 class Pieces:
@@ -327,7 +328,7 @@ class Pieces:
         self._begun = 0
 
     def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
-        """Start the next recording; it carries over what devices reported in the one before it."""
+        """Start the next recording, with the devices' state from the one before it."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
         standing = None if after is None else after.session.standing()
@@ -335,7 +336,7 @@ class Pieces:
         return Segment(setup, name, self._epoch, self._recorder, self._on_input)
 
     def due(self, segment: Segment, now_us: int) -> bool:
-        """Return whether a recording is long enough, or must end because it lost readings."""
+        """Return whether a recording is large or old enough to end, or lost readings."""
         began_us = segment.began_us
-        long = began_us is not None and now_us - began_us > self.rotation.after_us
-        return long or segment.size > self.rotation.size or self._recorder.lossy
+        old = began_us is not None and now_us - began_us > self.rotation.after_us
+        return old or segment.size > self.rotation.size or self._recorder.lossy

@@ -1,17 +1,17 @@
-"""A release's signed list of its files: made where the release is built, checked where it is installed.
+"""A release's signed list of its files: created where the release is built, verified where it is installed.
 
-The list (`release.json`) names each file of the program, its configuration and its units with its SHA-256,
-under the maker's release key. Whoever has that key's public half can tell that a file was changed, added or
-taken away. Other projects' packages are not on it.
+The list (`release.json`) contains the name and SHA-256 of each file of the program, its configuration and its
+units, signed with the maker's release key. With the public key, a changed, added or missing file is detected.
+The list does not contain other projects' packages.
 
-Compiled copies (`__pycache__`) are not on it either, since each machine's Python makes its own. But Python
-runs a compiled copy without reading the source if the copy's header fits, so a list of sources does not say
-what runs. Therefore each source is compiled again here and compared with its copy, part by part.
+Nor does it contain compiled copies (`__pycache__`), which each machine's Python creates itself. But Python
+runs a compiled copy without reading the source if the copy's header matches, so verified sources alone do not
+prove what runs. Therefore each source is compiled again and compared with its copy, part by part.
 
-The controller itself compares its sources at its start. To compile them again takes a second or more, and a
-controller that runs a planted copy would find nothing. So that is done in the background, by
-`python -X pycache_prefix=NOWHERE -m controller.app.release KEYS`, which compiles all that it runs and writes
-one line of JSON, what differs.
+The controller compares its sources at its start. Compiling them takes a second or more, and a controller that
+runs a planted copy could not detect it. So a process in the background does that: `python -X
+pycache_prefix=NOWHERE -m controller.app.release KEYS` compiles all that it runs, and writes the differences
+as one line of JSON.
 """
 
 import importlib.util
@@ -36,26 +36,26 @@ from controller.publish.wire import Unreadable, bounded, is_signed, sign_message
 
 LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
-"""Where a machine keeps the public release keys that it trusts, one a line in hexadecimal digits."""
+"""The file of the public release keys that a machine trusts, one per line in hexadecimal digits."""
 MAX_LIST_BYTES = 4_000_000
 """The most bytes of a list: several hundred files at 120 bytes each."""
 _PURPOSE = b"table-release\0"
 _PACKAGES = ("controller", "drivers")
 _CONFIG = "controller/_config"
-"""Where an installation keeps what a checkout has in `config`."""
+"""The folder in an installation that corresponds to a checkout's `config`."""
 _KEY_DIGITS = 64
-SHOWN = 3
+MAX_NAMED = 3
 """The most files of one kind that a message names."""
 
 
 class ReleaseFault(Exception):
-    """A release can't be signed, or is not as its maker signed it: what was found, and what to do."""
+    """A release can't be signed, or differs from its signed list: what was found and expected."""
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release is made of: the SHA-256 of each file by its name, and the key that signed it.
+    """The list of a release's files: the SHA-256 of each by its name, and the key that signed the list.
 
-    `history` is how that key took over from earlier ones, so that whoever trusts one of these trusts it.
+    `history` is that key's history, so that a machine that trusts an earlier key trusts this one too.
     """
 
     release: str
@@ -71,14 +71,14 @@ _decode = msgspec.json.Decoder(FileList).decode
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """Where a program lies: its packages in `packages`, all else in `home` (the same in a checkout)."""
+    """The folders of a program: `packages` has its packages, `home` all else (the same in a checkout)."""
 
     packages: Path
     home: Path
 
     @property
     def list_file(self) -> Path:
-        """The signed list."""
+        """The file of the signed list."""
         return self.home / LIST_FILE
 
     def files(self) -> Iterator[tuple[str, Path]]:
@@ -91,9 +91,9 @@ class ProgramPlace:
 
 
 def place_of(folder: Path | None = None) -> ProgramPlace:
-    """Return where a checkout's or an installed release's program is; that of this process for None.
+    """Return the program's folders in a checkout or an installed release; for None, those of this process.
 
-    Raises ReleaseFault if the folder contains none.
+    Raises ReleaseFault if the folder contains no program.
     """
     if folder is None:
         packages = Path(controller.__path__[0]).resolve().parent
@@ -111,11 +111,11 @@ def place_of(folder: Path | None = None) -> ProgramPlace:
 
 
 def sign(place: ProgramPlace, key_file: Path) -> bytes:
-    """Return the signed list of what lies there.
+    """Return the signed list of a program's files.
 
     Raises:
-        JournalFault: the key's file holds no release key, or others can read it.
-        KeyFault: the history of that key does not lead to it.
+        JournalFault: the key's file contains no release key, or others can read it.
+        ReleaseFault: the key's history ends with another key.
         OSError: a file can't be read.
     """
     key = load_key(key_file, "release")
@@ -124,18 +124,18 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     if steps and steps[-1].new != public:
         raise ReleaseFault(
             f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none: it was revoked'}"
-            ", as its history says"
+            ", by its history"
         )
-    told = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)
-    unsigned = msgspec.to_builtins(told)
+    listed = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)
+    unsigned = msgspec.to_builtins(listed)
     del unsigned["signature"]
     return sign_message(_encode(unsigned), _PURPOSE, key)
 
 
 def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = True) -> FileList:
-    """Return the list of what lies there, once every file is as a trusted key says.
+    """Return the list of a program's files after verifying it and the files.
 
-    With `compiled`, also every compiled copy that this Python would run: a second for all of them.
+    With `compiled`, verify also the compiled copies that this Python would run, which takes about a second.
 
     Raises:
         ReleaseFault: there is no list, no trusted key signed it, or files differ from it.
@@ -146,27 +146,27 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
         raise ReleaseFault(f"{file}: found none, expected the release's signed list of files")
     payload = file.read_bytes()
     try:
-        told = bounded(_decode, payload, MAX_LIST_BYTES)
-        signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(told.key)))
+        listed = bounded(_decode, payload, MAX_LIST_BYTES)
+        signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(listed.key)))
     except (Unreadable, ValueError) as error:
         raise ReleaseFault(f"{file}: found {error}, expected a signed list of files") from None
     if not signed:
-        raise ReleaseFault(f"{file}: found a list that its key {told.key[:16]} did not sign")
-    if not any(follows(told.history, key, told.key) for key in trusted):
+        raise ReleaseFault(f"{file}: found a list that its key {listed.key[:16]} did not sign")
+    if not any(follows(listed.history, key, listed.key) for key in trusted):
         names = ", ".join(sorted(key[:16] for key in trusted))
-        raise ReleaseFault(f"{file}: found the signature of key {told.key[:16]}, expected that of {names}")
+        raise ReleaseFault(f"{file}: found the signature of key {listed.key[:16]}, expected that of {names}")
     differences = "; ".join(
-        (*_differences(told.files, dict(_digests(place))), *(_planted(place) if compiled else ()))
+        (*_differences(listed.files, dict(_digests(place))), *(_planted(place) if compiled else ()))
     )
     if differences:
         raise ReleaseFault(
-            f"{place.home}: found files that differ from release {told.release}: {differences}"
+            f"{place.home}: found files that differ from release {listed.release}: {differences}"
         )
-    return told
+    return listed
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Read the keys that this machine trusts; raises ReleaseFault if a line is not one, OSError."""
+    """Return the release keys in a file; raises ReleaseFault if a line is none, and OSError."""
     lines = file.read_text(encoding="utf-8", errors="replace").split()
     wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
     if wrong or not lines:
@@ -188,9 +188,9 @@ def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
 
 def _digests(place: ProgramPlace) -> Iterator[tuple[str, str]]:
     for name, path in place.files():
-        # A link to a folder would bring in files that are on no list: it counts as what it says itself.
-        told = b"link " + os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
-        yield name, sha256(told).hexdigest()
+        # A link counts as its target's name: following it would include files that are on no list.
+        contents = b"link " + os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+        yield name, sha256(contents).hexdigest()
 
 
 def _differences(signed: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _planted(place: ProgramPlace) -> Iterator[str]:
 
 
 def _first(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _version() -> str:
@@ -220,11 +220,11 @@ def _version() -> str:
 
 
 NOWHERE = "/proc/none"
-"""A folder that nobody can create: Python finds no compiled copy below it, and leaves none."""
+"""A folder that can't exist, so that Python finds no compiled copy in it and writes none."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What differs, in words; empty if nothing does."""
+    """The process's result: a description of the differences, empty if there are none."""
 
     differs: str
 
@@ -233,7 +233,7 @@ _decode_difference = msgspec.json.Decoder(Difference).decode
 
 
 def check(keys: Path) -> Difference:
-    """Return what differs from the list that a key of this file signed."""
+    """Return how this program differs from the list signed by a key in this file."""
     try:
         verify(place_of(), trusted_keys(keys))
     except ReleaseFault as fault:
@@ -244,20 +244,20 @@ def check(keys: Path) -> Difference:
 
 
 def main(keys: str) -> None:
-    """Check at the lowest priority, and write what was found."""
+    """Check at the lowest priority, and write the result."""
     lower_priority()
     sys.stdout.buffer.write(msgspec.json.encode(check(Path(keys))) + b"\n")
 
 
 class ReleaseCheck:
-    """One check of the program that runs here; what differs locks play."""
+    """One check of this program in the background; a difference is a fault that locks play."""
 
     def __init__(self, keys: Path, faults: ActiveFaults) -> None:
-        """Hold it against the list signed by a key of this file."""
+        """Compare the program with the list signed by a key in this file."""
         self._keys = keys
         self._faults = faults
-        words = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))
-        process = BackgroundProcess("release", words, faults, accept=self._accept)
+        arguments = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))
+        process = BackgroundProcess("release", arguments, faults, accept=self._accept)
         self.start = process.start
         self.stop = process.stop
 
@@ -296,41 +296,41 @@ _PARTS = (
     "co_linetable",
     "co_exceptiontable",
 )
-"""All but its constants and `co_filename`, which names the folder that it was compiled in."""
-_SAYS_WHERE = "co_filename"
+"""The compared attributes: all but the constants and `co_filename`, which depends on the folder."""
+_FILE_NAME = "co_filename"
 
 
 def planted(source: Path) -> Iterator[Path]:
-    """Yield each compiled copy of a module that this Python would run and that does not match its source.
+    """Yield each compiled copy of a module that this Python would run although it differs from the source.
 
     Raises OSError if a file can't be read.
     """
     folder = source.parent / "__pycache__"
-    if folder.is_symlink():  # What it leads to can be another thing tomorrow.
+    if folder.is_symlink():  # its target could be replaced after the check
         yield folder
         return
     for level, optimize in _LEVELS.items():
         copy = folder / f"{source.stem}.{sys.implementation.cache_tag}{level}.pyc"
-        if copy.is_symlink() or (copy.exists() and not _fits(copy.read_bytes(), source, optimize)):
+        if copy.is_symlink() or (copy.exists() and not _matches(copy.read_bytes(), source, optimize)):
             yield copy
 
 
-def _fits(copy: bytes, source: Path, optimize: int) -> bool:
+def _matches(copy: bytes, source: Path, optimize: int) -> bool:
     text = source.read_bytes()
     if not _would_run(copy, source, text):
         return True
     try:
-        found = marshal.loads(copy[_HEADER:])  # noqa: S302 - it is not run, and who can write it is root already
+        found = marshal.loads(copy[_HEADER:])  # noqa: S302 - it is not run, and only root can write it
         expected = compile(
-            text, getattr(found, _SAYS_WHERE, str(source)), "exec", dont_inherit=True, optimize=optimize
+            text, getattr(found, _FILE_NAME, str(source)), "exec", dont_inherit=True, optimize=optimize
         )
     except (EOFError, SyntaxError, TypeError, ValueError):
         return False
-    return isinstance(found, CodeType) and _shape(found) == _shape(expected)
+    return isinstance(found, CodeType) and _comparable(found) == _comparable(expected)
 
 
 def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
-    """Return whether its header fits the source, as Python's importer looks at it."""
+    """Return whether Python's importer would run the copy: its header matches the source."""
     if len(copy) < _HEADER or copy[:4] != importlib.util.MAGIC_NUMBER:
         return False
     flags = int.from_bytes(copy[4:8], "little")
@@ -341,13 +341,13 @@ def _would_run(copy: bytes, source: Path, text: bytes) -> bool:
     return written == (int.from_bytes(copy[8:12], "little"), int.from_bytes(copy[12:16], "little"))
 
 
-def _shape(part: object) -> object:
-    """Return what can be compared: equality of code overlooks some parts, and 1 equals 1.0 and True."""
+def _comparable(part: object) -> object:
+    """Return a value to compare: equality of code objects ignores some attributes, and 1 == 1.0 == True."""
     match part:
         case CodeType():
-            return (*(getattr(part, name) for name in _PARTS), tuple(map(_shape, part.co_consts)))
+            return (*(getattr(part, name) for name in _PARTS), tuple(map(_comparable, part.co_consts)))
         case tuple():
-            return ("tuple", *map(_shape, part))
+            return ("tuple", *map(_comparable, part))
         case frozenset():
-            return ("frozenset", frozenset(map(_shape, part)))
+            return ("frozenset", frozenset(map(_comparable, part)))
     return (type(part).__name__, repr(part))

@@ -1,4 +1,4 @@
-"""A running table: journal open, core at work, self-test passed or waiting."""
+"""A running table: its journal, recorder, core and self-test."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -44,12 +44,11 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A wheel sends nothing for seconds after power-on, and a camera's program starts slowly; later is a
-fault."""
+"""A device that is not up by then is a fault; wheels and cameras take seconds after power-on."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check: whether it passed, and what was found, in words."""
+    """One check of the self-test: whether it passed, and a description of what was found."""
 
     name: str
     ok: bool
@@ -57,7 +56,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelfTest:
-    """The checks of one table."""
+    """The self-test of one table."""
 
     def __init__(
         self,
@@ -69,10 +68,10 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """`started` proves that the journal takes rows; `wanted` are the devices that must be up.
+        """Test these parts. `started` is the session's first row, `wanted` are the devices that must be up.
 
-        `switches` are the locking switches that must have been reported, by device; None where their names
-        are not known.
+        `switches` are the locking switches that must have been reported, by device; None for a device whose
+        switches are not known by name.
         """
         self._journal = journal
         self._started = started
@@ -82,11 +81,16 @@ class SelfTest:
         self._switches = switches
 
     def run(self, now_us: int) -> tuple[Check, ...]:
-        """Check everything at this time of the table."""
-        return (self._writable(), self._up(), self._closed(now_us), self._well())
+        """Run all checks, at this time of the table."""
+        return (
+            self._check_journal(),
+            self._check_devices(),
+            self._check_switches(now_us),
+            self._check_faults(),
+        )
 
-    def look_for_missing(self, since_start_us: int) -> None:
-        """Report the devices that are still down this long after the start, until all are up."""
+    def report_missing(self, since_start_us: int) -> None:
+        """Report the devices that are still down this long after the start as a fault, until all are up."""
         missing = self._devices.missing(self._wanted)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
@@ -94,7 +98,7 @@ class SelfTest:
         elif waits and since_start_us > DEVICES_WITHIN_US:
             self._faults.began(Fault("device_missing", ", ".join(missing), _each(missing)))
 
-    def _writable(self) -> Check:
+    def _check_journal(self) -> Check:
         fault = self._journal.fault
         ok = fault is None and self._started.durable
         says = (
@@ -104,13 +108,13 @@ class SelfTest:
         )
         return Check(name="journal", ok=ok, says=says)
 
-    def _up(self) -> Check:
+    def _check_devices(self) -> Check:
         missing = self._devices.missing(self._wanted)
         says = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
         return Check(name="devices", ok=not missing, says=says)
 
-    def _closed(self, now_us: int) -> Check:
-        """An open door is reported once its device is queried: until then it is not known to be closed."""
+    def _check_switches(self, now_us: int) -> Check:
+        """Check that every locking switch was reported, and is closed."""
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
@@ -119,7 +123,7 @@ class SelfTest:
             return Check(name="switches", ok=False, says="; ".join(starmap(_unheard, unheard.items())))
         return Check(name="switches", ok=True, says="none that locks the table is open")
 
-    def _well(self) -> Check:
+    def _check_faults(self) -> Check:
         locking = [fault for fault in self._faults.locking if fault.code != WAITS]
         says = ", ".join(fault.code for fault in locking) or "no fault that locks play"
         return Check(name="faults", ok=not locking, says=says)
@@ -130,7 +134,7 @@ def _each(missing: Mapping[str, str]) -> str:
 
 
 def _unheard(dev: str, switches: str) -> str:
-    """Describe what a device has not reported yet, and what to do if it never does."""
+    """Return a description of what a device has not reported yet, and what to do."""
     if switches == "any":
         return f"{dev} has not reported its switches since the start; wait 10 s, or open and close one"
     return f"{dev} has not reported {switches} since the start; open and close it"
@@ -142,16 +146,16 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults that only a person clears and that a start does not detect again."""
+"""Faults that only a person clears, and that are not detected again at a start."""
 LOOK_BACK = 5000
-"""The number of rows searched for what locked the table; a lock without its row counts as a person's."""
+"""How many rows are searched for the lock's cause; a lock whose row is older counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
 
 
 class RunningTable:
-    """Journal, recorder, core and self-test of one run."""
+    """Journal, recorder, core and self-test of one session."""
 
     def __init__(
         self,
@@ -170,13 +174,13 @@ class RunningTable:
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Open the journal and restore the table as it was left, locked.
+        """Open the journal and restore the table's last state, but locked.
 
-        `accept` is a person's decision to go on with a journal that is not the newest; `progress` is called
-        with the rows verified so far.
+        `accept` is a person's decision to continue with a journal that is not the newest; `progress` is
+        called with the rows verified so far.
 
         Raises:
-            JournalFault: the journal's state forbids publishing results.
+            JournalFault: the journal can't be opened or continued.
         """
         self._options = options
         self._faults = faults
@@ -185,7 +189,7 @@ class RunningTable:
         self._hardware = hardware
         self._publishing = publishing
         self.sound = False
-        """Whether the whole journal was verified, and not only from its last checkpoint."""
+        """Whether the whole journal was verified, not only the rows since its last checkpoint."""
         self._begun_us = inlet.now_us
         self._asked_at = -1
         self._testing = Lock()
@@ -204,7 +208,7 @@ class RunningTable:
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
-        """The row up to which everything was announced when bets last opened or this session began."""
+        """The limit of the past when bets last opened, or when this session began."""
         publishing.open(
             self.journal,
             key,
@@ -287,20 +291,20 @@ class RunningTable:
         self.verifier.start()
 
     def publish(self, watchdog: Watchdog) -> None:
-        """Publish as soon as the outbox's contents are verified; for the main thread."""
+        """Start publishing once the outbox is verified; for the main thread."""
         self._publishing.start(watchdog, sound=self.sound)
 
-    def drop_old(self, now_us: int) -> None:
-        """Drop old contents once all of the journal is verified; for the main thread."""
+    def drop_expired(self, now_us: int) -> None:
+        """Drop the journal's expired contents, once all of it is verified; for the main thread."""
         if self.sound:
             self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
-        """Stop in order: core, recorder, pump, journal; False if something did not reach the disk."""
+        """Stop core, recorder, pump and journal, in this order; return whether everything is on the disk."""
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         if not self._publishing.stop(STOP_S):
-            log(ERROR, "publishing did not end in time; what it did not send waits in the outbox")
+            log(ERROR, "publishing did not end in time; outcomes not sent yet stay in the outbox")
         try:
             self.journal.close()
         except JournalFault as fault:
@@ -310,29 +314,29 @@ class RunningTable:
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
-        """The wagers lodged in the throw under way, each with what it is in words."""
+        """The wagers lodged during the throw under way: the id and the description of each."""
         return self._publishing.late_wagers
 
     # --- the self-test ---
 
     def why_locked(self) -> str | None:
-        """Return what of the self-test fails now; None if a person may unlock the table."""
+        """Return which checks of the self-test fail now; None if a person may unlock the table."""
         self.test()
         failing = [f"{check.name}: {check.says}" for check in self.tested if not check.ok]
         return "; ".join(failing) or None
 
     @property
     def tested(self) -> tuple[Check, ...]:
-        """The last self-test's checks."""
+        """The checks of the last self-test."""
         return self._tested
 
     def test(self) -> None:
-        """Run the self-test, publish a change of its result, and unlock if the setting says so."""
+        """Run the self-test, publish a change of its result, and unlock the table if the option says so."""
         with self._testing:
             self._test()
 
     def _test(self) -> None:
-        self.self_test.look_for_missing(self._inlet.now_us - self._begun_us)
+        self.self_test.report_missing(self._inlet.now_us - self._begun_us)
         checks = self.self_test.run(self._inlet.now_us)
         if [(check.name, check.ok) for check in checks] != [(check.name, check.ok) for check in self._tested]:
             event = {"passed": passed(checks), "checks": checks}
@@ -361,13 +365,13 @@ class RunningTable:
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
-        """Yield the faults that only a person clears, and that had not been cleared before the stop."""
+        """Yield the faults that only a person clears, and that were active when the table stopped."""
         for fault in self.journal.recovered.faults:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
-        """Journal the table's identity, then what was cut off, and the lock until the self-test."""
+        """Journal the table's identity, then the attempts that were cut off, and the lock."""
         identity = Identity(
             session=int(self.setup.session),
             software=digests.software,
@@ -376,16 +380,16 @@ class RunningTable:
             setup=self.setup,
         )
         started = self.journal.start(identity)
-        told, first = opening_outcomes(resumed, self.setup, self._inlet.now_us)
-        if told:
-            self.journal.append(told, self.setup.state, first)
+        outcomes, first = opening_outcomes(resumed, self.setup, self._inlet.now_us)
+        if outcomes:
+            self.journal.append(outcomes, self.setup.state, first)
         self.setup = replace(self.setup, first=first)
         return started
 
-    # --- in other threads ---
+    # --- called by other threads ---
 
     def _line_bet(self, seat: str, has: bool) -> None:
-        """Enter the engine's answer on the shooter's line bet; it is journaled like a person's input."""
+        """Enter the engine's answer on the shooter's line bet, journaled like a person's input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, stamped=False)
@@ -397,32 +401,32 @@ class RunningTable:
         self._inlet.post(entered, stamped=False)
 
     def _played(self, round_: int, seats: tuple[str, ...]) -> None:
-        """Enter the engine's answer on where Play lies, journaled like a person's input, with its round."""
+        """Enter the engine's answer on the positions with Play in a round, journaled like an input."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
 
     def _ask_late(self, asked: LateWagersQuery) -> bool:
-        """Lodge a wager made with the dice out, so that it can be confirmed; False if it can't be.
+        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible.
 
-        Its description goes to the consoles; its row is handed over before anybody can confirm it.
+        Its row is queued for the journal before its description goes to the consoles, where it is confirmed.
         """
-        words = {"wager": asked.wager, "says": asked.says}
-        fields = {"input": "late_wager", **words, "digest": asked.digest, "nonce": asked.nonce}
+        lodged = {"wager": asked.wager, "says": asked.says}
+        fields = {"input": "late_wager", **lodged, "digest": asked.digest, "nonce": asked.nonce}
         if not self._publishing.lodge_late(asked, lambda: self.core.note("settlement.said", fields)):
             return False
         entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=asked.wager)
         self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)
-        self._hub.publish("outcomes", b'{"late_wager":%s}\n' % _encode(words))
+        self._hub.publish("outcomes", b'{"late_wager":%s}\n' % _encode(lodged))
         return True
 
     def _ask_play(self, asked: PlayQuery) -> bool:
-        """Enter that Play is asked for at some positions, among the folds in time; False if it can't be.
+        """Enter a request for Play at some positions as an input; return False if that is impossible.
 
-        The question is answered once the core has taken this (`play_asked`).
+        As an input it is in order with the folds; it is answered once the core has taken it (`play_asked`).
         """
         if asked.round != self.core.view.first.round:
-            return False  # Somebody's copy of an earlier one, or bets have opened since.
+            return False  # A copy of an earlier request, or bets have opened since.
         entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=asked.seats)
         entered = msgspec.structs.replace(entered, what=asked.nonce)
         return self._inlet.post(entered, stamped=False, spare=ROOM_FOR_READINGS)
@@ -455,7 +459,7 @@ class RunningTable:
 
 
 def _last_row(row: Row) -> LastRow | None:
-    """Return what one of the last rows says; None if its body was dropped."""
+    """Return the outcome in one of the last rows; None if its body was dropped."""
     if row.body is None:
         return None
     try:
@@ -465,7 +469,7 @@ def _last_row(row: Row) -> LastRow | None:
 
 
 def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
-    """Return the session's setup: as the table was left, but locked."""
+    """Return the session's setup: the table's last state, but locked."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -488,7 +492,7 @@ def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
 
 
 def _unlit(lamp: str, shows: str) -> None:
-    """Do nothing: a table without its own hardware has only the lamps that watchers see."""
+    """Do nothing: a table without hardware of its own has no lamps but those of its watchers."""
 
 
 def _boot_id() -> str:

@@ -35,13 +35,13 @@ def schemas() -> Mapping[str, str]:
 
 
 def stale(folder: Path) -> list[Path]:
-    """List the schema files that are not what the types say now."""
+    """Return the schema files that differ from the types."""
     files = ((folder / name, text) for name, text in schemas().items())
     return [file for file, text in files if not file.is_file() or file.read_text(encoding="utf-8") != text]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the schema files, or with `--check` return 1 if one is stale."""
+    """Write the stale schema files; with `--check`, only return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m controller.app.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only check whether a file is stale")
     check = parser.parse_args(arguments).check
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     changed = stale(folder)
     for file in changed:
         if check:
-            message = f"{file}: stale; run python -m controller.app.schemas and commit it\n"
+            message = f"{file}: stale; run python -m controller.app.schemas and commit the result\n"
             sys.stderr.write(message)
         else:
             file.parent.mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Adds what an editor shows and underlines: each key's docstring, and that other keys are mistakes."""
+    """Adds each key's docstring as its description, and forbids other keys, so that editors report them."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made = super().dataclass_schema(schema)
@@ -69,8 +69,8 @@ class _ForEditors(GenerateJsonSchema):
         made["properties"].get("type", {}).setdefault("description", "The kind of hardware.")
         return made
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the key says it all
-        """Leave out titles that only repeat the key."""
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the same for every field
+        """Return False: a title would only repeat the key."""
         return False
 
 
@@ -81,7 +81,7 @@ def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
     classes = (node for node in ast.walk(source) if isinstance(node, ast.ClassDef))
     definition = next((node for node in classes if node.name == cls.__name__), None)
     if definition is None:
-        return  # made at run time, of this module under Python 3.13: what it was made from has the words
+        return  # created at run time (which Python 3.13 attributes to this module), so it has no docstrings
     for attribute, following in pairwise(definition.body):
         if not isinstance(attribute, ast.AnnAssign) or not isinstance(attribute.target, ast.Name):
             continue
@@ -90,7 +90,7 @@ def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
 
 
 def _with_games(rules: JsonSchemaValue) -> JsonSchemaValue:
-    """Let a rule set be of a game that is in the registry, and of no other."""
+    """Allow only the games in the registry."""
     described = rules["properties"]["game"]["description"]
     game = {"description": described, "enum": list(GAMES), "type": "string"}
     return {**rules, "properties": {**rules["properties"], "game": game}}
@@ -106,7 +106,7 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
 
 
 def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
-    """Allow any type of device, each with its own keys, or one that another device speaks for."""
+    """Allow any type of device, each with its own keys, or a device whose readings another one sends."""
     shapes = [BareDevice, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
     made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
     parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}

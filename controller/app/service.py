@@ -1,4 +1,4 @@
-"""The daemon as a service of its machine: log, notifications to systemd, exit codes, and the watchdog."""
+"""The daemon as a system service: log, notifications to systemd, exit codes, and the watchdog."""
 
 import socket
 import sys
@@ -17,21 +17,21 @@ NOTICE: Level = "<5>"
 INFO: Level = "<6>"
 
 
-LINES_KEPT = 200
-"""Lines of the log that a technician's screen can show."""
-_kept: deque[tuple[int, str]] = deque(maxlen=LINES_KEPT)
+MAX_LINES = 200
+"""The number of last lines kept in memory, for a technician's screen."""
+_last_lines: deque[tuple[int, str]] = deque(maxlen=MAX_LINES)
 
 
 def last_logged() -> tuple[tuple[int, str], ...]:
-    """Return the newest lines of the log, the newest last: each with its wall time (us since 1970)."""
-    return tuple(_kept)
+    """Return the last lines of the log, the newest last, each with its wall time (us since 1970)."""
+    return tuple(_last_lines)
 
 
 def log(level: Level, text: object) -> None:
-    """Write one line, without the level if stderr is a terminal."""
+    """Write one line to the log; the level is left out if stderr is a terminal."""
     mark = "" if sys.stderr.isatty() else level
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
-    _kept.append((system_wall().us, line))
+    _last_lines.append((system_wall().us, line))
     sys.stderr.write(f"{mark}{line}\n")
     sys.stderr.flush()
 
@@ -40,65 +40,64 @@ READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
-"""From now on the start may take this much longer, whatever TimeoutStartSec says (sd_notify(3)); it is sent
-repeatedly while the start continues."""
-PATIENCE_S = 0.2
-"""An unread, full socket must not block the writer; the next message follows soon."""
+"""Extends the start's timeout to a minute from now (sd_notify(3)); sent repeatedly during a long start."""
+SEND_TIMEOUT_S = 0.2
+"""A full socket must not block the daemon; the next message follows soon."""
 
 
 class Notifier:
-    """Writes to the socket that `NOTIFY_SOCKET` names."""
+    """Sends messages to the socket that `NOTIFY_SOCKET` names."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Find the socket, and how often the watchdog wants to hear from us."""
+        """Read the socket's address and the watchdog's interval from the environment."""
         address = environ.get("NOTIFY_SOCKET", "")
-        # systemd writes an abstract address with @ in the place of its NUL byte.
+        # systemd writes an abstract address with @ in place of its NUL byte.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         usec = environ.get("WATCHDOG_USEC", "")
         self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
 
     def notify(self, *words: str) -> None:
-        """Send these messages; a systemd that does not listen is no fault of the table."""
+        """Send these messages, ignoring failures."""
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-            out.settimeout(PATIENCE_S)
+            out.settimeout(SEND_TIMEOUT_S)
             out.sendto("\n".join(words).encode(), self._address)
 
 
 STOPPED = 0
-"""Clean stop: everything pending is on disk."""
+"""Exit code: stopped, and everything pending is on disk."""
 BAD_SETTINGS = 2
-"""The table's file or the usage is wrong; nothing was started."""
+"""Exit code: the table's file or the command line is wrong; nothing was started."""
 IN_USE = 4
-"""Another controller holds the journal or answers at the socket."""
+"""Exit code: another controller has the journal or answers at the socket."""
 NOT_FLUSHED = 5
-"""Stopped, but the disk did not accept the last rows."""
+"""Exit code: stopped, but the disk did not accept the last rows."""
 DEFECT = 70
-"""The core failed on a defect; systemd restarts it."""
+"""Exit code: the core failed on a defect; systemd restarts the service."""
 
 
 STUCK_S = 10.0
-"""A thread without progress for this long is a fault; an SD card alone can stall for seven seconds."""
+"""A thread without progress for this long is a fault; an SD card can stall for seven seconds."""
 CODE = "thread_stopped"
 
 
 class Watchdog:
-    """Monitors the threads' progress."""
+    """Monitors the progress of threads."""
 
     def __init__(self, faults: ActiveFaults) -> None:
-        """Report threads that are stuck as faults."""
+        """Report stuck threads to `faults`."""
         self._faults = faults
         self._watched: dict[str, Callable[[], int]] = {}
         self._fed: Mapping[str, int] = {}
         self._moved: dict[str, tuple[int, int]] = {}
 
     def watch(self, name: str, turns: Callable[[], int]) -> None:
-        """Monitor this thread as well; `turns` increases while it makes progress."""
+        """Add a thread; `turns` returns a count that increases while it makes progress."""
         self._watched[name] = turns
 
     def check(self, now_us: int) -> bool:
-        """Return whether every thread has made progress since the last True; report those that are stuck."""
+        """Report stuck threads; return whether every thread has made progress since the last True."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))

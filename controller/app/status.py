@@ -1,4 +1,4 @@
-"""The status for commands, screens and technicians, as JSON: table, devices, faults, floor, board."""
+"""The table's status as JSON values, for commands, staff screens and the players' board."""
 
 import resource
 from collections.abc import Mapping
@@ -25,13 +25,15 @@ from controller.settings.places import config_file
 from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 
-_TIMELESS = frozenset({"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"})
-"""Figures of a device that don't reveal when it saw something."""
+_TIMELESS_FIGURES = frozenset(
+    {"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"}
+)
+"""Figures of a device that don't reveal when it sent a reading."""
 _SECOND_US = 1_000_000
 
 
 def status_of(daemon: Daemon) -> dict[str, object]:
-    """Return the whole status as JSON values."""
+    """Return the complete status, for commands and technicians."""
     now = daemon.wall()
     fields: dict[str, object] = {
         "table": daemon.settings.table,
@@ -55,7 +57,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
     if live is None:
         return {**fields, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
-    # A table on its data's own time plays what is recorded: there is no ball to time.
+    # A table on the data's time plays a simulation, in which nobody bets on the ball's timing.
     hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **fields,
@@ -89,17 +91,17 @@ def status_of(daemon: Daemon) -> dict[str, object]:
 
 
 def _file_of(daemon: Daemon) -> str:
-    """Return the table's own file, from which it was started; under its former name if it was deleted."""
+    """Return the path of the table's file, or the start option if the file was deleted since."""
     with suppress(SettingsError):
         return str(config_file("tables", daemon.options.table).resolve())
     return daemon.options.table
 
 
 def _process() -> dict[str, object]:
-    """Return what this process has used of the CPU, and its memory now (proc(5), statm), if known."""
+    """Return this process's CPU time, and its resident memory (proc(5), statm) if known."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     resident_bytes = None
-    with suppress(OSError):  # a status is told, whatever of /proc this process may not see
+    with suppress(OSError):  # /proc may be restricted
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         resident_bytes = pages * resource.getpagesize()
     return {"cpu_s": round(used.ru_utime + used.ru_stime, 2), "resident_bytes": resident_bytes}
@@ -131,10 +133,10 @@ _BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by superv
 def devices_of(
     daemon: Daemon, seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
-    """Return for each device its health, its rate, its last trouble and remedy, and its own figures.
+    """Return for each device its health, its rate, its last trouble and remedy, and its figures.
 
-    `hidden` leaves out all that grows or changes with each reading: counts that are asked for often enough
-    time a ball.
+    `hidden` leaves out everything that changes with each reading, because frequent requests would time a
+    ball.
     """
     hardware = daemon.hardware
     figures = {} if hardware is None else hardware.status()
@@ -162,17 +164,17 @@ def devices_of(
 
 
 def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
-    return {name: figure for name, figure in figures.items() if name in _TIMELESS}
+    return {name: figure for name, figure in figures.items() if name in _TIMELESS_FIGURES}
 
 
 def _remedy(kind: str, trouble: str) -> str:
-    """Return what to do about a device's last trouble; empty if there was none that its type knows."""
+    """Return the remedy of a device's last trouble; empty if it had none."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
     return causes[trouble].do if trouble in causes else ""
 
 
 def fault_of(fault: Fault) -> dict[str, object]:
-    """Return a fault with its entry in the catalogue."""
+    """Return a fault together with its entry in the catalogue."""
     return {"code": fault.code, "where": fault.where, "found": fault.found, **fault.kind._asdict()}
 
 
@@ -182,18 +184,18 @@ def _first_code(daemon: Daemon) -> str:
 
 
 def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
-    """Return the size of the felt, to which a screen draws the dice; None if none are thrown."""
+    """Return the size of the felt, on which a screen draws the dice; None at a table without dice."""
     return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
 
 
 STAFF = tuple(role for role in ROLES if role not in PLAYER_ROLES)
 """The roles that can sign in at a staff screen."""
 _NOT_SHOWN = ("call", "learned", "standing")
-"""Parts of the state that no screen shows, or only the technician's."""
+"""Parts of the state that are not sent to staff screens."""
 
 
 def floor_of(daemon: Daemon) -> dict[str, object]:
-    """Return the table's state for the staff's screens, as JSON values; raises JournalFault."""
+    """Return the table's state for staff screens; raises JournalFault if the journal can't be read."""
     rules = daemon.settings.rules
     faults = daemon.faults.present
     fields: dict[str, object] = {
@@ -216,7 +218,7 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
 
 
 def board_of(live: RunningTable) -> dict[str, object]:
-    """Return what players may see: the board as it is published, and how often each result came.
+    """Return what players may see: the published board, and how often each result occurred.
 
     Raises JournalFault if the journal can't be read.
     """
@@ -226,7 +228,7 @@ def board_of(live: RunningTable) -> dict[str, object]:
 
 
 def _approval_of(fault: Fault) -> str | None:
-    """Return what a person approves to clear this fault; None if an approval does not."""
+    """Return which approval clears this fault; None if none does."""
     return next((what for what, codes in APPROVES.items() if fault.code in codes), None)
 
 
@@ -234,7 +236,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
     state: dict[str, object] = msgspec.to_builtins(view.state)
     for key in _NOT_SHOWN:
         state.pop(key, None)
-    word = game_of(rules.game).attempt.attempt
+    kind = game_of(rules.game).attempt.attempt
     standing = view.state.call
     return {
         "state": state,
@@ -243,8 +245,8 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
         "testing": view.testing,
         "halted": view.halted,
         "attempt": {
-            "word": word,
-            "number": getattr(view.first, word) - 1,
+            "word": kind,
+            "number": getattr(view.first, kind) - 1,
             "under_way": view.in_flight,
             "open": view.attempt_open,
         },
@@ -254,17 +256,18 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
         "awaited": view.awaited,
         "acted": view.acted,
         "allowed": view.allowed,
-        "may": {role: _their_part((*view.allowed, *approvals), role, rules) for role in STAFF},
+        "may": {role: _allowed_to(role, (*view.allowed, *approvals), rules) for role in STAFF},
         "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
         "results": live.showing.shown(view.awaited).results,
     }
 
 
-def _their_part(allowed: tuple[str, ...], role: str, rules: RuleSet) -> tuple[str, ...]:
-    return tuple(name for name in allowed if _is_theirs(name.partition(" ")[0], role, rules))
+def _allowed_to(role: str, allowed: tuple[str, ...], rules: RuleSet) -> tuple[str, ...]:
+    """Return those of the allowed inputs that this role may enter."""
+    return tuple(name for name in allowed if _may_enter(role, name.partition(" ")[0], rules))
 
 
-def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
+def _may_enter(role: str, name: str, rules: RuleSet) -> bool:
     if name == "approve":
         return role in APPROVERS
     unix: Role = "technician" if role == "technician" else "staff"
@@ -278,7 +281,7 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
 
 
 def _hold_left_ms(view: View) -> float | None:
-    """Return for how long the call that is held can still be stopped; None if none is held."""
+    """Return for how long a held call can still be stopped; None if none is held."""
     return None if view.hold_ends_us is None else max(0, view.hold_ends_us - view.now_us) / 1000
 
 

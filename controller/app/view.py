@@ -1,4 +1,4 @@
-"""What other threads may know of the core at one moment, and of an attempt that waits for a person."""
+"""Snapshots for other threads: the core's state, and the drawing of an attempt that awaits a person."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from controller.model.outcomes import Awaited, Happening
 
 
 class View(NamedTuple):
-    """The core's state, for other threads to read."""
+    """The core's state at one moment."""
 
     now_us: int
     state: State
@@ -20,19 +20,19 @@ class View(NamedTuple):
     """Whether an attempt is neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
-    """Until when a held call can still be stopped; None if none is held."""
+    """When the hold of a call ends, until which it can be stopped; None if none is held."""
     bets_closed: bool
     testing: bool
     halted: bool
     pending: tuple[InFlight, ...]
     allowed: tuple[str, ...]
-    """The inputs that make sense now."""
+    """The inputs that are allowed now."""
     acted: Mapping[str, str]
-    """Which positions of the present deal have played or folded."""
+    """`play` or `fold`, for the positions of the present deal that have acted."""
     awaited: Awaited | None
-    """What a person must rule on or confirm now."""
+    """The attempt that a person must rule on or confirm now."""
     locked_by: Happening | None
-    """What locked the table last, as it was published; None if it is not locked or that is not known."""
+    """The published data of the present lock; None if the table is not locked or they are not known."""
     lock_changes: int
     recording: str
     readings: int
@@ -40,24 +40,24 @@ class View(NamedTuple):
 
     @property
     def betting(self) -> bool:
-        """Whether bets can be placed: not at a table that is closed, locked or in test mode."""
+        """Whether bets are open: never at a table that is closed, locked or in test mode."""
         plays = self.state.table == "open" and self.state.lock == "unlocked" and not self.testing
         return plays and not self.bets_closed
 
     def must_hide_readings(self, game: str) -> bool:
-        """Return whether what the sensors see now would reveal the result to those who bet (R-SPIN-3)."""
+        """Return whether readings would reveal the result to players who can still bet (R-SPIN-3)."""
         return self.betting and game_of(game).hides_results
 
 
 class PictureFile(NamedTuple):
-    """A file of a camera's pictures that a reading of the attempt names."""
+    """A file of a camera's pictures, named by a reading of the attempt."""
 
     die: int
     sha256: str
 
 
 class Drawn(NamedTuple):
-    """The drawing as SVG (None: nothing can be drawn to scale), and the pictures that were taken."""
+    """The drawing as SVG (None if it can't be drawn to scale), and the camera's pictures."""
 
     svg: str | None = None
     pictures: tuple[PictureFile, ...] = ()

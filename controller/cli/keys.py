@@ -179,5 +179,5 @@ def _show_history(kind: Kind, path: Path) -> int:
         lost = ", since the old key was lost" if step.lost else ""
         print(f"{step.old or 'an unknown key'} {then}{lost}: {step.who}, {step.reason}")
     if os.path.exists(path):
-        print(keys.shown(kind, path))
+        print(keys.public_of(kind, path))
     return OK

@@ -17,7 +17,7 @@ from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.device_types import hardware_of, load_with_hardware
 from controller.app.inlet import JsonLines, Source
-from controller.app.options import JOURNAL, SOCKET, Options, mistakes_in, others_at_work
+from controller.app.options import JOURNAL, SOCKET, Options, mistakes_in, running_controllers
 from controller.app.peers import Groups
 from controller.app.publishing import EngineMaker, UnfitSettings
 from controller.app.view import Drawn
@@ -155,7 +155,7 @@ def _daemon(arguments: argparse.Namespace) -> Daemon:
     except SettingsError as error:
         wrong.extend(error.mistakes)
     wrong.extend(mistakes_in(options, environ))
-    others = tuple(others_at_work(options))
+    others = tuple(running_controllers(options))
     if wrong or settings is None:
         raise SettingsError((*wrong, *others))
     if options.shadow:

@@ -57,7 +57,7 @@ class TestAnswers:
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
-        answers.too_late([Late(reading=taken(inlet), behind_us=1)])
+        answers.record_late([Late(reading=taken(inlet), behind_us=1)])
         answers.answer(None)
         assert asked.wait(0)
         assert asked.refused is not None

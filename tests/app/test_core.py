@@ -288,7 +288,7 @@ def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
     def defect(_reading: object) -> None:
         raise RuntimeError("as the test wants it")
 
-    monkeypatch.setattr(live_of(daemon).core.devices, "saw", defect)
+    monkeypatch.setattr(live_of(daemon).core.devices, "note", defect)
     daemon.begin()
     daemon.inlet.post(says(1, "no_roll"))
     daemon.run()

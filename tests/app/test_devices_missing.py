@@ -1,6 +1,6 @@
 """The self-test waits for the devices that the table's file names, and says which is missing, and why."""
 
-from controller.app.devices import FREE_AFTER_US, STICKS_AFTER, SWITCHES_WITHIN_US
+from controller.app.devices import FREE_AFTER_US, STUCK_AFTER, SWITCHES_WITHIN_US
 from controller.app.running import DEVICES_WITHIN_US
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, DieAt, Input, Switch
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
@@ -110,7 +110,7 @@ def test_late_readings_are_reported_with_the_newest_figures(house: HouseMaker) -
     for count in range(8):
         devices.note_late(DieAt(t=0, dev="cam", die=1, x=0.0, y=0.0), 1_000 * (count + 1), count)
     (fault,) = [fault for fault in daemon.faults.present if fault.code == "readings_late"]
-    assert fault.found == "8 readings, the last 8 ms after it could still count"
+    assert fault.found == "8 readings, the last 8 ms too late to count"
 
 
 def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker) -> None:
@@ -120,14 +120,14 @@ def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker
     start = daemon.clock.now_us()
     says: list[AnyReading] = [
         Input(t=start + press * 200_000, dev="console", name="no_roll", by="boxperson")
-        for press in range(STICKS_AFTER)
+        for press in range(STUCK_AFTER)
     ]
     play(daemon, says)
     (fault,) = daemon.faults.locking
     assert (fault.code, fault.where, fault.found) == (
         "button_stuck",
         "console",
-        f"no_roll sent {STICKS_AFTER} times without a pause",
+        f"no_roll sent {STUCK_AFTER} times without a pause",
     )
     assert live_of(daemon).core.view.state.lock == "locked"
     daemon.clock.reach(says[-1].t + FREE_AFTER_US + 1_000_000)
@@ -145,7 +145,7 @@ def test_many_seats_that_press_at_once_are_no_stuck_button(house: HouseMaker) ->
         daemon,
         [
             Input(t=start + press * 50_000, dev="console", name="buy", by="player", seat=str(press % 14 + 1))
-            for press in range(2 * STICKS_AFTER)
+            for press in range(2 * STUCK_AFTER)
         ],
     )
     assert daemon.faults.present == ()
@@ -159,7 +159,7 @@ def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(hou
         daemon,
         [
             Input(t=start + press * 700_000, dev="console", name="no_roll", by="boxperson")
-            for press in range(2 * STICKS_AFTER)
+            for press in range(2 * STUCK_AFTER)
         ],
     )
     assert daemon.faults.present == ()
@@ -169,9 +169,9 @@ def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMa
     devices = live_of(house().open()).core.devices
     wanted = {"console": None, "panel": frozenset({"door", "tamper"}), "shoe": frozenset[str]()}
     assert devices.unheard(wanted, 0) == {"console": "any", "panel": "door, tamper"}
-    devices.saw(Switch(t=1, dev="panel", name="door", open=False))
-    devices.saw(Switch(t=2, dev="panel", name="key", open=False))
-    devices.saw(Switch(t=3, dev="console", name="key", open=False))
+    devices.note(Switch(t=1, dev="panel", name="door", open=False))
+    devices.note(Switch(t=2, dev="panel", name="key", open=False))
+    devices.note(Switch(t=3, dev="console", name="key", open=False))
     assert devices.unheard(wanted, 3) == {"panel": "tamper"}
 
 
@@ -179,8 +179,8 @@ def test_a_board_that_has_been_up_for_long_without_a_switch_has_none(house: Hous
     """A table whose console has no switch could never be unlocked otherwise."""
     devices = live_of(house().open()).core.devices
     wanted: dict[str, frozenset[str] | None] = {"console": None}
-    devices.saw(DeviceUp(t=5, dev="console"))
+    devices.note(DeviceUp(t=5, dev="console"))
     assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US - 1) == {"console": "any"}
     assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US) == {}
-    devices.saw(DeviceDown(t=20_000_000, dev="console", reason="unplugged", code="unplugged"))
+    devices.note(DeviceDown(t=20_000_000, dev="console", reason="unplugged", code="unplugged"))
     assert devices.unheard(wanted, 40_000_000) == {"console": "any"}

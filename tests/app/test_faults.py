@@ -116,7 +116,7 @@ def test_a_device_that_is_away_has_the_cause_and_the_remedy_of_its_own_trouble()
     faults = ActiveFaults()
     devices = Devices(Setup(table="t", ruleset=load_ruleset("craps-12-034")), faults)
     reason = reason_for("unplugged", "its port went away")
-    devices.saw(DeviceDown(t=1, dev="cam", code="unplugged", reason=reason))
+    devices.note(DeviceDown(t=1, dev="cam", code="unplugged", reason=reason))
     (fault,) = faults.present
     assert fault.found == "its port went away"
     assert fault.kind.next_step == TROUBLES["unplugged"].do

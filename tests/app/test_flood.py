@@ -16,7 +16,7 @@ import pytest
 
 from controller.app import control as control_module
 from controller.app.control import Control
-from controller.app.faults import MAX_UNSEEN, Fault
+from controller.app.faults import MAX_PENDING_CHANGES, Fault
 from controller.app.peers import (
     ACTIONS_PER_USER,
     CONNECTIONS_PER_USER,
@@ -167,7 +167,7 @@ def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At)
     drain(at.daemon)
     rows = [row.name for row in at.house.rows()[before:] if row.name.startswith("fault.")]
     assert rows[-1] == "fault.began"
-    assert len(rows) <= MAX_UNSEEN
+    assert len(rows) <= MAX_PENDING_CHANGES
     at.plays()
 
 

@@ -48,29 +48,29 @@ def write(file: Path, text: str, mode: int = 0o600) -> None:
 
 def test_a_key_is_news_once(file: Path) -> None:
     files = KeyFiles(settings(file))
-    assert list(files.look()) == []
+    assert list(files.changes()) == []
     write(file, NEW)
-    assert list(files.look()) == [NewKey("cam", NEW)]
+    assert list(files.changes()) == [NewKey("cam", NEW)]
     write(file, NEW)
-    assert list(files.look()) == []
+    assert list(files.changes()) == []
 
 
 def test_a_key_that_changed_between_its_reading_and_the_first_look_is_news(file: Path) -> None:
     files = KeyFiles(settings(file, NEW))
-    assert list(files.look()) == [NewKey("cam", OLD)]
+    assert list(files.changes()) == [NewKey("cam", OLD)]
 
 
 def test_the_same_key_in_other_letters_is_no_news(file: Path) -> None:
     write(file, "aB" * 16)
     files = KeyFiles(settings(file, "Ab" * 16))
     write(file, "AB" * 16)
-    assert list(files.look()) == []
+    assert list(files.changes()) == []
 
 
 @pytest.mark.parametrize("way", ["gone", "empty", "others read it", "no key", "bytes", "a folder"])
 def test_a_file_that_can_not_be_used_leaves_no_key_and_says_so_once(way: str, file: Path) -> None:
     files = KeyFiles(settings(file))
-    assert list(files.look()) == []
+    assert list(files.changes()) == []
     match way:
         case "gone":
             file.unlink()
@@ -81,15 +81,15 @@ def test_a_file_that_can_not_be_used_leaves_no_key_and_says_so_once(way: str, fi
             file.write_bytes(b"\xff" * 32)
         case _:
             write(file, {"empty": "", "no key": "secret"}.get(way, NEW), 0o644 if "read" in way else 0o600)
-    (told,) = files.look()
+    (told,) = files.changes()
     assert (told.device, told.key) == ("cam", "")
     assert told.flaw.startswith("found ")
     assert "secret" not in told.flaw
-    assert list(files.look()) == []
+    assert list(files.changes()) == []
     if way == "a folder":
         file.rmdir()
     write(file, OLD)
-    assert list(files.look()) == [NewKey("cam", OLD)], "the old one again is news too: none was believed"
+    assert list(files.changes()) == [NewKey("cam", OLD)], "the old one again is news too: none was believed"
 
 
 class KeyedBoard:

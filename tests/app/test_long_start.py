@@ -57,7 +57,7 @@ def test_it_says_so_every_two_seconds_at_most(house: HouseMaker, tmp_path: Path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
         said.bind(str(tmp_path / "notify"))
         daemon._notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
-        daemon._alive_at_us = daemon.monotonic.now_us() + 10**12
+        daemon._progress_due_us = daemon.monotonic.now_us() + 10**12
         for row in range(1000):
-            daemon._verifying(row, 1000)
+            daemon._report_progress(row, 1000)
         assert heard(said) == []

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from controller.app.hub import HELD_BACK, TIMING, Hub, ReadingFilter, Watcher
+from controller.app.hub import MAX_HELD_BACK, TIMING, Hub, ReadingFilter, Watcher
 from controller.app.peers import Peer, Role
 from controller.model.readings import BallBeam, Card, DieAt, Input, RotorIndex
 from controller.settings.rulesets import load_ruleset
@@ -81,10 +81,10 @@ def test_in_test_mode_a_technician_hears_ball_and_card_at_once_and_nobody_else_d
 
 def test_R_SPIN_3_what_waits_is_bounded() -> None:
     discretion, _, technician = house("roulette")
-    for _ in range(HELD_BACK + 5):
+    for _ in range(MAX_HELD_BACK + 5):
         discretion.publish(BEAM, betting=True)
     discretion.bets_closed()
-    assert len(heard(technician)) == HELD_BACK
+    assert len(heard(technician)) == MAX_HELD_BACK
 
 
 def test_every_reading_of_ball_and_rotor_is_timing_and_no_die_is() -> None:

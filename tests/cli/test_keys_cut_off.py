@@ -51,16 +51,16 @@ def test_a_rotation_killed_at_any_write_goes_on_when_it_is_done_again(
     first = keys.make(kind, template / FILE)
     for folder in killed_at_each_write(template, tmp_path / "copies", "rotate", kind, FILE, *REASON):
         file = folder / FILE
-        before = keys.shown(kind, file)
+        before = keys.public_of(kind, file)
         code, _, err = told(capsys, "rotate", kind, str(file), *REASON)
         assert code == 0, err
         steps = keys.history(kind, file)
-        assert (steps[0].old, steps[-1].new) == (first, keys.shown(kind, file))
+        assert (steps[0].old, steps[-1].new) == (first, keys.public_of(kind, file))
         assert len(steps) == (1 if before == first else 2), (
             "what was begun went on, and nothing else was made"
         )
         published = {path.name: path.read_text(encoding="ascii") for path in folder.glob("*.pub")}
-        assert published == ({} if kind == "node" else {"a.pub": keys.shown(kind, file)})
+        assert published == ({} if kind == "node" else {"a.pub": keys.public_of(kind, file)})
         assert sorted(path.name for path in folder.iterdir()) == [FILE, f"{FILE}.history.jsonl", *published]
 
 
@@ -168,7 +168,7 @@ def test_an_old_key_put_back_is_named_and_changes_nothing(
     for does in ("rotate", "revoke"):
         code, out, err = told(capsys, does, kind, str(file), *REASON)
         assert (code, out) == (1, "")
-        assert f"expected {second[:16]}, which took over from it" in err
+        assert f"expected {second[:16]}, which replaced it" in err
     file.unlink()
     assert told(capsys, "replace", kind, str(file), *REASON)[0] == 0
     assert len(keys.history(kind, file)) == 2

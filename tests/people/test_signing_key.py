@@ -57,7 +57,7 @@ def test_a_key_of_an_earlier_release_is_the_same_key_and_known_to_the_commands(t
     held = SigningKey(tmp_path)
     assert believed(tmp_path, issue(held.key, CLAIMS))
     assert held.key.private_bytes_raw() == old.private_bytes_raw()
-    assert keys.shown("console", tmp_path / KEY_FILE) == old.public_key().public_bytes_raw().hex()
+    assert keys.public_of("console", tmp_path / KEY_FILE) == old.public_key().public_bytes_raw().hex()
 
 
 def test_a_start_on_a_full_disk_signs_people_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
