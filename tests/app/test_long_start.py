@@ -34,7 +34,7 @@ def test_a_start_tells_systemd_how_far_it_has_come(
     unlocked(first)
     first.close()
     monkeypatch.setattr(verify, "SLICE", 2)
-    monkeypatch.setattr(daemon_module, "ALIVE_S", 0.0)
+    monkeypatch.setattr(daemon_module, "PROGRESS_S", 0.0)
     settings = replace(load_table(one.options.table), publish=one.publish)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
         said.bind(str(tmp_path / "notify"))

@@ -95,7 +95,7 @@ WRONG = {
     ),
     "a journal among the kernel's own files": (
         ["--journal", "/proc/table"],
-        ["--journal /proc/table: found /proc, a file system (proc) that keeps no files"],
+        ["--journal /proc/table: found /proc, on a file system (proc) that stores no files"],
     ),
     "a journal in a mistyped folder": (["--journal", "{0}/vra/table"], ["found no folder {0}/vra"]),
     "a head in a mistyped folder": (["--head", "{0}/boto/head"], ["found no folder {0}/boto"]),

@@ -137,7 +137,7 @@ def test_two_commands_at_once_are_one_and_a_word(
         code, out, err = told(capsys, does, kind, str(file), *REASON)
     assert (code, out) == (1, "")
     assert "another command that changes keys there" in err
-    assert "try again when it is done" in err
+    assert "repeat this when it is done" in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert told(capsys, does, kind, str(file), *REASON)[0] == 0
 
