@@ -133,7 +133,7 @@ def keys_for(floor: Floor, role: str) -> Keys:
     """Return the keys that this role has now."""
     may = frozenset(floor.may.get(role, ()))
     ruling = _ruling(floor, may)
-    ruled = frozenset() if ruling is None else frozenset(_words_of(ruling))
+    ruled = frozenset() if ruling is None else frozenset(_inputs_of(ruling))
     return Keys(
         ruling=ruling,
         now=tuple(_now(floor, may - ruled)),
@@ -234,8 +234,8 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
 
 
 def _last_result(floor: Floor, number: int | None) -> Data | None:
-    told = next((result.told for result in floor.results if result.number == number), ())
-    return told[-1].data if told else None
+    outcomes = next((result.told for result in floor.results if result.number == number), ())
+    return outcomes[-1].data if outcomes else None
 
 
 def _void(floor: Floor, number: int | None) -> bool:
@@ -244,7 +244,7 @@ def _void(floor: Floor, number: int | None) -> bool:
     return data is not None and data.dice is None and data.number is None and data.hands is None
 
 
-def _words_of(ruling: Ruling) -> Iterator[str]:
+def _inputs_of(ruling: Ruling) -> Iterator[str]:
     yield from ("void", "accept")
     for key in ruling.keys:
         yield str(key.say["name"])

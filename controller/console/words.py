@@ -136,10 +136,10 @@ def call_of(data: Data) -> str:
     return data.colour or ""
 
 
-def outcome(word: AttemptOutcome) -> str:
+def outcome(of: AttemptOutcome) -> str:
     """Describe one outcome of an attempt in a few words."""
-    attempt, _, what = word.type.partition(".")
-    data = word.data
+    attempt, _, what = of.type.partition(".")
+    data = of.data
     if what == "review":
         return "under review"
     if data.dice is not None:
@@ -151,9 +151,9 @@ def outcome(word: AttemptOutcome) -> str:
     return void_word(attempt)
 
 
-def result(word: AttemptOutcome) -> str:
+def result(of: AttemptOutcome) -> str:
     """Return the result that can be called back: for a deal, what the dealer announced."""
-    return word.data.announcement or outcome(word)
+    return of.data.announcement or outcome(of)
 
 
 def ruled_by(result: Result) -> str:
