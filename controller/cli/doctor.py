@@ -130,7 +130,7 @@ def _findings(
     if settings is not None:
         yield from table_checks.ports(settings, machine.root)
         yield from table_checks.broker(settings.publish)
-    yield from table_checks.books(options, os.environ)
+    yield from table_checks.journal_folder(options, os.environ)
     yield machine_checks.caller(caller(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
     yield from machine_checks.controller(status, why)
     yield from machine_checks.units(machine)

@@ -129,10 +129,10 @@ def is_lock_held(kind: str, data: Happening, *, held: bool | None) -> bool | Non
     """Return whether a person's or a switch's lock is in force after this outcome; `held`: before it."""
     if kind == "table.unlocked":
         return False
-    ours = data.by == CONTROLLER
+    by_controller = data.by == CONTROLLER
     if kind == "table.locked":
-        return not ours
-    asked_again = data.cause == "already_locked" and data.what == "lock" and not ours
+        return not by_controller
+    asked_again = data.cause == "already_locked" and data.what == "lock" and not by_controller
     return True if asked_again else held
 
 

@@ -309,8 +309,8 @@ class Session:
         if self._mode.testing:
             return
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
-        told = Happening(cause="clock_step", what=step.reading.dev, says=says)
-        self._agenda.publish("device.fault", self._order.now, told)
+        event = Happening(cause="clock_step", what=step.reading.dev, says=says)
+        self._agenda.publish("device.fault", self._order.now, event)
         self._game.doubt("the clock was set back in the meantime: its times don't fit together")
 
     def _take_effects(self) -> Sequence[Effect]:

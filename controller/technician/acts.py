@@ -299,11 +299,11 @@ class ThrowAtWall:
         """Return how far the loudest impact with a die nearby is from the track's turn."""
         if not self.impacts:
             return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
-        hit = max(self.impacts, key=lambda impact: (self._die_at(impact) is not None, impact.peak))
+        hit = max(self.impacts, key=lambda impact: (self._closest_die(impact) is not None, impact.peak))
         heard = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
         if not self.tracked:
             return [finding("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
-        closest = self._die_at(hit)
+        closest = self._closest_die(hit)
         if closest is None:
             fault = f"no die within {AT_WALL_MM:g} mm of the wall then, expected its track to turn there"
             return [finding("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
@@ -321,7 +321,7 @@ class ThrowAtWall:
         }
         return [finding("wall_impact", says, *faults, **figures)]
 
-    def _die_at(self, hit: WallImpact) -> DieAt | None:
+    def _closest_die(self, hit: WallImpact) -> DieAt | None:
         """Return the track point closest to this wall at the time of an impact; None if no die was near."""
         near = [p for p in self.track if abs(p.t - hit.t) <= SAME_TIME_US]
         closest = min(near, key=lambda p: distance_to_wall_mm(self.wall, self.table, p.x, p.y), default=None)
@@ -353,22 +353,22 @@ class LayDie:
 
     def findings(self) -> Sequence[SensorFinding]:
         """Return whether face, confidence and tilt are as expected."""
-        lies = self.rest
-        if lies is None:
+        rest = self.rest
+        if rest is None:
             return [not_seen("die_rest", "a die at rest")]
         faults = []
-        if lies.up != 6:
-            faults.append(f"found {lies.up or 'no face'} up, expected 6")
-        if lies.confidence < self.min_confidence:
+        if rest.up != 6:
+            faults.append(f"found {rest.up or 'no face'} up, expected 6")
+        if rest.confidence < self.min_confidence:
             faults.append("confidence too low: clean the lens, check the lighting")
-        if abs(lies.tilt_deg) > MAX_TILT_DEG:
+        if abs(rest.tilt_deg) > MAX_TILT_DEG:
             faults.append("tilted: is the camera level with the felt?")
         says = (
-            f"{lies.up or 'no face'} up at {lies.x:.0f}, {lies.y:.0f} mm, confidence {lies.confidence:.2f}"
-            f" (limit {self.min_confidence:g}), tilt {lies.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"
+            f"{rest.up or 'no face'} up at {rest.x:.0f}, {rest.y:.0f} mm, confidence {rest.confidence:.2f}"
+            f" (limit {self.min_confidence:g}), tilt {rest.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"
         )
-        figures = {"up": lies.up, "x_mm": lies.x, "y_mm": lies.y, "confidence": lies.confidence}
-        return [finding("die_rest", says, *faults, **figures, tilt_deg=lies.tilt_deg)]
+        figures = {"up": rest.up, "x_mm": rest.x, "y_mm": rest.y, "confidence": rest.confidence}
+        return [finding("die_rest", says, *faults, **figures, tilt_deg=rest.tilt_deg)]
 
 
 @dataclass(slots=True)

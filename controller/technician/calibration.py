@@ -40,8 +40,9 @@ RMS_LIMIT_MM = 4.0
 """Twice the error of one track point: above it, at least one die was not at its named place."""
 MIN_SHARE = 0.02
 """Three points whose triangle covers less than this share of the table count as lying on one line."""
-_PLAINLY = 3.0
-LIES_S = 1.0
+_OUTLIER_FACTOR = 3.0
+"""A point this many times `RMS_LIMIT_MM` off the plane of the others is named as wrong."""
+RESTING_S = 1.0
 """A die that has not moved for this long is at its place."""
 MOVED_MM = 50.0
 """In a log, a die at rest this far from its last place counts as the next die laid."""
@@ -75,10 +76,10 @@ def calibrate_camera(
     if len(laid) < MIN_POINTS:
         raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}: lay more dice")
     _check_spread(laid, table)
-    plane, misses = _fitted(laid)
+    plane, misses = _fit(laid)
     rms = _rms(misses)
     if rms > RMS_LIMIT_MM:
-        raise UnfitError(_why_off(laid, misses, rms))
+        raise UnfitError(_misfit_message(laid, misses, rms))
     earlier = [] if before is None else before.errors_mm([_pair(point) for point in laid])
     lines = [
         f"{point.name:<14} at {point.place[0]:7.1f}, {point.place[1]:7.1f} mm: off by {miss:5.2f} mm"
@@ -101,7 +102,7 @@ def calibrate_camera(
     )
 
 
-def _fitted(laid: Sequence[DiePlacement]) -> tuple[Homography, list[float]]:
+def _fit(laid: Sequence[DiePlacement]) -> tuple[Homography, list[float]]:
     pairs = [_pair(point) for point in laid]
     try:
         plane = fit(pairs)
@@ -114,17 +115,17 @@ def _pair(point: DiePlacement) -> Pair:
     return point.seen, point.place
 
 
-def _why_off(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
+def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
     """Return why the fit is poor; names the point without which the others agree, if there is one."""
     says = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
         try:
-            plane, rest = _fitted(others)
+            plane, rest = _fit(others)
         except UnfitError:
             continue
         own = plane.errors_mm([_pair(point)])[0]
-        if _rms(rest) <= RMS_LIMIT_MM and own > _PLAINLY * RMS_LIMIT_MM:
+        if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
             return f"{says}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
     return (
@@ -208,7 +209,7 @@ class LayDieAt:
 
     def is_complete(self, quiet_s: float) -> bool:
         """Return whether exactly one die rests, and has not moved since."""
-        return len(self.rests) == 1 and quiet_s > LIES_S
+        return len(self.rests) == 1 and quiet_s > RESTING_S
 
     def findings(self) -> Sequence[SensorFinding]:
         """Return where the camera sees the die with the calibration so far."""
@@ -223,11 +224,11 @@ MIN_MARGIN = 2.5
 """The weakest die must be at least this many times as loud as the loudest noise."""
 LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
-AWAY_MM = 300.0
+AWAY_FROM_WALL_MM = 300.0
 """With every die farther from the wall than this, an impact counts as noise."""
-SAFETY = 0.5
+MAX_THRESHOLD_SHARE = 0.5
 """The threshold is at most this share of the weakest die: dice in play may land softer than these few."""
-_UNHEARD = 0.25
+_QUIET_ROOM_SHARE = 0.25
 """The threshold's share of the weakest die if no noise was heard."""
 
 
@@ -285,7 +286,7 @@ def separate_peaks(
             near.append(distance_to_wall_mm(wall, table, point.x, point.y))
         if near and min(near) <= AT_WALL_MM:
             dice.append(impact.peak)
-        elif not near or min(near) > AWAY_MM:
+        elif not near or min(near) > AWAY_FROM_WALL_MM:
             room.append(impact.peak)
     return dice, room
 
@@ -316,8 +317,8 @@ def calibrate_wall(
             f"found noise of peak {loudest:g} and a die of peak {weakest:g}, expected the die"
             f" {MIN_MARGIN:g} times as loud: remount the sensor, or remove the source of the noise"
         )
-    between = sqrt(loudest * weakest) if loudest else _UNHEARD * weakest
-    threshold = round(min(between, SAFETY * weakest), 1)
+    between = sqrt(loudest * weakest) if loudest else _QUIET_ROOM_SHARE * weakest
+    threshold = round(min(between, MAX_THRESHOLD_SHARE * weakest), 1)
     above = weakest / threshold
     below = threshold / loudest if loudest else None
     report = [_line("dice", dice), _line("noise", noise), _line("knocks", knocks)]

@@ -168,11 +168,13 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
         )
 
 
-SEALED = Path("/etc/table/credentials/table-key")
+SEALED_KEY = Path("/etc/table/credentials/table-key")
 """The installed unit's sealed signing key; systemd decrypts it only for the service."""
 
 
-def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -> Iterator[Finding]:
+def journal_folder(
+    options: Options, environ: Mapping[str, str], sealed: Path = SEALED_KEY
+) -> Iterator[Finding]:
     """Check the journal's folder, keys and recordings, without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
         yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start creates it")
@@ -180,12 +182,12 @@ def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -
     if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
         yield Finding("unchecked", "journal", f"{options.journal}: not accessible to this user; run as root")
         return
-    yield from _start(options, environ, sealed)
+    yield from _files_and_groups(options, environ, sealed)
     yield from _journal(options)
     yield _recordings(options)
 
 
-def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterator[Finding]:
+def _files_and_groups(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterator[Finding]:
     if not os.access(options.journal, os.W_OK):
         yield Finding("unchecked", "files and groups", "only the table's own user or root can check")
         return

@@ -118,13 +118,13 @@ def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
             )
         if die.rest is not None:
             grid.write(spot(die.rest.x, die.rest.y), f"[{die.rest.up or '?'}]")
-    impacts: dict[tuple[str, int], str] = {}
-    for heard in seen.heard:
-        share = 1.0 - heard.impact.pos_mm / table.width_mm
-        impacts[heard.impact.wall, min(max(int(share * rows), 0), rows - 1)] = heard.key
+    impact_keys: dict[tuple[str, int], str] = {}
+    for drawn in seen.impacts:
+        share = 1.0 - drawn.impact.pos_mm / table.width_mm
+        impact_keys[drawn.impact.wall, min(max(int(share * rows), 0), rows - 1)] = drawn.key
     edge = "+" + "-" * inside + "+"
     body = [
-        f"{impacts.get(('left', i), ' ')}|{row:<{inside}}|{impacts.get(('right', i), ' ')}".rstrip()
+        f"{impact_keys.get(('left', i), ' ')}|{row:<{inside}}|{impact_keys.get(('right', i), ' ')}".rstrip()
         for i, row in enumerate(grid.lines())
     ]
     legend = "1, 2 release and track; [n] at rest; H hit, X short, ? unclear; A, B impacts heard"

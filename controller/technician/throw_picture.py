@@ -86,7 +86,7 @@ class ThrowSeen:
 
     table: DiceTable
     dice: tuple[DieShown, DieShown]
-    heard: tuple[DrawnImpact, ...]
+    impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
     """The possible accounts of the events at the walls, the best first; empty if the judge reports none."""
@@ -100,13 +100,13 @@ def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     )
     # If No Roll was called while a die was still moving, the judge says nothing about the walls.
     whole = all(die.ended and die.seen for die in scene.dice)
-    met = meet_walls(scene, rules) if basis.called is None or whole else _unmet(scene)
+    met = meet_walls(scene, rules) if basis.called is None or whole else _without_walls(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
     stories = () if met.account is None else tell_stories(scene, met.account)
     return ThrowSeen(table, (one, two), _impacts(scene, met), met.far, stories)
 
 
-def _unmet(scene: Scene) -> Met:
+def _without_walls(scene: Scene) -> Met:
     one, two = scene.dice
     return Met((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
 
@@ -117,16 +117,16 @@ def _impacts(scene: Scene, met: Met) -> tuple[DrawnImpact, ...]:
         for encounter in encounters:
             if encounter.hit is Hit.YES and encounter.impact is not None:
                 owners.setdefault(encounter.impact, []).append(label + 1)
-    heard: list[DrawnImpact] = []
+    impacts: list[DrawnImpact] = []
     for i, impact in enumerate(scene.impacts):
         first = next((hit for hit in owners if i not in owners and rings(scene, hit, i)), None)
         seconds = scene.ms(impact.t) / 1000.0
-        heard.append(
+        impacts.append(
             DrawnImpact(
                 _key(i), impact, seconds, tuple(owners.get(i, ())), "" if first is None else _key(first)
             )
         )
-    return tuple(heard)
+    return tuple(impacts)
 
 
 def _key(i: int) -> str:
@@ -190,7 +190,7 @@ def _at(times: Sequence[float], places: Sequence[float], t: float) -> float:
 _TILTED_DEG = 3.0
 
 
-def rest_words(die: DieShown) -> str:
+def rest_text(die: DieShown) -> str:
     """Return how a die rests, in a few words."""
     rest = die.rest
     assert rest is not None
@@ -235,17 +235,17 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
     yield f"lies {max(gap, 0.0):.0f} mm from the {wall} wall"
 
 
-def heard_lines(seen: ThrowSeen) -> Iterator[str]:
+def impact_lines(seen: ThrowSeen) -> Iterator[str]:
     """Yield each impact heard, and the die that caused it."""
-    for heard in seen.heard:
-        impact = heard.impact
-        whose = " and ".join(f"die {die}" for die in heard.dice)
-        whose = whose or (f"{heard.rings} ringing" if heard.rings else "no die turned there and then")
+    for drawn in seen.impacts:
+        impact = drawn.impact
+        whose = " and ".join(f"die {die}" for die in drawn.dice)
+        whose = whose or (f"{drawn.rings} ringing" if drawn.rings else "no die turned there and then")
         yield (
-            f"{heard.key}  {heard.seconds:.3f} s {impact.wall} wall at {impact.pos_mm:.0f} mm,"
+            f"{drawn.key}  {drawn.seconds:.3f} s {impact.wall} wall at {impact.pos_mm:.0f} mm,"
             f" peak {impact.peak:.0f}: {whose}"
         )
-    if not seen.heard:
+    if not seen.impacts:
         yield "none"
 
 
@@ -293,13 +293,13 @@ def draw_throw(exhibit: Exhibit, seen: ThrowSeen, sentence: str, when: str) -> D
     _table(drawing, seen, scale, labels)
     for die in seen.dice:
         _track(drawing, die, scale, labels)
-    for heard in seen.heard:
-        _impact(drawing, heard, scale, seen, letters)
+    for drawn in seen.impacts:
+        _impact(drawing, drawn, scale, seen, letters)
     for die in seen.dice:
         _ends(drawing, die, scale, labels)
     for die in seen.dice:
         _times(die, scale, labels)
-    _words_below(drawing, seen, scale.bottom + 66)
+    _text_below(drawing, seen, scale.bottom + 66)
     return drawing
 
 
@@ -350,8 +350,8 @@ def mark(drawing: Drawing, number: int, at: Spot, size: float) -> None:
         drawing.box((at[0] - size, at[1] - size), (2 * size, 2 * size), Stroke(colour, 1), "#ffffff")
 
 
-def _impact(drawing: Drawing, heard: DrawnImpact, scale: _Scale, seen: ThrowSeen, labels: Labels) -> None:
-    impact, table = heard.impact, seen.table
+def _impact(drawing: Drawing, drawn: DrawnImpact, scale: _Scale, seen: ThrowSeen, labels: Labels) -> None:
+    impact, table = drawn.impact, seen.table
     place, (dx, dy) = {
         "left": ((0.0, impact.pos_mm), (-1, 0)),
         "right": ((table.length_mm, impact.pos_mm), (1, 0)),
@@ -359,12 +359,12 @@ def _impact(drawing: Drawing, heard: DrawnImpact, scale: _Scale, seen: ThrowSeen
         "back": ((impact.pos_mm, table.width_mm), (0, -1)),
     }[impact.wall]
     x, y = scale.spot(place)
-    loudest = max(other.impact.peak for other in seen.heard) or 1.0
+    loudest = max(other.impact.peak for other in seen.impacts) or 1.0
     long = 6 + _MAX_PEAK_PX * impact.peak / loudest
     start, end = (x + 4 * dx, y + 4 * dy), (x + (4 + long) * dx, y + (4 + long) * dy)
     drawing.line(start, end, stroke=Stroke(INK, 4))
     labels.keep_line_free((start, end), 4)
-    labels.put(((start[0] + end[0]) / 2 + 12 * dx, (start[1] + end[1]) / 2 + 12 * dy), heard.key, 13)
+    labels.put(((start[0] + end[0]) / 2 + 12 * dx, (start[1] + end[1]) / 2 + 12 * dy), drawn.key, 13)
 
 
 def _ends(drawing: Drawing, die: DieShown, scale: _Scale, labels: Labels) -> None:
@@ -385,7 +385,7 @@ def _ends(drawing: Drawing, die: DieShown, scale: _Scale, labels: Labels) -> Non
         face = "?" if die.rest.up is None else str(die.rest.up)
         drawing.text((at[0], at[1] + 4.5), face, 13, anchor="middle", colour=colour, bold=True)
         labels.keep_free(at, 10)
-        labels.put(at, rest_words(die), colour=colour)
+        labels.put(at, rest_text(die), colour=colour)
     elif die.points and (die.seen.gone or die.seen.losts):
         at = scale.spot(die.points[-1][1])
         drawing.cross(at, 7, Stroke(colour, 2.5))
@@ -432,7 +432,7 @@ def _label_points(die: DieShown) -> Iterator[tuple[float, Point]]:
             due = seconds - seconds % _LABEL_EVERY_S + _LABEL_EVERY_S
 
 
-def _words_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
+def _text_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
     room = (WIDTH - 2 * MARGIN) / 3
     max_lines = int((HEIGHT - 34 - y) / 17)
     for i, die in enumerate(seen.dice):
@@ -447,7 +447,7 @@ def _words_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
             max_lines=max_lines,
         )
     at = (MARGIN + 2 * room, y)
-    lines = [*heard_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
+    lines = [*impact_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
     column(drawing, at, room, "Impacts heard", lines, max_lines=max_lines)
     _legend(drawing)
 

@@ -246,7 +246,7 @@ def test_a_missing_package_is_a_fault_only_where_it_is_needed(monkeypatch: pytes
 
 def test_a_journal_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     options = Options(table="craps", journal=tmp_path / "none", socket=tmp_path / "control.sock")
-    assert states(list(table_checks.books(options, {}))) == ["unchecked"]
+    assert states(list(table_checks.journal_folder(options, {}))) == ["unchecked"]
 
 
 @pytest.mark.parametrize("left", ["an older copy", "nothing", "no folder"])
@@ -263,7 +263,7 @@ def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, lef
     else:
         shutil.rmtree(tmp_path / "table")
     options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
-    told = {found.about: found for found in table_checks.books(options, {})}
+    told = {found.about: found for found in table_checks.journal_folder(options, {})}
     assert told["journal"].state == "fault"
     assert f"as {head} records" in told["journal"].says
 
@@ -276,7 +276,7 @@ def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path
     if sealed:
         credential.touch()
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "none", head=rig.place.head)
-    told = {found.about: found for found in table_checks.books(options, {}, credential)}
+    told = {found.about: found for found in table_checks.journal_folder(options, {}, credential)}
     assert not options.key_file.exists()
     assert ("signing key" in told) is sealed
     assert told["files and groups"].state == ("ok" if sealed else "fault")
@@ -285,7 +285,7 @@ def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path
 def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_bytes(b"no database" * 1000)
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "control.sock")
-    assert "fault" in states(list(table_checks.books(options, {})))
+    assert "fault" in states(list(table_checks.journal_folder(options, {})))
 
 
 def test_the_disk_is_measured_and_left_as_it_was(tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
 """Log lines for support: what is known to be ours goes in, and no secret of whatever shape goes with it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from controller import app
 from controller.app.faults import Fault
 from controller.technician import bundle
 from controller.technician.bundle import LEFT_OUT, known_log_lines
@@ -123,6 +127,13 @@ def test_the_machines_own_name_is_left_out() -> None:
 def test_what_support_needs_goes_in(line: str, told: str | None) -> None:
     expected = told or line.removeprefix("<6>")
     assert known_log_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
+
+
+def test_the_messages_without_values_are_still_those_that_the_program_writes() -> None:
+    written = "".join(path.read_text(encoding="utf-8") for path in Path(app.__path__[0]).glob("*.py"))
+    without_values = [pattern for pattern in bundle._OWN_MESSAGES if not re.search(r"[\\(]", pattern)]
+    assert len(without_values) == 2
+    assert [message for message in without_values if message not in written] == []
 
 
 def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -> None:

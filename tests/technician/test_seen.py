@@ -15,7 +15,7 @@ class TestThrow:
         assert [touch.encounter.hit for touch in two.touches] == [Hit.YES, Hit.YES]
 
     def test_each_impact_is_given_to_the_die_that_turned_there_and_an_echo_to_its_hit(self) -> None:
-        heard = throw("craps-12-034-voids", 3).heard
+        heard = throw("craps-12-034-voids", 3).impacts
         assert [(impact.key, impact.dice, impact.rings) for impact in heard] == [
             ("A", (2,), ""),
             ("B", (2,), ""),
