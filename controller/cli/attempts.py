@@ -9,7 +9,7 @@ from typing import NamedTuple
 from controller.cli.link import add_journal_options
 from controller.cli.replay import began_by_wall_us, ruleset_of
 from controller.cli.shell import atomic_file, say, unwritable
-from controller.cli.words import Stamp, clock, wall_date, wall_stamp
+from controller.cli.words import Stamp, log_clock, wall_date, wall_stamp
 from controller.evidence.pictures import ENDING, FOLDER, Folder, MissingError, Pictures, taken_us
 from controller.machines.setup import Setup
 from controller.model.effects import Effect, Judged
@@ -112,12 +112,12 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Ex
 
 def decided_at(exhibit: Exhibit) -> str:
     """Return when the attempt was decided: wall time if it is known, else the log's own time."""
-    return f"at {clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
+    return f"at {log_clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 
 def stamp_of_exhibit(exhibit: Exhibit) -> Stamp:
     """Return the Stamp that formats the times of an attempt."""
-    return clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)
+    return log_clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)
 
 
 class DiePictures(NamedTuple):

@@ -330,30 +330,36 @@ EXAMPLES = (
     "tablectl calibrate walls wall-left --write",
     "tablectl calibrate wheel wheel --log LOG --table roulette.yaml",
 )
-_WAYS: dict[str, Callable[[Job], Calibrated]] = {"camera": camera, "walls": walls, "wheel": wheel}
+_CALIBRATIONS: dict[str, Callable[[Job], Calibrated]] = {"camera": camera, "walls": walls, "wheel": wheel}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    ways = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
-    _add_camera(_way(ways, "camera", "calibrate a camera to the table's plane, from dice at known places"))
-    _add_walls(_way(ways, "walls", "set the threshold of a wall sensor, from throws, noise and knocks"))
-    _add_wheel(_way(ways, "wheel", "measure beam angles, drop speed and index of a wheel, from spins"))
+    commands = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
+    _add_camera(
+        _add_command(commands, "camera", "calibrate a camera to the table's plane, from dice at known places")
+    )
+    _add_walls(
+        _add_command(commands, "walls", "set the threshold of a wall sensor, from throws, noise and knocks")
+    )
+    _add_wheel(
+        _add_command(commands, "wheel", "measure beam angles, drop speed and index of a wheel, from spins")
+    )
 
 
-def _way(
-    ways: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
+def _add_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
 ) -> argparse.ArgumentParser:
-    way = ways.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-    way.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
-    way.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
-    way.add_argument(
+    parser = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
+    parser.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
+    parser.add_argument(
         "--log", metavar="LOG", help="take the readings from this recording instead of the running table"
     )
-    way.add_argument("--write", action="store_true", help="write the result without asking")
-    add_guide(way)
-    add_socket(way)
-    return way
+    parser.add_argument("--write", action="store_true", help="write the result without asking")
+    add_guide(parser)
+    add_socket(parser)
+    return parser
 
 
 def _add_camera(parser: argparse.ArgumentParser) -> None:
@@ -426,7 +432,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _calibrated(arguments: argparse.Namespace) -> Outcome:
-    way = _WAYS[arguments.what]
+    calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
             raise RequestError(
@@ -436,7 +442,7 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
             readings = list(log)
         path = config_file("tables", arguments.table)
         job = Job(arguments, load_table(str(path), kinds=Kinds()), None, readings)
-        return show_and_write(path, way(job), arguments, None)
+        return show_and_write(path, calibrate(job), arguments, None)
     if arguments.table is not None:
         raise RequestError("--table: found no --log with it; the running table's own file is changed")
     with TestLink(arguments.socket, arguments.who) as link:
@@ -460,4 +466,4 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
         )
     guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")
     job = Job(arguments, load_table(str(path), kinds=Kinds()), guide, ())
-    return show_and_write(path, _WAYS[arguments.what](job), arguments, guide)
+    return show_and_write(path, _CALIBRATIONS[arguments.what](job), arguments, guide)

@@ -121,8 +121,8 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    ways = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
-    read = ways.add_parser(
+    commands = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
+    read = commands.add_parser(
         "read",
         help="read the dice in pictures of dice at rest",
         description="read the upper faces of dice at rest, each picture by itself; exit 1: one was refused",
@@ -141,8 +141,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of dice that must be there (default: any number)",
     )
     read.add_argument("--json", action="store_true", help="print one JSON object per picture")
-    read.set_defaults(way=_read)
-    track = ways.add_parser(
+    read.set_defaults(handler=_read)
+    track = commands.add_parser(
         "track",
         help="convert a film of throws to a recorded log",
         description="write a film of throws as a recorded log to standard output, and a summary to standard"
@@ -168,8 +168,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     track.add_argument(
         "--json", action="store_true", help="accepted for uniformity: a log is JSON Lines anyway"
     )
-    track.set_defaults(way=_track)
-    live = ways.add_parser(
+    track.set_defaults(handler=_track)
+    live = commands.add_parser(
         "run",
         help="watch a table live and send readings to its daemon",
         description="watch a table live and send readings to its daemon, until stopped",
@@ -180,16 +180,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_beside(live)
     live.add_argument("--once", action="store_true", help="stop when the source or the connection ends")
-    live.set_defaults(way=_run)
-    camera_calibration.add_arguments(ways)
-    camera_evidence.add_arguments(ways)
-    camera_live.add_arguments(ways)
+    live.set_defaults(handler=_run)
+    camera_calibration.add_arguments(commands)
+    camera_evidence.add_arguments(commands)
+    camera_live.add_arguments(commands)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 2 if a picture, a film or a rig's file can't be used."""
     try:
-        code: int = arguments.way(arguments)
+        code: int = arguments.handler(arguments)
     except CameraInputError as error:
         say(error)
         return BAD_INPUT

@@ -61,17 +61,17 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     unseen: tuple[str, ...]
 
 
-def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the commands and their arguments."""
-    board = ways.add_parser(
+    board = commands.add_parser(
         "board",
         help="write the calibration board as a PDF to print",
         description="write the calibration board as a PDF of one A4 page, to be printed without scaling",
         allow_abbrev=False,
     )
     board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the PDF to write")
-    board.set_defaults(way=_board)
-    snap = ways.add_parser(
+    board.set_defaults(handler=_board)
+    snap = commands.add_parser(
         "snap",
         help="take a picture through the camera",
         description="write a frame of the rig's source as a picture, of the size at which the camera watches;"
@@ -82,8 +82,8 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "rig", metavar="RIG.yaml", type=Path, help="the rig's file: `source`, and `capture` of a device"
     )
     snap.add_argument("picture", metavar="OUT.png", type=Path, help="the file to write, PNG or JPEG")
-    snap.set_defaults(way=_snap)
-    calibrate = ways.add_parser(
+    snap.set_defaults(handler=_snap)
+    calibrate = commands.add_parser(
         "calibrate",
         help="measure the lens and the felt from pictures of the board",
         description="measure the lens from pictures of the board held at many angles, and the felt's place"
@@ -127,7 +127,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     add_beside(calibrate)
     calibrate.add_argument("--json", action="store_true", help="print JSON")
-    calibrate.set_defaults(way=_calibrate)
+    calibrate.set_defaults(handler=_calibrate)
 
 
 def _board(arguments: argparse.Namespace) -> int:

@@ -48,9 +48,9 @@ def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
         ) from error
 
 
-def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the commands and their arguments."""
-    evidence = ways.add_parser(
+    evidence = commands.add_parser(
         "evidence",
         help="list and delete the kept pictures of throws",
         description="list and delete the kept pictures of throws; `tablectl explain` shows those of a roll",
@@ -59,7 +59,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser("list", help="list the files, the oldest first", allow_abbrev=False)
     listed.add_argument("--verify", action="store_true", help="also read each file and compare its SHA-256")
-    listed.set_defaults(way=_list)
+    listed.set_defaults(handler=_list)
     prune = actions.add_parser(
         "prune", help="delete the oldest files, by age and total size", allow_abbrev=False
     )
@@ -72,13 +72,13 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     prune.add_argument(
         "--max-mb", type=whole_number(0, 10_000_000), metavar="N", help="keep at most N megabytes in all"
     )
-    prune.set_defaults(way=_prune)
+    prune.set_defaults(handler=_prune)
     delete = actions.add_parser("delete", help="delete files", allow_abbrev=False)
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
     delete.add_argument(
         "--reason", required=True, metavar="WHY", help="the reason, recorded with the deletion"
     )
-    delete.set_defaults(way=_delete)
+    delete.set_defaults(handler=_delete)
     hold = actions.add_parser("hold", help="keep files whatever their age, for a dispute", allow_abbrev=False)
     release = actions.add_parser("release", help="permit files to be deleted again", allow_abbrev=False)
     for action, held in ((hold, True), (release, False)):
@@ -92,7 +92,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
             help=f"the control socket of the controller that journals it (default: ${SOCKET_VARIABLE}, else"
             f" {SOCKET})",
         )
-        action.set_defaults(way=_hold, held=held)
+        action.set_defaults(handler=_hold, held=held)
     for action in (listed, prune, delete, hold, release):
         action.add_argument(
             "--folder",

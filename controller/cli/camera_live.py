@@ -39,9 +39,9 @@ PAGE = (
 )
 
 
-def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the command and its arguments."""
-    live = ways.add_parser(
+    live = commands.add_parser(
         "live",
         help="show the camera's picture with the dice's tracks",
         description="show the camera's picture with the dice's tracks, in a browser on this machine or as a"
@@ -61,7 +61,7 @@ def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         metavar="N",
         help=f"the page's port (default: {PORT}; 0: any free one)",
     )
-    live.set_defaults(way=run)
+    live.set_defaults(handler=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ from controller.cli.shell import (
     whole_number,
     why_unwritable,
 )
-from controller.cli.words import lines_of
+from controller.cli.words import effect_lines
 from controller.machines.setup import SetupError
 from controller.replay.cutting import Piece, cut_attempt, cut_attempts
 from controller.replay.log import LogWriter
@@ -78,7 +78,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
         say(unwritable(Path(error.filename or out), error))
         return BAD_INPUT
     for outcome in piece.outcomes:
-        for line in lines_of(outcome, explain=False, stamp=stamp_of_log(piece.header)):
+        for line in effect_lines(outcome, explain=False, stamp=stamp_of_log(piece.header)):
             print(line)
     say(f"{out}: {len(piece.readings)} readings; {expect}: {len(piece.outcomes)} outcomes")
     say(f"check it with: tablectl replay {out} --check {expect}")

@@ -26,7 +26,7 @@ from controller.cli.attempts import (
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, printable, say, unwritable
-from controller.cli.words import describe, lines_of
+from controller.cli.words import describe, effect_lines
 from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
@@ -160,9 +160,9 @@ def lines(exhibit: Exhibit) -> Iterator[str]:
     """Yield what was published of the attempt, its evidence, and what the rules require."""
     stamp = stamp_of_exhibit(exhibit)
     for outcome in exhibit.outcomes:
-        yield from lines_of(outcome, explain=True, stamp=stamp)
+        yield from effect_lines(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
-            yield from lines_of(exhibit.judged, explain=True, stamp=stamp)
+            yield from effect_lines(exhibit.judged, explain=True, stamp=stamp)
     for code, asks in _requirements(exhibit):
         yield printable(f"{_INDENT}asked  {code}: {asks}")
 

@@ -151,8 +151,8 @@ class FirmwareMismatchError(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    does = parser.add_subparsers(metavar="build|flash|verify|approved", required=True, dest="does")
-    build = does.add_parser("build", help="build the UF2 file of a board's firmware and settings")
+    actions = parser.add_subparsers(metavar="build|flash|verify|approved", required=True, dest="action")
+    build = actions.add_parser("build", help="build the UF2 file of a board's firmware and settings")
     build.add_argument("board", choices=BOARDS, help="the kind of board")
     build.add_argument("--name", required=True, help="the node's name, as in the table's file")
     build.add_argument(
@@ -174,14 +174,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="size of the board's file system, required if this program does not know it",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
-    flash = does.add_parser("flash", help="copy a UF2 file to a board in BOOTSEL mode")
+    flash = actions.add_parser("flash", help="copy a UF2 file to a board in BOOTSEL mode")
     flash.add_argument("uf2", type=Path, metavar="UF2", help="the UF2 file")
     flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
-    approved = does.add_parser(
+    approved = actions.add_parser(
         "approved", help="print the firmware ID that a board with this version's files reports"
     )
     approved.add_argument("board", choices=BOARDS, help="the kind of board")
-    verify = does.add_parser(
+    verify = actions.add_parser(
         "verify", help="compare the firmware ID that a board reports with this version's"
     )
     verify.add_argument("board", choices=BOARDS, help="the kind of board")
@@ -194,7 +194,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 if a board runs other firmware, 2 for bad input, 3 without a controller."""
     try:
-        match arguments.does:
+        match arguments.action:
             case "build":
                 answer = _build(arguments)
             case "flash":

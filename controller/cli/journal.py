@@ -12,7 +12,7 @@ from controller.cli.attempts import add_pictures, extract_pictures, pictures_jso
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
 from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, MAX_ROW, OK, Command, printable, say, whole_number
-from controller.cli.words import lines_of, wall_date, wall_stamp
+from controller.cli.words import effect_lines, wall_date, wall_stamp
 from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
@@ -43,7 +43,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         help="check every page, row, digest and signature, and that no last row is missing; list what no"
         " signature authenticates; exit 1: a fault was found",
     )
-    verify.set_defaults(of_journal=_verify)
+    verify.set_defaults(handler=_verify)
     head = verify.add_mutually_exclusive_group()
     head.add_argument(
         "--head",
@@ -62,9 +62,9 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         " this journal",
     )
     show = what.add_parser("show", help="print rows, one a line")
-    show.set_defaults(of_journal=_show)
+    show.set_defaults(handler=_show)
     export = what.add_parser("export", help="write rows with their evidence as JSON lines")
-    export.set_defaults(of_journal=_export)
+    export.set_defaults(handler=_export)
     for subparser in (show, export):
         subparser.add_argument(
             "--from",
@@ -112,7 +112,7 @@ def _public_key(text: str) -> PublicKey:
 def run_journal(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 if the journal is at fault, 2 if there is none, 3 without a controller."""
     try:
-        code: int = arguments.of_journal(arguments)
+        code: int = arguments.handler(arguments)
     except OutOfReachError as error:
         return out_of_reach(error)
     except RefusedError as error:
@@ -317,7 +317,7 @@ def _show_recalled(recalled: Recalled) -> None:
     stamp = wall_stamp(row.wall.us, recalled.outcome.t)
     judged = () if recalled.judged is None else (recalled.judged,)
     for effect in (recalled.outcome, *judged, *recalled.corrections):
-        for line in lines_of(effect, explain=True, stamp=stamp):
+        for line in effect_lines(effect, explain=True, stamp=stamp):
             print(line)
     if recalled.ruled_by:
         print(printable(f"ruled by {recalled.ruled_by}"))

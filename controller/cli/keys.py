@@ -39,9 +39,9 @@ _HELP = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    does = parser.add_subparsers(metavar="|".join(_HELP), required=True, dest="does")
+    actions = parser.add_subparsers(metavar="|".join(_HELP), required=True, dest="action")
     for name, summary in _HELP.items():
-        one = does.add_parser(name, help=summary, description=summary)
+        one = actions.add_parser(name, help=summary, description=summary)
         one.add_argument("kind", choices=KINDS, help="whose key it is")
         one.add_argument(
             "file", type=Path, nargs="?" if name == "show" else None, metavar="FILE", help="the key's file"
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_table(arguments: argparse.Namespace) -> int:
-    match arguments.does:
+    match arguments.action:
         case "show":
             return _show_tables(arguments)
         case "make":
@@ -99,7 +99,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
         JournalLocation(journal, arguments.head or head_beside(journal)),
         KeyPlace(file=arguments.file, sealed=arguments.sealed),
         Authorization(by=caller(), who=arguments.who, reason=arguments.reason),
-        lost=arguments.does == "replace",
+        lost=arguments.action == "replace",
         wall=system_wall,
     )
     print(public)
@@ -130,24 +130,24 @@ def _of_engine(arguments: argparse.Namespace) -> int:
     from controller.settlement_service.faults import SettlementFault  # noqa: PLC0415 - as above
 
     path: Path | None = arguments.file
-    if arguments.does == "revoke" or path is None:
+    if arguments.action == "revoke" or path is None:
         say(_IN_PLACE["engine"] if path is not None else "FILE: found none, expected the engine key's file")
         return BAD_INPUT
-    if arguments.does == "replace" and path.exists():
+    if arguments.action == "replace" and path.exists():
         raise KeyFault(f"{path}: found a key, expected none, since it is lost; move it away, or rotate it")
-    if arguments.does in ("show", "rotate") and not path.exists():
+    if arguments.action in ("show", "rotate") and not path.exists():
         raise KeyFault(
             f"{path}: found no key, expected the engine's; make it: tablectl keys make engine {path}"
         )
-    if arguments.does == "make" and path.exists():
+    if arguments.action == "make" and path.exists():
         raise FileExistsError
     try:
-        held = key.rotate(path) if arguments.does == "rotate" else key.engine_key(path, {})
+        held = key.rotate(path) if arguments.action == "rotate" else key.engine_key(path, {})
     except SettlementFault as fault:
         say(fault)
         return FAILED
     print(held.public)
-    if arguments.does == "replace":
+    if arguments.action == "replace":
         say("tables accept this key once their files name it as `engine_key`")
     return OK
 
@@ -158,11 +158,11 @@ def _of_file(arguments: argparse.Namespace) -> int:
     if path is None:
         say(f"FILE: found none, expected the {kind} key's file")
         return BAD_INPUT
-    match arguments.does:
+    match arguments.action:
         case "make":
             print(keys.make(kind, path))
         case "rotate" | "replace":
-            lost = arguments.does == "replace"
+            lost = arguments.action == "replace"
             step = keys.rotate(kind, path, who=arguments.who, reason=arguments.reason, lost=lost)
             print(step.new)
         case "revoke":

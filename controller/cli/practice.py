@@ -336,10 +336,10 @@ class Practice:
         self._screen.line("the virtual table is switched off")
         return DEFECT if self._failed else OK
 
-    def _guarded(self, does: Callable[[], None]) -> None:
+    def _guarded(self, run: Callable[[], None]) -> None:
         """Run a thread's function; an exception ends the practice with a message, its traceback in a file."""
         try:
-            does()
+            run()
         except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting
             self._failed = True
             self._stopping.set()
@@ -385,8 +385,8 @@ class Practice:
 
     def _listen(self) -> None:
         """Start the threads that print what happens at the table and read the keyboard."""
-        for name, does in (("watch", self._watch), ("keyboard", self._read)):
-            threading.Thread(target=self._guarded, args=(does,), name=name, daemon=True).start()
+        for name, run in (("watch", self._watch), ("keyboard", self._read)):
+            threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True).start()
 
     def _watch(self) -> None:
         watcher = Watcher(self._screen, lambda: "", enter_with="")

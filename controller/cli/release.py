@@ -25,8 +25,8 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    does = parser.add_subparsers(metavar="sign|verify", required=True, dest="does")
-    signs = does.add_parser("sign", help=f"write the signed list of a release's files, {LIST_FILE}")
+    actions = parser.add_subparsers(metavar="sign|verify", required=True, dest="action")
+    signs = actions.add_parser("sign", help=f"write the signed list of a release's files, {LIST_FILE}")
     signs.add_argument(
         "--key",
         type=Path,
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the release key, as `tablectl keys make release` makes it",
     )
-    verifies = does.add_parser("verify", help="find every file that was changed, added or removed")
+    verifies = actions.add_parser("verify", help="find every file that was changed, added or removed")
     verifies.add_argument(
         "--key",
         type=Path,
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 if files differ or no trusted key signed them, 2 for bad input."""
     try:
         place = place_of(arguments.of)
-        if arguments.does == "sign":
+        if arguments.action == "sign":
             listed = sign(place, arguments.key)
             with atomic_file(place.list_file) as stream:
                 stream.write(listed)

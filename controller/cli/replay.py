@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say, whole_number
-from controller.cli.words import Stamp, clock, counted, lines_of, wall_stamp
+from controller.cli.words import Stamp, counted, effect_lines, log_clock, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
 from controller.model.effects import Effect, Late
@@ -392,17 +392,17 @@ def began_by_wall_us(header: Header) -> int | None:
 def stamp_of_log(header: Header) -> Stamp:
     """Return the Stamp of a log's times: wall time for a table's recording, else the log's own time."""
     began_us = began_by_wall_us(header)
-    return clock if began_us is None else wall_stamp(began_us, 0)
+    return log_clock if began_us is None else wall_stamp(began_us, 0)
 
 
 def _results_of(
-    log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock
+    log: str, effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = log_clock
 ) -> _Results:
     results = _Results(log)
     for effect in effects:
         results.late += isinstance(effect, Late)
         if not arguments.json:
-            results.lines += lines_of(effect, explain=arguments.explain, stamp=stamp)
+            results.lines += effect_lines(effect, explain=arguments.explain, stamp=stamp)
         if isinstance(effect, Outcome):
             results.count += 1
             if arguments.json:

@@ -51,17 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = what.add_parser(
         "show", help="print a rule set's settings, with units and rules, and its pay table"
     )
-    show.set_defaults(of_rules=_show)
+    show.set_defaults(handler=_show)
     explain = what.add_parser("explain", help="print what a rule means, and where its document states it")
-    explain.set_defaults(of_rules=_explain)
+    explain.set_defaults(handler=_explain)
     explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
     verify = what.add_parser(
         "check",
         help="compare the pay table's exact house edges with the document's; exit 1: unaccepted findings",
     )
-    verify.set_defaults(of_rules=_check)
+    verify.set_defaults(handler=_check)
     accept = what.add_parser("accept", help="accept findings of `check`, with a person's name and a reason")
-    accept.set_defaults(of_rules=_accept)
+    accept.set_defaults(handler=_accept)
     for subparser in (show, verify, accept):
         subparser.add_argument("name", metavar="NAME", help="the rule set's name")
     accept.add_argument(
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 for findings that are not accepted, 2 for bad input."""
     try:
-        code: int = arguments.of_rules(arguments)
+        code: int = arguments.handler(arguments)
     except SettingsError as error:
         say(error)
         return BAD_INPUT

@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the engine's signing key, created if it does not exist (default: beside an SQLite database,"
         " else /var/lib/table/settlement.key)",
     )
-    does = parser.add_subparsers(dest="does", metavar="WHAT", required=True)
-    run_it = does.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
+    actions = parser.add_subparsers(dest="action", metavar="WHAT", required=True)
+    run_it = actions.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
     run_it.add_argument(
         "--listen",
         default="127.0.0.1:8440",
@@ -89,12 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="stand",
         help="whether bets stand or are refunded when the equipment fails (default: %(default)s)",
     )
-    key = does.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
+    key = actions.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
     key.add_argument("--rotate", action="store_true", help="make a new key, signed by the present one")
-    does.add_parser(
+    actions.add_parser(
         "prove", help="check every movement of money, balance, seal and replay; exit 1: one is wrong"
     )
-    enrol = does.add_parser("enrol", help="pin a table's public key and rule set")
+    enrol = actions.add_parser("enrol", help="pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
     enrol.add_argument("--rules", required=True, metavar="NAME", help="the table's rule set")
     enrol.add_argument(
@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument(
         "--anew", action="store_true", help="pin another key for a table that is enrolled already"
     )
-    rounds = does.add_parser(
+    rounds = actions.add_parser(
         "rounds", help="print how long before the close of bets each round's last wager arrived"
     )
     rounds.add_argument("table", help="the table's name")
@@ -120,11 +120,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print at most N rounds (default: %(default)s)",
     )
-    release = does.add_parser("release", help="let a halted table continue, once a person has investigated")
+    release = actions.add_parser(
+        "release", help="let a halted table continue, once a person has investigated"
+    )
     release.add_argument("table", help="the table's name")
     release.add_argument("--who", required=True, help="the person who has investigated")
     release.add_argument("--refund", action="store_true", help="refund all stakes of the table first")
-    token = does.add_parser("token", help="make, list and revoke the tokens of the HTTP API")
+    token = actions.add_parser("token", help="make, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
     make = of_tokens.add_parser("make", help="make a token and print it; it can't be shown again")
     make.add_argument("name", help="the token's name, such as the program that uses it")
@@ -161,9 +163,9 @@ def _do(arguments: argparse.Namespace) -> int:
 
     if _needs_existing_database(arguments):
         _check_database(arguments.database)
-    if arguments.does == "prove":
+    if arguments.action == "prove":
         return _prove(arguments.database)
-    if arguments.does == "key":
+    if arguments.action == "key":
         return _show_key(arguments)
     # Wrong arguments are reported before a database is created.
     action = _action(arguments)
@@ -177,7 +179,7 @@ def _do(arguments: argparse.Namespace) -> int:
 
 def _needs_existing_database(arguments: argparse.Namespace) -> bool:
     """Return whether the command needs an existing database; enrolling a first table creates one."""
-    match arguments.does:
+    match arguments.action:
         case "run":
             return False
         case "enrol":
@@ -195,7 +197,7 @@ def _check_database(database: str) -> None:
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
     """Return what to do with the engine, its arguments checked; raises ValueError or SettingsError."""
-    match arguments.does:
+    match arguments.action:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
         case "enrol":

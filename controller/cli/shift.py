@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(msgspec.json.encode(_json(shift)).decode())
     else:
         screen = Screen(sys.stdout)
-        for line in lines_of(shift):
+        for line in shift_lines(shift):
             style: Style = "bold" if line[:1].strip() else "plain"
             screen.lines(screen.wrapped(printable(line), _INDENT, style))
     return OK
@@ -101,7 +101,7 @@ def _json(shift: Shift) -> dict[str, object]:
     return {**fields, "rulings_by": shift.rulings_by()}
 
 
-def lines_of(shift: Shift) -> Iterator[str]:
+def shift_lines(shift: Shift) -> Iterator[str]:
     """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:

@@ -174,7 +174,7 @@ _MAX_LISTED = 3
 """Up to this many readings of one kind are listed one by one; more are shown as a time span."""
 
 
-def clock(t_us: int) -> str:
+def log_clock(t_us: int) -> str:
     """Return a log's own time in hours, minutes, seconds and milliseconds."""
     seconds, ms = divmod(t_us // 1000, 1000)
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
@@ -199,12 +199,12 @@ def wall_stamp(wall_us: int, at_us: int) -> Stamp:
     return lambda t_us: wall_clock(wall_us + t_us - at_us)
 
 
-def lines_of(effect: Effect, *, explain: bool, stamp: Stamp = clock) -> Iterator[str]:
+def effect_lines(effect: Effect, *, explain: bool, stamp: Stamp = log_clock) -> Iterator[str]:
     """Yield an effect's lines; `explain` adds verdicts, lamps and late readings to outcomes and proposals."""
-    return map(printable, _lines_of(effect, explain=explain, stamp=stamp))
+    return map(printable, _effect_lines(effect, explain=explain, stamp=stamp))
 
 
-def _lines_of(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[str]:
+def _effect_lines(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[str]:
     match effect:
         case Outcome():
             yield f"{stamp(effect.t):>11}  {effect.type:<16} {in_words(effect)}"

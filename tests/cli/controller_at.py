@@ -1,4 +1,4 @@
-"""A control socket that answers as it is told, and a terminal of a size of its own for `tablectl`."""
+"""A fake controller at a control socket, and a terminal of a given size for `tablectl`."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class FakeController:
-    """Answers each request by its `do`; `watch` gives every line that is there."""
+    """Answers each request by its `do`; `watch` is answered by every line."""
 
     def __init__(self, path: Path) -> None:
         self.answers: dict[str, Json] = {}
@@ -61,14 +61,14 @@ class FakeController:
 
 @contextmanager
 def controller_at(path: Path) -> Iterator[FakeController]:
-    """Run such a controller."""
+    """Run a fake controller."""
     controller = FakeController(path)
     yield controller
     controller.end()
 
 
 class Terminal:
-    """`tablectl` on a terminal of so many columns and rows."""
+    """`tablectl` on a terminal with this many columns and rows."""
 
     def __init__(self, words: Sequence[str], columns: int, rows: int, **environ: str) -> None:
         self._mine, theirs = pty.openpty()
@@ -87,11 +87,11 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What was written, without colours and line ends of a terminal."""
+        """The output, without colours and carriage returns."""
         return _COLOURS.sub("", self.raw).replace("\r\n", "\n")
 
     def until(self, fact: Callable[[str], bool]) -> str:
-        """Read until a fact holds of the text, and return it."""
+        """Read until a condition holds for the text; return the text."""
         deadline = time.monotonic() + PATIENCE_S
         while not fact(self.text):
             assert time.monotonic() < deadline, f"waited in vain; there is:\n{self.text}"
@@ -105,18 +105,18 @@ class Terminal:
         return self.text
 
     def type(self, text: str) -> None:
-        """Type."""
+        """Type text."""
         os.write(self._mine, text.encode())
 
     def whole(self) -> str:
-        """Read to the end, and return the text."""
+        """Read to the end; return the text."""
         with suppress(OSError):
             while block := os.read(self._mine, 65536):
                 self.raw += block.decode()
         return self.text
 
     def end(self) -> int:
-        """Press Ctrl-C until it has ended, and return the exit code."""
+        """Press Ctrl-C until the command has ended; return the exit code."""
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self.process.send_signal(signal.SIGINT)

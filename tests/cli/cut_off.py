@@ -1,4 +1,4 @@
-"""Runs a command again and again, and kills it at each of its writes in turn: `python -m tests.cli.cut_off`.
+"""Run a command repeatedly, killing it at each of its writes in turn: `python -m tests.cli.cut_off`.
 
 Words: the folder in which everything lies, the folder for its copies, and `tablectl`'s words. In copy N the
 command was killed at its Nth opening for writing, rename, link, deletion or sync. The last copy is the one
@@ -20,7 +20,7 @@ FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def killed_at(nth: int, folder: Path, words: list[str]) -> int:
-    """Run the command in a process of its own, and kill it at its nth write; return how it ended."""
+    """Run the command in a process that is killed at its nth write; return how it ended."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -51,7 +51,7 @@ def killed_at(nth: int, folder: Path, words: list[str]) -> int:
 
 
 def run(template: Path, copies: Path, words: list[str]) -> int:
-    """Kill it at each of its writes; return how it ended when nobody killed it."""
+    """Kill the command at each of its writes; return how the run ended that was not killed."""
     shutil.copytree(template, copies / "0")
     os.chdir(copies / "0")
     main(words)  # What it imports is there then, for every process that is killed.

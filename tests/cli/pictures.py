@@ -1,4 +1,4 @@
-"""What the commands show on a terminal of 80 columns, as pictures for the guides: `make pictures` runs it.
+"""Pictures of the commands on a terminal of 80 columns, for the guides: `make pictures` takes them.
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 
@@ -27,13 +27,13 @@ from tests.console.pictures import COLOURS
 
 COLUMNS, ROWS = 80, 24
 DEMO, SHIFT = 36, 34
-"""So many lines of them are shown."""
+"""The number of lines shown of each."""
 CALLS = 6
 PULLED_S = 600
 SEED = "4"
 """An evening that begins with a natural, a No Roll and a review."""
 FOLDER = Path(tempfile.gettempdir()) / "table"
-"""Where the guides have the virtual table."""
+"""The folder of the virtual table in the guides."""
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")
 _MOVES = re.compile(r"\x1b\[[0-9;]*[A-LN-Za-ln-z]")
 _CLASSES = {"1": "bold", "2": "dim", "1;31": "red", "1;32": "green", "33": "yellow"}
@@ -48,7 +48,7 @@ pre {{ display: inline-block; margin: 0; padding: 14px 18px; color: #d6dae0;
 
 
 def page_of(command: str, raw: str) -> str:
-    """Return a command and what a terminal got of it as a page; a line that was drawn anew counts once."""
+    """Return a page with a command and its output on a terminal; a redrawn line counts once."""
     lines = [_last_drawn(line) for line in raw.replace("\r\n", "\n").rstrip("\n").split("\n")]
     shown = "\n".join("".join(_marked(line)) for line in lines)
     return _PAGE.format(f'<span class="typed">$ {html.escape(command)}</span>\n{shown}')
@@ -59,7 +59,7 @@ def _last_drawn(line: str) -> str:
 
 
 def _marked(line: str) -> Iterator[str]:
-    """Yield a line's parts, each in its style."""
+    """Yield the parts of a line with their styles."""
     style, at = "", 0
     for code in (*_SGR.finditer(line), None):
         part = html.escape(line[at:] if code is None else line[at : code.start()])
@@ -69,14 +69,14 @@ def _marked(line: str) -> Iterator[str]:
 
 
 class Album:
-    """Takes pictures into a folder."""
+    """Takes pictures and saves them in a folder."""
 
     def __init__(self, folder: Path, browser: Browser) -> None:
         self._folder = folder
         self._page = browser.new_page(device_scale_factor=1)
 
     def take(self, name: str, command: str, raw: str) -> None:
-        """Draw what a terminal shows, and keep it."""
+        """Draw what a terminal shows, and save it."""
         self._page.set_content(page_of(command, raw))
         file = self._folder / f"{name}.png"
         self._page.locator("pre").screenshot(path=file)
@@ -86,7 +86,7 @@ class Album:
         print(name)
 
     def command(self, name: str, *words: str, most: int | None = None) -> None:
-        """Run a command to its end; keep its first `most` lines."""
+        """Run a command to its end; save a picture of its first `most` lines."""
         terminal = Terminal(words, COLUMNS, ROWS, TABLE_SOCKET=str(FOLDER / "control.sock"))
         terminal.whole()
         terminal.end()
@@ -94,7 +94,7 @@ class Album:
         self.take(name, " ".join(("tablectl", *words)), raw)
 
     def live(self, name: str, until: Callable[[str], bool], *words: str) -> None:
-        """Run a command until a fact holds of what it has shown; keep what is in the window then."""
+        """Run a command until a condition holds for its output; save a picture of the window."""
         terminal = Terminal(words, COLUMNS, ROWS, TABLE_SOCKET=str(FOLDER / "control.sock"))
         try:
             terminal.until(until)
@@ -133,24 +133,24 @@ def _process(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def calls(count: int) -> Callable[[str], bool]:
-    """Return the fact that so many calls, voids or reviews were told."""
+    """Return the condition that this many calls, voids or reviews were printed."""
     return lambda text: len(re.findall(r"^\d\d:\d\d:\d\d +\d+ ", text, re.MULTILINE)) >= count
 
 
 def pull(device: str) -> None:
-    """Pull a device's cable at the virtual table, and return once its controller has noticed."""
+    """Pull a device's cable at the virtual table; return once its controller has detected it."""
     with (FOLDER / "faults").open("w", encoding="utf-8") as pipe:
         pipe.write(f'{{"fault": "unplug", "device": "{device}", "seconds": {PULLED_S}}}\n')
     until(lambda: f'"where":"{device}"' in str(msgspec.json.encode(faults())), "the fault")
 
 
 def faults() -> object:
-    """Return the faults that stand at the table."""
+    """Return the active faults of the table."""
     return ask(str(FOLDER / "control.sock"), {"do": "faults"})["faults"]
 
 
 def main(folder: Path) -> int:
-    """Take every picture into this folder; 3 where there is no browser."""
+    """Save every picture in this folder; return 3 without a browser."""
     if CHROMIUM is None:
         print(f"{MISSING}; the pictures stay as they are", file=sys.stderr)
         return 3

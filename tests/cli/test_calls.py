@@ -1,4 +1,4 @@
-"""Calls at card tables and at High Roller, in the words of those who deal."""
+"""Calls at card tables and at High Roller, in the words of dealers."""
 
 import io
 

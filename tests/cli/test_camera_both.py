@@ -1,4 +1,4 @@
-"""Two cameras as one device: frames of both as they come, until one ends; one that hangs is named."""
+"""Two cameras as one device: frames of both as they arrive, until one ends; a camera that hangs is named."""
 
 import json
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ LENSES = (LENS, replace(LENS, place_mm=(180.0, 100.0, 250.0)))
 
 
 def two_cameras(folder: Path) -> list[Path]:
-    """Film one throw with two cameras; return their rig files, each with its film as its source."""
+    """Film one throw with two cameras; return their rig files, whose sources are the films."""
     paths = []
     for number, lens in enumerate(LENSES):
         camera = Filming(replace(RIGGING, lens=lens), number)

@@ -1,4 +1,4 @@
-"""`tablectl camera`: its exit codes and what it prints."""
+"""`tablectl camera`: its output and its exit codes."""
 
 import json
 import socket
@@ -104,7 +104,7 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
 
 @contextmanager
 def table_at(path: Path) -> Iterator[list[bytes]]:
-    """A table's socket; the lines that it got are there once the camera has hung up."""
+    """A table's socket; the received lines are available once the camera has disconnected."""
     got: list[bytes] = []
 
     def hear(table: socket.socket) -> None:
@@ -143,7 +143,7 @@ def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp
 
 
 def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: Path) -> None:
-    """The table knew only that its script had gone: every two seconds anew, and never why."""
+    """The table was told every two seconds that its script had gone, and never why."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(f"{RIG}source: /dev/no-such-camera\nsocket: {path}\n", encoding="utf-8")
     with table_at(path) as got:
@@ -154,11 +154,11 @@ def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: P
 
 
 class Enough(Exception):
-    """Ends a program that goes on for ever."""
+    """Ends a program that would never end by itself."""
 
 
 class ComesAndGoes(Cameras):
-    """No camera at two looks, one that is pulled after two frames, none, and one again."""
+    """No camera at two attempts, one that is unplugged after two frames, none, and one again."""
 
     def __init__(self, rig: Path) -> None:
         super().__init__([rig_of(rig)], ["/dev/video0"])
@@ -176,7 +176,7 @@ class ComesAndGoes(Cameras):
 def test_a_camera_that_comes_and_goes_is_told_once_each_time_and_its_program_stays_connected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each retry was a new connection: the table saw the device come up and go down every two seconds."""
+    """Each retry was a new connection: for the table the device came up and went down every two seconds."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(RIG, encoding="utf-8")
     monkeypatch.setattr(camera, "RETRY_S", 0.01)
@@ -254,7 +254,7 @@ dice: 2
 
 
 def photographed(folder: Path) -> list[str]:
-    """Take the pictures that a calibration wants, and name them as its command does."""
+    """Take the pictures for a calibration; return the arguments that name them."""
     words = []
     for number in range(8):
         path = folder / f"held-{number}.png"

@@ -1,4 +1,4 @@
-"""A camera whose view fails in mid-throw: a named fault, a review, and pictures of it."""
+"""A camera whose view fails during a throw: a named fault, a review, and pictures of it."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from tests.drivers.vision.films import filming, rig, thrown
 FRAME_US = 33_333
 THROWN_US = 40 * FRAME_US
 FAILS_US = THROWN_US + 530_000
-"""Both dice are in sight, and neither is known to lie."""
+"""Both dice are in sight then, and neither is known to be at rest."""
 ENDS_US = THROWN_US + 1_300_000
 Disturbance = Callable[[int, Array], Array]
 
@@ -36,7 +36,7 @@ def moved(_t_us: int, picture: Array) -> Array:
 
 
 def lit_at(mains_hz: float) -> Disturbance:
-    """A lamp swings at twice the mains' frequency; each row of the sensor is exposed after the one before."""
+    """A lamp flickers at twice the mains frequency; the sensor's rows are exposed one after another."""
 
     def lit(t_us: int, picture: Array) -> Array:
         rows = np.arange(picture.shape[0]) / picture.shape[0]
@@ -60,7 +60,7 @@ FAULTS: dict[str, tuple[str, Disturbance]] = {
 
 
 def frames(spoil: Disturbance) -> Iterator[tuple[int, Array]]:
-    """Yield an empty table, and a throw during which the view fails."""
+    """Yield an empty table, then a throw during which the view fails."""
     camera = filming()
     for count in range(LEARNING_FRAMES + 5):
         yield count * FRAME_US, camera.empty()
@@ -70,7 +70,7 @@ def frames(spoil: Disturbance) -> Iterator[tuple[int, Array]]:
 
 
 def called(readings: list[Reading], folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what a table whose walls heard two hits makes of it."""
+    """Return the outcome at a table whose walls detected two hits."""
     hits = [
         WallImpact(t=FAILS_US + after, dev="w", wall="right", pos_mm=70, peak=400) for after in (0, 9_000)
     ]
@@ -159,7 +159,7 @@ def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:
 
 
 class Device:
-    """A V4L2 device, by what its driver stamps each frame with."""
+    """A V4L2 device whose driver stamps frames with these times."""
 
     def __init__(self, stamps_us: list[int]) -> None:
         self._stamps_us = [0, *stamps_us]
@@ -184,7 +184,7 @@ class Device:
 
 
 def stamped(monkeypatch: pytest.MonkeyPatch, stamps_us: list[int]) -> list[int]:
-    """Return the times of the frames that such a device sends."""
+    """Return the times of the frames read from a device."""
     monkeypatch.setattr("cv2.VideoCapture", lambda *_: Device(stamps_us))
     return [t_us for t_us, _ in Live("/dev/null").frames()]
 

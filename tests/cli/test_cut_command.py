@@ -1,4 +1,4 @@
-"""`tablectl cut`: one attempt out of a log, with what it must give, ready to be a regression test."""
+"""`tablectl cut`: one attempt out of a log, with its expected outcomes, ready to be a regression test."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The demo shows an evening as people at the table would hear it, and says how many calls were right."""
+"""`tablectl demo`: an evening in the words of the table, and how many of its calls were right."""
 
 import argparse
 import io
@@ -17,7 +17,7 @@ UTF8 = {"LANG": "en_US.UTF-8"}
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that is a terminal."""
 
     encoding = "utf-8"
 
@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 
 
 class Pipe(Terminal):
-    """A stream that says it is none."""
+    """A stream that is not a terminal."""
 
     def isatty(self) -> bool:
         return False
@@ -39,7 +39,7 @@ def evening(*words: str) -> argparse.Namespace:
 
 
 def shown(stream: Terminal, environment: dict[str, str], *words: str) -> tuple[int, str, list[float]]:
-    """Show an evening; without cards unless they are asked for."""
+    """Show an evening, by default without cards."""
     pauses: list[float] = []
     code = demo.play(
         evening("--games", "0", "--deals", "0", *words), Screen(stream, environment), pauses.append

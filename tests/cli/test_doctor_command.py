@@ -1,4 +1,4 @@
-"""`tablectl doctor` as a technician types it: a line each, the exit code, and an archive without secrets."""
+"""`tablectl doctor`: a line per finding, the exit code, and an archive without secrets."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
 def test_a_journal_and_a_head_file_closed_to_this_user_hide_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the installed one is to everybody but root and the controller."""
+    """The installed journal is closed to everybody but root and the controller."""
     looked = Path.exists
 
     def exists(path: Path) -> bool:
@@ -63,7 +63,7 @@ def test_without_a_name_it_examines_the_table_that_the_service_runs(
 
 
 def beside_a_table_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Let a controller answer that loaded another file; return that file."""
+    """Run a controller that has loaded another file; return that file."""
     own = (tmp_path / "virtual.yaml").resolve()
     shipped = Path(__file__).parents[2] / "config/tables/craps.yaml"
     own.write_text(
@@ -133,7 +133,7 @@ def test_the_archive_holds_the_report_and_no_secret_of_the_file(
 
 
 def test_the_archive_holds_nothing_that_was_written_into_the_wrong_line(tmp_path: Path) -> None:
-    """The report quoted what it found there, and the file's copy kept it."""
+    """The report quoted the wrong value, and the file's copy kept it."""
     table = tmp_path / "mine.yaml"
     table.write_text(
         "table: mine\nruleset: craps-12-034\ncalls: hunter2\nmax_lateness_ms: [hunter2]\nnote: &hunter2 x\n"

@@ -1,4 +1,4 @@
-"""Every command's help has examples, every example is understood, and those that need no table are run."""
+"""Every command's help has examples, every example can be parsed, and those that need no table are run."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from controller.cli.main import COMMANDS, command_of, parser_for
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
 RUN = frozenset({"replay", "rules", "demo", "completion"})
-"""Commands whose examples need no table, no network and nobody at a terminal."""
+"""Commands whose examples need no table, no network and no person."""
 NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
 """What only a reader of the help has."""
 
@@ -25,7 +25,7 @@ def examples(command: str) -> list[str]:
 
 
 def words_of(example: str) -> list[str]:
-    """Give an example's words, without the remark behind it."""
+    """Return an example's words, without the comment behind it."""
     return shlex.split(re.split(r"\s{2,}#", example)[0])
 
 

@@ -1,4 +1,4 @@
-"""Where an extra is not installed, the command that needs it says which, and how to install it."""
+"""A command that needs an extra that is not installed names it and says how to install it."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ EXTRAS = JOURNAL | HARDWARE | SETTLEMENT | {"paho", "shtab", "cv2", "numpy"}
 
 
 def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run tablectl as it would run where these packages are not installed."""
+    """Run tablectl as if these packages were not installed."""
     code = MISSING.format(missing=missing, words=list(words))
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120

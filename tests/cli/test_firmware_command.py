@@ -1,4 +1,4 @@
-"""`tablectl firmware`: what it writes is what a board mounts and runs."""
+"""`tablectl firmware`: a board can mount and run what it writes."""
 
 import json
 import struct
@@ -49,7 +49,7 @@ def built(tmp_path: Path) -> Path:
 
 
 def flash_of(uf2: Path) -> bytes:
-    """Return the file system's flash after a boot loader has written this."""
+    """Return the flash of the file system after a boot loader has written this UF2 file."""
     content = uf2.read_bytes()
     blocks = [content[at : at + 512] for at in range(0, len(content), 512)]
     flash = bytearray(b"\xff" * (1408 * 1024))

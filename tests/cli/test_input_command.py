@@ -1,4 +1,4 @@
-"""`tablectl input`: it waits for the table's word, and says why not and what instead."""
+"""`tablectl input`: it waits for the table's answer; a refusal gives the reason and what is allowed."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.app.rig import Table
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
-    """Give one craps table that runs in its own time, unlocked."""
+    """Yield an unlocked craps table that runs in its own time."""
     one = Table(tmp_path_factory.mktemp("table"), arguments=("--no-self-test-devices", "--unlock", "person"))
     one.start(watch=False)
     one.unlock()

@@ -1,4 +1,4 @@
-"""`tablectl journal`: what is missing at the end is told, nothing is told of nothing in silence."""
+"""`tablectl journal`: missing last rows are reported, and so is an empty result."""
 
 import json
 import os
@@ -34,7 +34,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """Give a journal of a few throws in its folder, its head file beside it."""
+    """Return the folder of a journal of a few throws, with its head file."""
     return played(tmp_path)
 
 
@@ -56,12 +56,12 @@ def verify(capsys: pytest.CaptureFixture[str], journal: Path, *words: str) -> tu
 
 
 def cut_short(journal: Path) -> None:
-    """Take the last row away, as a lost end of the WAL does."""
+    """Remove the last row, as a lost end of the WAL does."""
     tamper(journal, sql("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)"))
 
 
 def older_copy(journal: Path) -> None:
-    """Play another session, then put back what the journal was before it."""
+    """Play another session, then restore the journal from before it."""
     rig = Rig(journal.parent, load_key(journal.parent / "key"))
     old = shutil.copy(journal, journal.parent / "old")
     with rig.open() as opened:
@@ -71,7 +71,7 @@ def older_copy(journal: Path) -> None:
 
 
 def emptied(journal: Path) -> None:
-    """Leave what a journal is whose rows were all in a WAL that is gone."""
+    """Leave the journal as it is if all its rows were in a WAL that is gone."""
     journal.write_bytes(b"")
 
 
@@ -174,7 +174,7 @@ def test_a_journal_is_sound_while_it_is_written(tmp_path: Path, capsys: pytest.C
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Give a folder that every user can pass through; pytest's own are closed to others."""
+    """Return a folder that every user may enter; pytest's own are closed to others."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -204,7 +204,7 @@ def test_what_is_closed_to_this_user_is_no_fault_of_the_disk(open_folder: Path, 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_a_journal_that_another_user_writes_says_whose_it_is(open_folder: Path) -> None:
-    """Its WAL is the writer's: SQLite may make no index for it."""
+    """The WAL belongs to the writer: SQLite may not create an index for it."""
     folder = open_folder / "table"
     folder.mkdir()
     rig = rig_in(folder)

@@ -1,4 +1,4 @@
-"""`tablectl keys`: every key is made, rotated, revoked and replaced by a command, and its history checked."""
+"""`tablectl keys`: keys are made, rotated, revoked and replaced, and their history is checked."""
 
 import os
 import pwd
@@ -92,7 +92,7 @@ encrypt) tr A-Za-z N-ZA-Mn-za-m >"$4" ;;
 decrypt) tr A-Za-z N-ZA-Mn-za-m <"$3" ;;
 esac
 """
-"""In the place of systemd-creds: what is sealed is no key any more, and opens again."""
+"""Replaces systemd-creds: a sealed key is unreadable until it is unsealed."""
 
 
 def test_a_sealed_key_is_rotated_without_a_clear_one_on_the_disk(
@@ -121,7 +121,7 @@ NO_SEALS = (
     '[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0',
     'tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]',
 )
-"""It seals nothing, an empty file, none, or refuses."""
+"""It seals nothing, an empty file or no file, or refuses."""
 
 
 @pytest.mark.parametrize("creds", NO_SEALS, ids=["clear", "empty", "no file", "refused"])
@@ -172,7 +172,7 @@ def test_every_other_key_is_made_rotated_and_shown(
 def test_whatever_the_umask_nobody_else_writes_a_key_or_its_history(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A history that others may write is one they can spoil: the key is then refused as another's."""
+    """Others who may write the history can spoil it: the key is then refused."""
     before = os.umask(0)
     try:
         for does in ("make", "rotate", "rotate"):
@@ -348,7 +348,7 @@ def test_a_key_that_signs_outcomes_is_revoked_by_another_in_its_place(
 def test_who_runs_a_command_is_told_by_the_kernel_and_not_by_the_environment(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anybody can set $LOGNAME, to another's name, or to bytes that no history can hold."""
+    """Anybody can set $LOGNAME: to another person's name, or to bytes that a history can't contain."""
     monkeypatch.setenv("LOGNAME", name)
     file = tmp_path / "a.key"
     assert told(capsys, "make", "node", str(file))[0] == 0

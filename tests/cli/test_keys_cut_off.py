@@ -1,4 +1,4 @@
-"""Commands that change keys: killed at every write, two at once, and on what a kill or the power left."""
+"""Commands that change keys: killed at every write, run two at once, and run after a kill or a power cut."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 
 def killed_at_each_write(template: Path, copies: Path, *words: str) -> list[Path]:
-    """Return the folders in which the command was killed, one for each write, and last a whole one."""
+    """Return the folders in which the command was killed, one per write, and last a complete one."""
     copies.mkdir()
     program = [sys.executable, "-m", "tests.cli.cut_off", str(template), str(copies), "keys", *words]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
@@ -83,7 +83,7 @@ def test_a_revocation_killed_at_any_write_is_done_again(
 def test_an_engines_rotation_killed_at_any_write_leaves_one_of_the_two_keys_and_goes_on(
     template: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An engine that starts meanwhile must have a key that its tables believe, never a third one."""
+    """An engine that starts meanwhile must get a key that its tables trust, never a third one."""
     first = engine_key(template / FILE, {})
     for folder in killed_at_each_write(template, tmp_path / "copies", "rotate", "engine", FILE, *REASON):
         file = folder / FILE
@@ -159,7 +159,7 @@ def test_a_line_that_the_power_cut_off_was_never_reported_and_the_history_contin
 def test_an_old_key_put_back_is_named_and_changes_nothing(
     kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A step that follows on no other would spoil the history for ever."""
+    """A step that does not follow the one before would spoil the history for ever."""
     file = tmp_path / FILE
     keys.make(kind, file)
     old = file.read_bytes()
@@ -195,7 +195,7 @@ def test_a_revoked_key_put_back_is_rotated_into_no_other(
 def test_no_link_that_a_service_lays_in_its_folder_is_written_through(
     does: str, name: str, link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Root writes there: else the service would have any file of the machine overwritten, or given to it."""
+    """Root writes there: otherwise the service could have any file overwritten or made its own."""
     folder, other = tmp_path / "service", tmp_path / "other"
     folder.mkdir()
     other.write_bytes(b"root's own")
@@ -219,7 +219,7 @@ def test_no_link_that_a_service_lays_in_its_folder_is_written_through(
 
 @pytest.mark.parametrize("found", [b"", b"\xff\xfe", b"no signature", b"00 11", b"zz zz zz"])
 def test_an_endorsement_that_is_none_stops_no_engine(found: bytes, tmp_path: Path) -> None:
-    """Tables that hold its key need no endorsement; the others are told it by a person."""
+    """Tables that have its key need no endorsement; a person enters it at the others."""
     file = tmp_path / FILE
     public = engine_key(file, {}).public
     file.with_suffix(".endorsed").write_bytes(found)
@@ -229,7 +229,7 @@ def test_an_endorsement_that_is_none_stops_no_engine(found: bytes, tmp_path: Pat
 def test_half_a_key_that_a_kill_left_is_no_hindrance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a file system where a file has its name before it is whole."""
+    """On a file system where a file appears before it is complete."""
     rig = rig_in(tmp_path)
     rig.played(1)
     half = tmp_path / "key.new"
@@ -242,7 +242,7 @@ def test_half_a_key_that_a_kill_left_is_no_hindrance(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root writes keys for others")
 def test_what_root_rotates_stays_its_service_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Else the service can't read its own key at the next start."""
+    """Otherwise the service can't read its own key at the next start."""
     os.chown(tmp_path, 1234, 1235)
     file = tmp_path / FILE
     for does in ("make", "rotate", "rotate"):

@@ -84,7 +84,7 @@ def called(number: int, dice: tuple[int, int]) -> Outcome:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
-    """A controller in order, in the folder where `tablectl` is called."""
+    """A healthy controller, in the folder where `tablectl` is called."""
     monkeypatch.chdir(tmp_path)
     with controller_at(tmp_path / "control.sock") as controller:
         controller.answers = {
@@ -192,7 +192,7 @@ def test_a_device_that_there_is_not_is_named_with_those_that_there_are(
 
 
 def watched(*lines: Json, width: int | None = None) -> str:
-    """Tell lines of the stream as at ten o'clock."""
+    """Write lines of the stream at ten o'clock."""
     stream = io.StringIO()
     watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
     for line in lines:
@@ -269,7 +269,7 @@ def test_watch_prints_words_on_a_terminal_and_json_lines_if_asked(
 
 
 class Tty(io.StringIO):
-    """A terminal that keeps what it shows."""
+    """A terminal that records its output."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""`tablectl` as a whole: help, usage, exit codes, and leaving quietly."""
+"""`tablectl` as a whole: help, usage, exit codes, and ending without a traceback."""
 
 import argparse
 import os
@@ -170,7 +170,7 @@ def test_a_folder_that_is_not_there_is_named_before_anything_is_done(
 
 @pytest.mark.parametrize("command", [*cli.COMMANDS, "--version", "shuffle"])
 def test_a_word_that_is_no_utf8_is_one_sentence(command: str, tmp_path: Path) -> None:
-    """As ssh hands it over from a terminal that speaks Latin-1."""
+    """As ssh passes it on from a terminal in Latin-1."""
     words = [command.encode(), b"accept", b"--who", b"J\xfcrgen"]
     done = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words],

@@ -1,4 +1,4 @@
-"""`tablectl simulate --staff me`: the table waits for a person's word, and tells what was missed."""
+"""`tablectl simulate --staff me`: the table waits for the person, and the score lists what was missed."""
 
 import io
 import json
@@ -199,7 +199,7 @@ def test_nothing_played_is_no_score() -> None:
 
 
 def dealt(kind: str) -> tuple[Act, Scene]:
-    """Deal cards of a kind as somebody who practises is dealt them."""
+    """Deal a kind of hand to a person who practises."""
     act = first_only(of_three_card({kind: 1.0}))(4, 1, False)
     return act, act.scenes[0]
 
@@ -290,7 +290,7 @@ ROLLED = RollOff(turns=ONCE.turns, done=(Rolled(8, BoughtCard("c0", "2", 8)),))
 
 
 def asks(state: HighRollerState) -> set[str]:
-    """Return all that players ask for at a table in this state, as the controller tells it."""
+    """Return all requests that players make at a table in this state."""
     game = json.loads(msgspec.json.encode(state))
     words = (player_request(game, Random(seed)) for seed in range(300))
     return {f"{word.name} {word.seat}" for word in words if word is not None}
@@ -398,7 +398,7 @@ def test_an_attempt_begins_within_two_seconds_of_the_persons_word(table: str) ->
 
 
 def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:
-    """Whoever says what lies on the felt is right, however late a busy machine's readings come."""
+    """A person who enters what lies on the felt is right, however late the readings arrive."""
     folder = tmp_path / "v"
     terminal = Terminal(
         ("simulate", "craps", "--staff", "me", "--dir", str(folder), "--throws", "2", "--seed", "3"), 80, 24
@@ -424,17 +424,17 @@ def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path:
 
 
 def times(words: str, count: int) -> Callable[[str], bool]:
-    """Return the fact that these words were written so often."""
+    """Return the condition that these words were written this often."""
     return lambda text: text.count(words) >= count
 
 
 def scores(count: int) -> Callable[[str], bool]:
-    """Return the fact that the score was told so often."""
+    """Return the condition that the score was printed this often."""
     return lambda text: len(SCORED.findall(text)) >= count
 
 
 def rule_until_right(terminal: Terminal, ruling: str, number: int) -> None:
-    """Rule until it stands: a person, too, may be told that it is too early."""
+    """Enter a ruling until it is accepted: it may be refused as too early."""
     deadline = time.monotonic() + PATIENCE_S
     scored = len(SCORED.findall(terminal.text))
     while time.monotonic() < deadline:

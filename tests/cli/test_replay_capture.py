@@ -1,4 +1,4 @@
-"""`tablectl replay CAPTURE.tsv --device ss2`: as for a log, on a wheel's bare serial lines."""
+"""`tablectl replay CAPTURE.tsv --device ss2`: outcomes from a wheel's raw serial lines."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ LINES = [
 
 @pytest.fixture
 def capture(tmp_path: Path) -> str:
-    """A capture as a recorder that strips leading blanks writes it."""
+    """A capture by a recorder that strips leading blanks."""
     path = tmp_path / "wheel.tsv"
     rows = [f"{n * 500}\t{line.lstrip(' ')}\n" for n, line in enumerate(LINES)]
     path.write_text("".join(rows))

@@ -1,4 +1,4 @@
-"""`tablectl replay`: what it prints, what it reports, what it refuses, and with which exit code."""
+"""`tablectl replay`: its output, its reports, its refusals and its exit codes."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ UNLOCK: Fields = {**LOCK, "t": 3_723_004_000, "name": "unlock"}
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A night in which a supervisor locks the table and unlocks it again."""
+    """A night in which a supervisor locks and unlocks the table."""
     return write(tmp_path / "night.jsonl", HEADER, LOCK, UNLOCK)
 
 

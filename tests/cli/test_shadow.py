@@ -1,4 +1,4 @@
-"""A controller in the shadow of a table that is run by hand: it tells nobody, and is compared."""
+"""A shadow of a table that is run by hand: it publishes nothing, and its calls are compared."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def journaled(rig: Rig, readings: list[AnyReading]) -> str:
-    """Play readings from the first on, and return their journal."""
+    """Play readings from the first one on; return their journal."""
     with rig.open() as journal:
         begin(journal)
         for hand in hands(Session(setup_at(First(), State())), readings):
@@ -28,7 +28,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> str:
 
 
 def an_evening() -> list[AnyReading]:
-    """Rolls that the dealer enters alike, otherwise and not at all, and one that only he can decide."""
+    """Rolls that the dealer enters alike, differently or not, and one that only the dealer can decide."""
     at = [number * 20 * SECOND_US for number in range(1, 6)]
     return [
         *throw(at[0], (4, 4)),
@@ -80,7 +80,7 @@ def test_where_all_agree_it_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 class Deaf:
-    """A station that must not be asked for anything."""
+    """A station that must receive no request."""
 
     turns = 0
 

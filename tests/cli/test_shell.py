@@ -69,7 +69,7 @@ def test_a_service_keeps_what_it_loaded_out_of_the_collectors_sight() -> None:
 
 
 def import_in_a_pause() -> None:
-    """Import what is not there."""
+    """Import a missing module."""
     with collector_paused():
         assert not gc.isenabled()
         raise ImportError
@@ -77,7 +77,7 @@ def import_in_a_pause() -> None:
 
 @pytest.mark.parametrize("was_on", [True, False])
 def test_imports_pause_the_collector_and_leave_it_as_it_was(was_on: bool) -> None:
-    """Even where one fails."""
+    """Also if an import fails."""
     before = gc.isenabled()
     try:
         (gc.enable if was_on else gc.disable)()

@@ -1,4 +1,4 @@
-"""`tablectl shift`: what was told since the table opened, who ruled, and what stood in the way of play."""
+"""`tablectl shift`: what was published since the table opened, who ruled, and what interrupted play."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
-    """Play readings from the first on, and return their journal."""
+    """Play readings from the first one on; return their journal."""
     with rig.open() as journal:
         begin(journal)
         for hand in hands(Session(setup_at(First(), State())), readings):

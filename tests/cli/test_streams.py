@@ -1,4 +1,4 @@
-"""Streams as a shell may hand them over: full, closed, in a plain locale, or cut off in mid-command."""
+"""Standard streams as a shell may pass them on: full, closed, in a plain locale, or broken in mid-command."""
 
 import json
 import os
@@ -22,14 +22,14 @@ WORDS = {
     "demo": ("demo", "--throws", "1", "--spins", "0", "--games", "0", "--deals", "0"),
     "simulate": ("simulate", "--list-faults"),
 }
-"""A cheap call of these commands; of every other one its help, which is printed the same way."""
+"""A cheap call of these commands; of every other command the help, which is printed the same way."""
 CALLS = [WORDS.get(name, (name, "--help")) for name in COMMANDS] + [("--help",), ("--version",)]
 PLAIN = {"LC_ALL": "C", "TERM": "dumb", "COLUMNS": "40"}
 NO_CONTROLLER = ("status", "--socket", "/nowhere/control.sock")
 
 
 def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess.CompletedProcess[bytes]:
-    """Run tablectl with streams redirected as a shell does it."""
+    """Run tablectl with streams redirected as by a shell."""
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "controller.cli.main", *words],
         stdin=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess
 
 
 def in_turn(*redirected: str) -> list[tuple[tuple[str, ...], str]]:
-    """Pair each call with one of the redirections: how a stream is guarded is the same for all."""
+    """Pair each call with one of the redirections, since streams are guarded alike for all commands."""
     return list(zip(CALLS, cycle(redirected), strict=False))
 
 
@@ -88,7 +88,7 @@ def test_a_closed_standard_input_is_stated(words: tuple[str, ...]) -> None:
 
 
 def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:
-    """Closed, number 1 would be the next file's: the log's own, or a database."""
+    """If it is closed, the next file opened, such as the log or a database, would get number 1."""
     code = (
         "from controller.cli import shell; shell.guard_streams()\n"
         "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"

@@ -1,4 +1,4 @@
-"""`tablectl test` and `calibrate`: a virtual table with its technician, and its controller, as processes."""
+"""`tablectl test` and `calibrate`, with a virtual table, its technician and its controller as processes."""
 
 import json
 import os
@@ -33,7 +33,7 @@ Json = dict[str, object]
 
 
 def until(fact: Callable[[], bool], what: str) -> None:
-    """Ask for a fact until it holds."""
+    """Wait until a condition holds."""
     pause = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     while not fact():
@@ -42,7 +42,7 @@ def until(fact: Callable[[], bool], what: str) -> None:
 
 
 class Live:
-    """A virtual table with its technician, and its controller, each in a process of its own."""
+    """A virtual table with its technician and a controller, each in its own process."""
 
     def __init__(self, table: str, folder: Path) -> None:
         self.folder = folder
@@ -146,7 +146,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 
 
 def traces(status: Json) -> Json:
-    """What a test must leave as it was.
+    """What a test must not change.
 
     The fault lamp may differ: on a busy machine a device falls silent, and a test that failed stays a fault.
     """
@@ -161,7 +161,7 @@ def traces(status: Json) -> Json:
 
 
 def begun(path: str, **words: object) -> tuple[socket.socket, Json]:
-    """Begin a test on a connection of its own; give it with the answer."""
+    """Begin a test on a new connection; return it with the answer."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(PATIENCE_S)
     link.connect(path)
@@ -300,14 +300,14 @@ def test_what_makes_no_sense_is_stated_and_leaves_test_mode(
 
 @pytest.fixture(scope="module")
 def craps_for_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A table at which nothing is changed."""
+    """A table that the tests do not change."""
     live = Live("craps", tmp_path_factory.mktemp("words"))
     yield live
     live.end()
 
 
 class Terminal:
-    """A command on a terminal, at which a person types what fits what is asked."""
+    """A command on a terminal, at which a person answers its questions."""
 
     def __init__(self, *words: str) -> None:
         self._end, other = os.openpty()
@@ -318,7 +318,7 @@ class Terminal:
         os.close(other)
 
     def see(self, text: str) -> None:
-        """Read on until this has been asked; what came before it has been seen."""
+        """Read until this is shown; discard what was shown before it."""
         while text not in self.seen:
             self.seen = COLOURS.sub("", self.seen + self._read())
         self.seen = self.seen.partition(text)[2]
@@ -394,7 +394,7 @@ def test_without_a_controller_there_is_nothing_to_test(
 
 @pytest.fixture
 def roulette(tmp_path: Path) -> Path:
-    """A table's file of one's own."""
+    """A table's file that can be changed."""
     path = tmp_path / "table.yaml"
     shipped = Path(__file__).parents[2] / "config" / "tables" / "roulette.yaml"
     path.write_text(shipped.read_text())
@@ -402,7 +402,7 @@ def roulette(tmp_path: Path) -> Path:
 
 
 def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None = None) -> Path:
-    """A recording of an evening at a wheel whose second beam is elsewhere than the file says."""
+    """A recording of an evening at a wheel whose second beam is not where the file has it."""
     wheel = load_table(str(table)).wheel
     assert wheel is not None
     true = msgspec.structs.replace(wheel, beams_deg=(10.0, 137.5, 250.0))

@@ -1,4 +1,4 @@
-"""A guided test's connection: what was found counts once the controller has noted it."""
+"""The connection of a guided test: a result counts once the controller has confirmed it."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ def line(told: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def controller(path: Path, ends: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Begin a test for one client, hear its result, and end so."""
+    """Serve one client: begin a test, receive its result and end in this way."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen()

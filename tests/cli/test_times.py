@@ -1,4 +1,4 @@
-"""The time of day is told alike by every command: the machine's local time, as the clock on the wall."""
+"""Every command prints the time of day alike: the machine's local time."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from controller.cli.words import wall_clock, wall_date
 from tests.journal.rig import rig_in
 
 ZONE = "TST-05:30"
-"""Five and a half hours east of Greenwich, so that UTC would be noticed."""
+"""Five and a half hours east of Greenwich, so that UTC would be detected."""
 LOG = Path("tests/logs/sim-craps-12-034-a.jsonl.gz")
 
 

@@ -1,4 +1,4 @@
-"""`tablectl udev` on made-up machines: a rule for what is plugged in, by number, or by socket without one."""
+"""`tablectl udev` on simulated machines: a rule for each port, by serial number or by USB socket."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from controller.cli.main import main
 
 
 def plug(sys: Path, tty: str, socket: str, **told: str) -> None:
-    """Plug a port into the kernel's tree."""
+    """Add a port to a simulated sysfs."""
     device = sys / "devices/usb1" / socket
     port = device / f"{socket}:1.0"
     (port / "tty" / tty).mkdir(parents=True)
