@@ -18,7 +18,7 @@ from littlefs import LittleFS
 
 import drivers
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, say
 from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
 from drivers.firmware.shared.program import VERSION
@@ -152,7 +152,7 @@ class FirmwareMismatchError(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     actions = parser.add_subparsers(metavar="build|flash|verify|approved", required=True, dest="action")
-    build = actions.add_parser("build", help="build the UF2 file of a board's firmware and settings")
+    build = add_subcommand(actions, "build", "build the UF2 file of a board's firmware and settings")
     build.add_argument("board", choices=BOARDS, help="the kind of board")
     build.add_argument("--name", required=True, help="the node's name, as in the table's file")
     build.add_argument(
@@ -174,15 +174,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="size of the board's file system, required if this program does not know it",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
-    flash = actions.add_parser("flash", help="copy a UF2 file to a board in BOOTSEL mode")
+    flash = add_subcommand(actions, "flash", "copy a UF2 file to a board in BOOTSEL mode")
     flash.add_argument("uf2", type=Path, metavar="UF2", help="the UF2 file")
     flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
-    approved = actions.add_parser(
-        "approved", help="print the firmware ID that a board with this version's files reports"
+    approved = add_subcommand(
+        actions, "approved", "print the firmware ID that a board with this version's files reports"
     )
     approved.add_argument("board", choices=BOARDS, help="the kind of board")
-    verify = actions.add_parser(
-        "verify", help="compare the firmware ID that a board reports with this version's"
+    verify = add_subcommand(
+        actions, "verify", "compare the firmware ID that a board reports with this version's"
     )
     verify.add_argument("board", choices=BOARDS, help="the kind of board")
     verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")

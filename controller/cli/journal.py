@@ -11,7 +11,17 @@ from controller.app.options import JOURNAL, head_beside
 from controller.cli.attempts import add_pictures, extract_pictures, pictures_json, pictures_line, pictures_of
 from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
 from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, MAX_ROW, OK, Command, printable, say, whole_number
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    MAX_ROW,
+    OK,
+    Command,
+    add_subcommand,
+    printable,
+    say,
+    whole_number,
+)
 from controller.cli.words import effect_lines, wall_date, wall_stamp
 from controller.evidence.pictures import Folder
 from controller.journal.chain import Row
@@ -38,9 +48,10 @@ _NONE_THERE = frozenset({"journal_absent", "journal_no_access"})
 def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `journal`."""
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
-    verify = what.add_parser(
+    verify = add_subcommand(
+        what,
         "verify",
-        help="check every page, row, digest and signature, and that no last row is missing; list what no"
+        "check every page, row, digest and signature, and that no last row is missing; list what no"
         " signature authenticates; exit 1: a fault was found",
     )
     verify.set_defaults(handler=_verify)
@@ -61,9 +72,9 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         help="the table's public key, as `tablectl keys show table` prints it: verify that it signs"
         " this journal",
     )
-    show = what.add_parser("show", help="print rows, one a line")
+    show = add_subcommand(what, "show", "print rows, one a line")
     show.set_defaults(handler=_show)
-    export = what.add_parser("export", help="write rows with their evidence as JSON lines")
+    export = add_subcommand(what, "export", "write rows with their evidence as JSON lines")
     export.set_defaults(handler=_export)
     for subparser in (show, export):
         subparser.add_argument(

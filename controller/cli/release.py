@@ -13,7 +13,7 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, say
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
@@ -26,7 +26,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     actions = parser.add_subparsers(metavar="sign|verify", required=True, dest="action")
-    signs = actions.add_parser("sign", help=f"write the signed list of a release's files, {LIST_FILE}")
+    signs = add_subcommand(actions, "sign", f"write the signed list of a release's files, {LIST_FILE}")
     signs.add_argument(
         "--key",
         type=Path,
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the release key, as `tablectl keys make release` makes it",
     )
-    verifies = actions.add_parser("verify", help="find every file that was changed, added or removed")
+    verifies = add_subcommand(actions, "verify", "find every file that was changed, added or removed")
     verifies.add_argument(
         "--key",
         type=Path,

@@ -13,7 +13,7 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from controller.cli.screen import Row, aligned, rows_of
-from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, add_subcommand, say
 from controller.model.rulesets import RuleSet
 from controller.replay.source import LogError, name_of, open_input
 from controller.rulebook.catalogue import rules
@@ -48,19 +48,20 @@ _UNITS = {"ms": "ms", "s": "s", "mm": "mm", "deg": "degrees", "cents": "cents", 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     what = parser.add_subparsers(metavar="show|explain|check|accept", required=True)
-    show = what.add_parser(
-        "show", help="print a rule set's settings, with units and rules, and its pay table"
+    show = add_subcommand(
+        what, "show", "print a rule set's settings, with units and rules, and its pay table"
     )
     show.set_defaults(handler=_show)
-    explain = what.add_parser("explain", help="print what a rule means, and where its document states it")
+    explain = add_subcommand(what, "explain", "print what a rule means, and where its document states it")
     explain.set_defaults(handler=_explain)
     explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
-    verify = what.add_parser(
+    verify = add_subcommand(
+        what,
         "check",
-        help="compare the pay table's exact house edges with the document's; exit 1: unaccepted findings",
+        "compare the pay table's exact house edges with the document's; exit 1: unaccepted findings",
     )
     verify.set_defaults(handler=_check)
-    accept = what.add_parser("accept", help="accept findings of `check`, with a person's name and a reason")
+    accept = add_subcommand(what, "accept", "accept findings of `check`, with a person's name and a reason")
     accept.set_defaults(handler=_accept)
     for subparser in (show, verify, accept):
         subparser.add_argument("name", metavar="NAME", help="the rule set's name")
@@ -296,7 +297,11 @@ def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--rules", required=True, metavar="NAME", help="the rule set to settle by")
     parser.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="JSON Lines (default: standard input)"
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="wagers and results as JSON Lines (default: standard input)",
     )
 
 

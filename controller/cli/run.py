@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(
-            f"--{role}-group", metavar="GROUP", help=f"the Unix group whose members act as {role}"
+            f"--{role}-group", metavar="GROUP", help=f"the Unix group whose members have the rights of {role}"
         )
     parser.add_argument(
         "--socket-group", metavar="GROUP", help="the Unix group that may connect to the control socket"

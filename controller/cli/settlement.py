@@ -22,6 +22,7 @@ from controller.cli.shell import (
     MAX_ROW,
     OK,
     OUT_OF_REACH,
+    add_subcommand,
     on_stop,
     say,
     startup_frozen,
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " else /var/lib/table/settlement.key)",
     )
     actions = parser.add_subparsers(dest="action", metavar="WHAT", required=True)
-    run_it = actions.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
+    run_it = add_subcommand(actions, "run", "serve the HTTP API and settle the outcomes of a broker")
     run_it.add_argument(
         "--listen",
         default="127.0.0.1:8440",
@@ -89,12 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="stand",
         help="whether bets stand or are refunded when the equipment fails (default: %(default)s)",
     )
-    key = actions.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
+    key = add_subcommand(actions, "key", "show the engine's public key, for a table's `engine_key`")
     key.add_argument("--rotate", action="store_true", help="make a new key, signed by the present one")
-    actions.add_parser(
-        "prove", help="check every movement of money, balance, seal and replay; exit 1: one is wrong"
+    add_subcommand(
+        actions, "prove", "check every movement of money, balance, seal and replay; exit 1: one is wrong"
     )
-    enrol = actions.add_parser("enrol", help="pin a table's public key and rule set")
+    enrol = add_subcommand(actions, "enrol", "pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
     enrol.add_argument("--rules", required=True, metavar="NAME", help="the table's rule set")
     enrol.add_argument(
@@ -109,8 +110,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument(
         "--anew", action="store_true", help="pin another key for a table that is enrolled already"
     )
-    rounds = actions.add_parser(
-        "rounds", help="print how long before the close of bets each round's last wager arrived"
+    rounds = add_subcommand(
+        actions, "rounds", "print how long before the close of bets each round's last wager arrived"
     )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
@@ -120,22 +121,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="print at most N rounds (default: %(default)s)",
     )
-    release = actions.add_parser(
-        "release", help="let a halted table continue, once a person has investigated"
+    release = add_subcommand(
+        actions, "release", "let a halted table continue, once a person has investigated"
     )
     release.add_argument("table", help="the table's name")
     release.add_argument("--who", required=True, help="the person who has investigated")
     release.add_argument("--refund", action="store_true", help="refund all stakes of the table first")
-    token = actions.add_parser("token", help="make, list and revoke the tokens of the HTTP API")
+    token = add_subcommand(actions, "token", "make, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
-    make = of_tokens.add_parser("make", help="make a token and print it; it can't be shown again")
+    make = add_subcommand(of_tokens, "make", "make a token and print it; it can't be shown again")
     make.add_argument("name", help="the token's name, such as the program that uses it")
     make.add_argument(
         "--role", choices=("staff", "player", "reader"), required=True, help="what the token permits"
     )
     make.add_argument("--player", help="with --role player: the player whose account it is for")
-    of_tokens.add_parser("list", help="list all tokens")
-    of_tokens.add_parser("revoke", help="revoke a token").add_argument("name", help="the token's name")
+    add_subcommand(of_tokens, "list", "list all tokens")
+    add_subcommand(of_tokens, "revoke", "revoke a token").add_argument("name", help="the token's name")
 
 
 def run(arguments: argparse.Namespace) -> int:

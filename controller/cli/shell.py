@@ -111,6 +111,13 @@ def own_name() -> str:
     return quote(str(called))
 
 
+def add_subcommand(
+    to: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
+) -> argparse.ArgumentParser:
+    """Add a subcommand; the summary is shown in the list of subcommands and in its own help."""
+    return to.add_parser(name, help=summary, description=summary)
+
+
 class Command(NamedTuple):
     """The functions and the examples of a command."""
 

@@ -123,7 +123,11 @@ _PEOPLE_EXAMPLES = (
 
 def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `people`."""
-    parser.add_argument("do", choices=("add", "remove", "list", "unlock"), help="what to do")
+    parser.add_argument(
+        "do",
+        choices=("add", "remove", "list", "unlock"),
+        help="what to do; unlock is for a person locked out after wrong PINs",
+    )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the person's name")
     parser.add_argument(
         "--role",
