@@ -14,7 +14,7 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
 from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole_number
+from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible, printable, say, whole_number
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
 from controller.model.readings import AnyReading, Wall
@@ -424,7 +424,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     except OSError as error:
-        say(f"{error.filename}: {error.strerror or error}")
+        say(inaccessible(error.filename, error))
         return BAD_INPUT
     if arguments.json:
         print(msgspec.json.encode(outcome).decode())

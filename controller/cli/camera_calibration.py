@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.cli.camera_input import CameraInputError, Live, picture_of, rig_file_of, rig_of
 from controller.cli.camera_watching import add_beside, pair_of
-from controller.cli.shell import FAILED, OK, say
+from controller.cli.shell import FAILED, OK, say, unwritable
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
@@ -79,9 +79,12 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         allow_abbrev=False,
     )
     snap.add_argument(
-        "rig", metavar="RIG.yaml", type=Path, help="the rig's file: `source`, and `capture` of a device"
+        "rig",
+        metavar="RIG.yaml",
+        type=Path,
+        help="the rig's file, with `source` and, for a device, `capture`",
     )
-    snap.add_argument("picture", metavar="OUT.png", type=Path, help="the file to write, PNG or JPEG")
+    snap.add_argument("picture", metavar="OUT.png", type=Path, help="the PNG or JPEG file to write")
     snap.set_defaults(handler=_snap)
     calibrate = commands.add_parser(
         "calibrate",
@@ -134,7 +137,7 @@ def _board(arguments: argparse.Namespace) -> int:
     try:
         arguments.pdf.write_bytes(page())
     except OSError as error:
-        raise CameraInputError(f"{arguments.pdf}: found it not writable ({error.strerror})") from error
+        raise CameraInputError(unwritable(arguments.pdf, error)) from error
     print(
         f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
     )
@@ -142,14 +145,13 @@ def _board(arguments: argparse.Namespace) -> int:
 
 
 def _snap(arguments: argparse.Namespace) -> int:
+    """Write a frame of the source as a picture."""
     file, path = rig_file_of(arguments.rig), arguments.picture
     if not file.source:
-        raise CameraInputError(
-            f"{arguments.rig}: found no `source`, expected a device or a film to look through"
-        )
+        raise CameraInputError(f"{arguments.rig}: found no `source`, expected a device or a film")
     if path.suffix.lower() not in PICTURE_NAMES:
         raise CameraInputError(
-            f"{path}: found this name, expected one that ends in {', '.join(PICTURE_NAMES)}"
+            f"{path}: found a name with another ending, expected one of {', '.join(PICTURE_NAMES)}"
         )
     picture: Array | None = None
     for _, frame in islice(Live(file.source, file.capture).frames(), SETTLING_FRAMES + 1):
@@ -161,7 +163,7 @@ def _snap(arguments: argparse.Namespace) -> int:
     try:
         path.write_bytes(data.tobytes())
     except OSError as error:
-        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
+        raise CameraInputError(unwritable(path, error)) from error
     say(f"{path}: {picture.shape[1]} x {picture.shape[0]} pixels")
     return OK
 
@@ -255,7 +257,7 @@ def _write(path: Path, rig: RigFile) -> str:
     except EditError as error:
         raise CameraInputError(f"{path}: {error}") from error
     except OSError as error:
-        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
+        raise CameraInputError(unwritable(path, error)) from error
 
 
 def _check(path: Path) -> None:
@@ -284,7 +286,7 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
     try:
         path.write_bytes(data.tobytes())
     except OSError as error:
-        raise CameraInputError(f"{path}: found it not writable ({error.strerror})") from error
+        raise CameraInputError(unwritable(path, error)) from error
 
 
 def _in_words(found: Calibration, corners: int) -> str:

@@ -239,7 +239,7 @@ def _stored(folder: Folder) -> list[StoredFile]:
 
 def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: found it not writable ({error.strerror}), expected to be its owner or root"
+        f"{folder.path}: found it not writable ({error.strerror}); run this as its owner or as root"
     )
 
 

@@ -127,7 +127,9 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                 writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
                 opened.callback(writer.release)
                 if not writer.isOpened():
-                    raise CameraInputError(f"{path}: found it not writable, expected a name such as seen.avi")
+                    raise CameraInputError(
+                        f"{path}: found it not writable, expected NAME.avi in a folder that this user can write"
+                    )
             writer.write(picture)
             frames += 1
     say(f"{path}: {frames} frames")

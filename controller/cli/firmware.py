@@ -18,7 +18,7 @@ from littlefs import LittleFS
 
 import drivers
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccessible, say
 from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
 from drivers.firmware.shared.program import VERSION
@@ -209,7 +209,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return FAILED
     except OSError as error:
-        say(f"{error.filename}: {error.strerror}")
+        say(inaccessible(error.filename, error))
         return BAD_INPUT
     except ValueError as error:
         say(error)

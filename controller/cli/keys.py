@@ -9,7 +9,7 @@ from controller.app.clock import system_wall
 from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
 from controller.app.options import JOURNAL, head_beside
 from controller.cli.journal_source import journal_file
-from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, inaccessible, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key, new_key
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     except FileExistsError:
         say(f"{arguments.file}: found an existing file, expected none; give another name, or rotate that key")
     except OSError as error:
-        say(f"{error.filename or arguments.file}: {error.strerror}")
+        say(inaccessible(error.filename or arguments.file, error))
     return BAD_INPUT
 
 

@@ -13,7 +13,7 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, inaccessible, say
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{fault}; install a signed release again (docs/installing.md)")
         return FAILED
     except OSError as error:
-        say(f"{error.filename or place.home}: {error.strerror}")
+        say(inaccessible(error.filename or place.home, error))
         return BAD_INPUT
     print(f"release {release.release}: {len(release.files)} files are as key {release.key[:16]} signed them")
     return OK

@@ -372,6 +372,12 @@ def unwritable(path: Path, error: OSError) -> str:
     return f"{path}: found it not writable ({why}), expected a writable file; name another"
 
 
+def inaccessible(path: object, error: OSError) -> str:
+    """Return that a file can't be read or written, and what was expected."""
+    why = error.strerror or str(error)
+    return f"{path}: found it not accessible ({why}), expected a file that this user can read or write"
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

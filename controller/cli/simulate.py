@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from controller.cli.screen import Screen
-from controller.cli.shell import BAD_INPUT, MAX_ATTEMPTS, MAX_SEED, OK, say, whole_number
+from controller.cli.shell import BAD_INPUT, MAX_ATTEMPTS, MAX_SEED, OK, inaccessible, say, whole_number
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, NoEveningError) as error:
         say(error)
     except OSError as error:
-        say(f"{error.filename or arguments.dir}: {error.strerror or error}")
+        say(inaccessible(error.filename or arguments.dir, error))
     return BAD_INPUT
 
 

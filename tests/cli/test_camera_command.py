@@ -240,7 +240,7 @@ def test_a_picture_is_taken_as_the_camera_watches_before_it_is_calibrated(
     assert shown is not None
     assert shown.shape == (480, 640, 3)
     assert main(["camera", "snap", str(rig), str(tmp_path / "held-1.bmp")]) == 2
-    assert "held-1.bmp: found this name, expected one that ends in .png" in capsys.readouterr().err
+    assert "held-1.bmp: found a name with another ending, expected one of .png" in capsys.readouterr().err
     rig.write_text(table, encoding="utf-8")
     assert main(["camera", "snap", str(rig), str(taken)]) == 2
     assert "rig.yaml: found no `source`" in capsys.readouterr().err
