@@ -128,7 +128,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                 opened.callback(writer.release)
                 if not writer.isOpened():
                     raise CameraInputError(
-                        f"{path}: found it not writable, expected NAME.avi in a folder that this user can write"
+                        f"{path}: found it not writable, expected NAME.avi in a writable folder"
                     )
             writer.write(picture)
             frames += 1
