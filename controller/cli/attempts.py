@@ -9,7 +9,7 @@ from typing import NamedTuple
 from controller.cli.link import add_journal_options
 from controller.cli.replay import began_by_wall_us, ruleset_of
 from controller.cli.shell import atomic_file, say, unwritable
-from controller.cli.words import Stamp, log_clock, wall_date, wall_stamp
+from controller.cli.words import Stamp, counted, log_clock, wall_date, wall_stamp
 from controller.evidence.pictures import ENDING, FOLDER, Folder, MissingError, Pictures, taken_us
 from controller.machines.setup import Setup
 from controller.model.effects import Effect, Judged
@@ -196,5 +196,5 @@ def extract_pictures(found: Iterable[DiePictures], into: Path) -> bool:
     except OSError as error:
         say(unwritable(path, error))
         return False
-    say(f"{into}: {written} pictures written")
+    say(f"{into}: wrote {counted(written, 'picture')}")
     return True

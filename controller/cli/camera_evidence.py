@@ -10,6 +10,7 @@ from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
 from controller.cli.link import SOCKET, SOCKET_VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
 from controller.cli.shell import FAILED, OK, caller, printable, say, whole_number
+from controller.cli.words import counted
 from controller.evidence.pictures import (
     FOLDER,
     MB,
@@ -137,7 +138,7 @@ def _list(arguments: argparse.Namespace) -> int:
                 note, bad = f"  {missing}", bad + 1
         taken = datetime.fromtimestamp(one.wall_s, UTC).isoformat(" ", "seconds")
         print(printable(f"{one.sha256}  {taken}  {one.size / MB:6.2f} MB{note}"))
-    say(f"{folder.path}: {len(files)} files, {sum(one.size for one in files) / MB:.1f} MB")
+    say(f"{folder.path}: {counted(len(files), 'file')}, {sum(one.size for one in files) / MB:.1f} MB")
     return FAILED if bad else OK
 
 
@@ -159,7 +160,7 @@ def _prune(arguments: argparse.Namespace) -> int:
         deleted = folder.prune(limits, wall.s, by=caller(), aged=wall.synced)
     except OSError as error:
         raise _unwritable(folder, error) from error
-    say(f"{folder.path}: {deleted} files deleted")
+    say(f"{folder.path}: deleted {counted(deleted, 'file')}")
     return OK
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from controller.cli.camera_input import CameraInputError
 from controller.cli.camera_watching import SILENT, Cameras, add_beside, cameras_of
 from controller.cli.shell import OK, say, whole_number
+from controller.cli.words import counted
 from drivers.vision.arrays import Array
 from drivers.vision.following import Track
 
@@ -132,7 +133,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                     )
             writer.write(picture)
             frames += 1
-    say(f"{path}: {frames} frames")
+    say(f"{path}: wrote {counted(frames, 'frame')}")
 
 
 class _Latest:

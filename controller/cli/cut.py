@@ -23,7 +23,7 @@ from controller.cli.shell import (
     whole_number,
     why_unwritable,
 )
-from controller.cli.words import effect_lines
+from controller.cli.words import counted, effect_lines
 from controller.machines.setup import SetupError
 from controller.replay.cutting import Piece, cut_attempt, cut_attempts
 from controller.replay.log import LogWriter
@@ -80,7 +80,8 @@ def run_cut(arguments: argparse.Namespace) -> int:
     for outcome in piece.outcomes:
         for line in effect_lines(outcome, explain=False, stamp=stamp_of_log(piece.header)):
             print(line)
-    say(f"{out}: {len(piece.readings)} readings; {expect}: {len(piece.outcomes)} outcomes")
+    readings, outcomes = counted(len(piece.readings), "reading"), counted(len(piece.outcomes), "outcome")
+    say(f"{out}: {readings}; {expect}: {outcomes}")
     say(f"check it with: tablectl replay {out} --check {expect}")
     return OK
 
@@ -188,7 +189,9 @@ def run_record(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(unwritable(Path(error.filename or arguments.out), error))
         return BAD_INPUT
-    say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: the outcomes")
+    say(
+        f"{arguments.out}: #{first} to #{last}, {counted(len(piece.readings), 'reading')}; {expect}: the outcomes"
+    )
     say(f"see why with: tablectl explain {arguments.out}#{last}")
     say(f"check it with: tablectl replay {arguments.out} --check {expect}")
     return OK
