@@ -189,9 +189,8 @@ def run_record(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(unwritable(Path(error.filename or arguments.out), error))
         return BAD_INPUT
-    say(
-        f"{arguments.out}: #{first} to #{last}, {counted(len(piece.readings), 'reading')}; {expect}: the outcomes"
-    )
+    readings = counted(len(piece.readings), "reading")
+    say(f"{arguments.out}: #{first} to #{last}, {readings}; {expect}: the outcomes")
     say(f"see why with: tablectl explain {arguments.out}#{last}")
     say(f"check it with: tablectl replay {arguments.out} --check {expect}")
     return OK
