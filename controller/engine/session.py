@@ -279,7 +279,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Return whether a late reading rejects an attempt from before the table was in play."""
+        """Reject an attempt made before the table was in play; return whether this late reading began one."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:

@@ -1,7 +1,7 @@
 """Rows and the hash chain that connects them.
 
 A row's digest covers its contents, and a separate digest its evidence. Its link covers both digests, its
-number and the previous link. So evidence and old bodies can be dropped while the chain still verifies, and a
+number and the previous link. So evidence and old bodies can be pruned while the chain still verifies, and a
 signature of one link authenticates every row up to it.
 """
 

@@ -312,7 +312,7 @@ def unpack(packed: bytes) -> Evidence:
 
 
 class Drafter:
-    """Drafts rows in order, and keeps track of the attempts whose begin has been recorded."""
+    """Drafts rows in order, and keeps track of the attempts whose beginning is recorded."""
 
     def __init__(self, first: First) -> None:
         """Continue with these next numbers."""

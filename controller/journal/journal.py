@@ -150,11 +150,11 @@ class Journal:
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None
     ) -> Ticket:
-        """Drop evidence and outcomes' bodies older than these wall times; the chain still verifies.
+        """Prune evidence and outcomes' bodies older than these wall times; the chain still verifies.
 
         Outcomes not yet acknowledged, and rows since the last checkpoint, are kept. Rows are pruned in small
         batches while nothing else is queued; the ticket is durable once all are pruned. What is left when the
-        journal is closed is dropped with the next pruning.
+        journal is closed is pruned the next time.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()

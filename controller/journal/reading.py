@@ -156,7 +156,7 @@ class Reader:
         return self.first_since(2**62) - 1
 
     def has_older(self, evidence_before_us: int, bodies_before_us: int) -> bool:
-        """Return whether evidence or an outcome's body older than these wall times can be dropped."""
+        """Return whether evidence or an outcome's body older than these wall times can be pruned."""
         limit = self.prunable_below()
         evidence_below = min(limit, self.first_since(evidence_before_us))
         bodies_below = min(limit, self.first_since(bodies_before_us))

@@ -302,7 +302,7 @@ def _kind_of(fields: dict[str, msgspec.Raw]) -> str:
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
-"""The pause assumed when the recorder's clock restarted; longer than a watchdog waits."""
+"""The pause assumed where the recorder's clock restarted; longer than a watchdog's timeout."""
 _LATEST_MS = 2**53 // 1000
 _CAPTURE_SHOWN = 40
 

@@ -77,7 +77,7 @@ def not_seen(sensor: str, expected: str) -> SensorFinding:
 
 
 LAST_PRESS_S = 2.5
-"""The buttons are taken to be done this long after the last press."""
+"""The act of pressing buttons is complete this long after the last press."""
 SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "lay a chip where the sensor looks for foreign objects, and take it away",
     "ball_out": "hold the ball where the sensor looks outside the wheel, and take it away",

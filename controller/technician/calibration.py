@@ -58,7 +58,7 @@ class DiePlacement:
 
 
 def named_places(table: DiceTable) -> Mapping[str, Point]:
-    """Return the centres (mm) of a die pushed into each corner, and against each rail at half its length."""
+    """Return the centres (mm) of a die in each corner, and at the middle of the front and back rails."""
     half = table.die_mm / 2
     ends = {"left": half, "middle": table.length_mm / 2, "right": table.length_mm - half}
     sides = {"front": half, "back": table.width_mm - half}

@@ -443,7 +443,7 @@ def _address(starts: str) -> tuple[str, int]:
 
 RIG = "etc/table/camera.yaml"
 DEFAULT_DAYS, DEFAULT_MAX_MB = 90, 2000
-"""The limits of a rig file that sets none; docs/guide-camera.md documents them."""
+"""The limits of a rig file that sets none; docs/devices/dice-camera.md documents them."""
 DAY_S = 86_400
 ABOUT = "pictures"
 _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
