@@ -1,7 +1,7 @@
-"""Draw where a reading's time goes: shares of a replay by sampling, for dice and for a wheel.
+"""Draw where a reading's time goes: the modules' shares of a replay, by sampling, for dice and for a wheel.
 
 `python -m tests.benchmarks.reading_time [PICTURE]` replays the benchmark's logs while a timer of processor
-time samples which module of the product is at work (with the library code that it calls), prints the shares
+time samples which module of the product runs (including the library code that it calls), prints the shares
 and draws them as bars.
 """
 
@@ -26,8 +26,8 @@ from drivers.sim.scenes import write_log
 ROOT = Path(__file__).parents[2]
 ATTEMPTS, REPLAYS, SAMPLE_S = 200, 12, 0.001
 SHOWN = 12
-"""Modules with a bar of their own; what is left has one."""
-ROOMS = {
+"""The number of modules with a bar each; the rest share one."""
+PARTS = {
     "controller/rules": ("judging", "#1f6feb"),
     "controller/machines": ("machines of the games", "#8250df"),
     "controller/games": ("machines of the games", "#8250df"),
@@ -41,7 +41,7 @@ BAR_PX, ROW_PX, LEFT_PX, TOP_PX = 420, 22, 270, 78
 
 
 class Shares(NamedTuple):
-    """What was measured of one game: samples by module, and the microseconds of a reading."""
+    """What was measured for one game: the samples by module, and the microseconds per reading."""
 
     name: str
     samples: Counter[str]
@@ -49,7 +49,7 @@ class Shares(NamedTuple):
 
 
 def sampled(work: Callable[[], None]) -> Counter[str]:
-    """Sample the innermost module of the product while this works."""
+    """Return how often each module of the product was the innermost one while `work` ran."""
     samples: Counter[str] = Counter()
 
     def sample(_number: int, frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ def sampled(work: Callable[[], None]) -> Counter[str]:
 
 
 def measure(name: str, path: Path) -> Shares:
-    """Replay a log and sample it."""
+    """Replay a log, and return its shares and its time per reading."""
     with open_log(str(path)) as log:
         ruleset = load_ruleset(log.header.ruleset)
     readings = len(path.read_bytes().splitlines()) - 1
@@ -86,23 +86,23 @@ def measure(name: str, path: Path) -> Shares:
     return Shares(name, sampled(whole), us)
 
 
-def room_of(module: str) -> tuple[str, str]:
-    """Return the room of a module, and its colour."""
-    return next((room for prefix, room in ROOMS.items() if module.startswith(prefix)), OTHER)
+def part_of(module: str) -> tuple[str, str]:
+    """Return the part of the product to which a module belongs, and its colour."""
+    return next((part for prefix, part in PARTS.items() if module.startswith(prefix)), OTHER)
 
 
 def rows_of(shares: Shares) -> list[tuple[str, float, str]]:
-    """Return the bars: a name, its share, its colour."""
+    """Return the bars, each with its name, share and colour."""
     total = sum(shares.samples.values())
     rows = [
-        (module.removeprefix("controller/").removesuffix(".py"), count / total, room_of(module)[1])
+        (module.removeprefix("controller/").removesuffix(".py"), count / total, part_of(module)[1])
         for module, count in shares.samples.most_common(SHOWN)
     ]
     return [*rows, ("all others", 1 - sum(share for _, share, _ in rows), OTHER[1])]
 
 
 def picture(all_shares: list[Shares]) -> str:
-    """Return the drawing."""
+    """Return the drawing as SVG."""
     width = len(all_shares) * (LEFT_PX + BAR_PX + 60)
     height = TOP_PX + (SHOWN + 1) * ROW_PX + 60
     drawn = [
@@ -113,7 +113,7 @@ def picture(all_shares: list[Shares]) -> str:
     ]
     for column, shares in enumerate(all_shares):
         x = column * (LEFT_PX + BAR_PX + 60)
-        drawn.append(_text(x + 30, 62, f"{shares.name}: {shares.us:.1f} microseconds a reading", 14))
+        drawn.append(_text(x + 30, 62, shares.name, 14))
         rows = rows_of(shares)
         widest = max(share for _, share, _ in rows)
         for place, (name, share, colour) in enumerate(rows):
@@ -125,10 +125,10 @@ def picture(all_shares: list[Shares]) -> str:
             )
             drawn.append(_text(x + LEFT_PX + length + 6, y + 15, f"{share:.1%}", 12))
     at = 30.0
-    for room, colour in dict.fromkeys((*ROOMS.values(), OTHER)):
+    for part, colour in dict.fromkeys((*PARTS.values(), OTHER)):
         drawn.append(_bar(at, height - 36, 13, 13, colour))
-        drawn.append(_text(at + 19, height - 25, room, 12))
-        at += 40 + 7.2 * len(room)
+        drawn.append(_text(at + 19, height - 25, part, 12))
+        at += 40 + 7.2 * len(part)
     return "\n".join((*drawn, "</svg>", ""))
 
 

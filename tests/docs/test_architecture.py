@@ -1,4 +1,4 @@
-"""docs/architecture.md names modules, folders and definitions that exist."""
+"""What docs/architecture.md and the picture of a reading's time name is there."""
 
 import re
 from pathlib import Path
@@ -17,6 +17,8 @@ FILES = sorted(
 QUOTED = re.findall(r"`([^`\n]+)`", PAGE)
 MODULES = sorted({name for name in QUOTED if re.fullmatch(r"[\w/]+\.py", name)})
 FOLDERS = sorted({name for name in QUOTED if re.fullmatch(rf"(?:{'|'.join(CODE)})/[a-z_/]*", name)})
+PICTURE = (ROOT / "docs" / "pictures" / "reading-time.svg").read_text("utf-8")
+BARS = sorted(set(re.findall(r">([\w/]+/\w+)</text>", PICTURE)))
 DEFINED = sorted(set(re.findall(r"`(\w+)` in\s+`([\w/]+\.py)`", PAGE)))
 
 
@@ -36,7 +38,13 @@ def test_every_name_is_defined_in_its_module(name: str, module: str) -> None:
     assert any(re.search(rf"^\s*(?:(?:async )?def |class )?{name}\b", text, re.MULTILINE) for text in texts)
 
 
-def test_the_page_was_read() -> None:
+@pytest.mark.parametrize("name", BARS)
+def test_every_bar_is_a_modules(name: str) -> None:
+    assert (ROOT / "controller" / f"{name}.py").is_file(), "make pictures"
+
+
+def test_page_and_picture_were_read() -> None:
+    assert len(BARS) > 15
     assert len(MODULES) > 40
     assert len(FOLDERS) > 20
     assert len(DEFINED) > 4
