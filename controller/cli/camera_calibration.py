@@ -19,7 +19,7 @@ from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
 from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
 from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt_of, lens_of
-from drivers.vision.rig import LensFile, Rig, RigFile
+from drivers.vision.rig import CaptureFile, LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
 """Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
@@ -173,7 +173,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     before = rig_file_of(arguments.rig)
     held = [(path, picture_of(path)) for path in arguments.held]
     laid = [(at, picture_of(at.path)) for at in arguments.flat]
-    size = _one_size([*held, *((at.path, picture) for at, picture in laid)])
+    size = _one_size([*held, *((at.path, picture) for at, picture in laid)], before.capture)
     try:
         views, unseen = _views(held, arguments.square_mm)
         flat = {at.corner: _flat(at, picture, arguments.square_mm) for at, picture in laid}
@@ -210,7 +210,8 @@ def _apart_mm(first: Rig, second: Rig) -> float:
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
 
-def _one_size(pictures: Sequence[tuple[Path, Array]]) -> tuple[int, int]:
+def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureFile | None) -> tuple[int, int]:
+    """Return the one size of all pictures, which must be that of the frames that the rig requests."""
     sizes = {path: (picture.shape[1], picture.shape[0]) for path, picture in pictures}
     (first, size), *others = sizes.items()
     for path, found in others:
@@ -219,6 +220,11 @@ def _one_size(pictures: Sequence[tuple[Path, Array]]) -> tuple[int, int]:
                 f"{path}: found {found[0]} x {found[1]} pixels, expected {size[0]} x {size[1]} as in {first};"
                 " take all pictures at the size at which the camera watches"
             )
+    if capture is not None and size != (capture.width, capture.height):
+        raise CameraInputError(
+            f"{first}: found {size[0]} x {size[1]} pixels, expected {capture.width} x {capture.height}"
+            " (`capture`); `tablectl camera snap` takes pictures of that size"
+        )
     return size
 
 

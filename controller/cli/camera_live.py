@@ -29,6 +29,8 @@ HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
 """Blue, green and red of each die: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
 JPEG_QUALITY = 80
+SHOWN_WIDTH_PX = 1280
+"""A wider picture is reduced: a browser shows no more of it."""
 STEP_US = 60_000
 """The interval between pictures sent to a browser: 16 a second."""
 FILM_FPS = 30.0
@@ -99,11 +101,14 @@ def _side_by_side(pictures: Sequence[Array | None]) -> Array:
 
 
 def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
-    """Return a copy of a picture with the tracks, the faces read and the camera's status."""
+    """Return a copy of a picture, reduced if it is wide, with tracks, faces read and the camera's status."""
+    share = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
     shown = picture.copy()
+    if share < 1.0:
+        shown = cv2.resize(picture, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
     for track in tracks:
         colour = COLOURS.get(track.die, (200, 200, 200))
-        points = np.round(np.array(track.places)).astype(np.int32).reshape(-1, 1, 2)
+        points = np.round(share * np.array(track.places)).astype(np.int32).reshape(-1, 1, 2)
         cv2.polylines(shown, [points], isClosed=False, color=colour, thickness=2, lineType=cv2.LINE_AA)
         x, y = (int(value) for value in points[-1, 0])
         cv2.circle(shown, (x, y), 6, colour, 2, cv2.LINE_AA)
@@ -114,8 +119,11 @@ def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
 
 
 def _write_on(picture: Array, words: str, at: tuple[int, int], colour: tuple[int, int, int]) -> None:
-    for thickness, shade in ((4, (0, 0, 0)), (1, colour)):
-        cv2.putText(picture, words, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, thickness, cv2.LINE_AA)
+    x, y = at
+    # A thicker font is wider too: a dark rim is drawn in the same one.
+    rim = [((x + right, y + down), (0, 0, 0)) for right in (-1, 0, 1) for down in (-1, 0, 1)]
+    for place, shade in (*rim, (at, colour)):
+        cv2.putText(picture, words, place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, 1, cv2.LINE_AA)
 
 
 def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:

@@ -267,6 +267,17 @@ def photographed(folder: Path) -> list[str]:
     return words
 
 
+def test_pictures_of_another_size_than_the_camera_s_frames_calibrate_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(UNMEASURED + "capture: {width: 3840, height: 2160}\n", encoding="utf-8")
+    path = tmp_path / "lf.png"
+    cv2.imwrite(str(path), np.zeros((960, 1280, 3), np.uint8))
+    assert main(["camera", "calibrate", str(rig), "--flat", f"left-front={path}"]) == 2
+    assert "lf.png: found 1280 x 960 pixels, expected 3840 x 2160 (`capture`)" in capsys.readouterr().err
+
+
 def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

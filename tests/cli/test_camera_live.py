@@ -26,6 +26,14 @@ def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
     assert (np.abs(shown.astype(int) - COLOURS[1]).sum(axis=2) < 60).sum() > 100
 
 
+def test_a_wide_picture_is_reduced_with_its_tracks() -> None:
+    picture = np.full((2160, 3840, 3), 60, np.uint8)
+    track = Track(1, ((300.0, 900.0), (1500.0, 900.0)), rests=False, lost=False, up=None)
+    shown = annotated(picture, (track,), "following")
+    assert shown.shape == (720, 1280, 3)
+    assert np.abs(shown[300, 200].astype(int) - COLOURS[1]).sum() < 60
+
+
 def test_a_film_is_written_with_what_was_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rig, source, seen = tmp_path / "rig.yaml", film(tmp_path / "a.avi", before=40), tmp_path / "seen.avi"
     rig.write_text(RIG, encoding="utf-8")
