@@ -21,11 +21,13 @@ MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
 LONGEST_FIRST = ("test_day", "test_debian", "test_upgrade", "test_cuts", "test_blocks", "test_units")
-"""Guests run beside each other: what takes long begins first, so that no core waits for it at the end."""
+"""Guests run beside each other: what takes long begins first, so that no core waits for it at the end.
+
+Each process runs its part of the list from the start, and then takes over the end of another's."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the lab's tests, which nothing but `make lab` runs, and begin with those that take long.
+    """Mark the lab's tests, which nothing but `make lab` runs, and let each process begin with a long one.
 
     The limit of a test is for the test alone: what is built for the first one has its own, `BUILD_S` a step.
     """
@@ -35,6 +37,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
     items.sort(key=_place)
+    if items and all(item.path.is_relative_to(HERE) for item in items):
+        count = _processes(items[0].config)
+        items[:] = [item for nth in range(count) for item in items[nth::count]]
+
+
+def _processes(config: pytest.Config) -> int:
+    """Return how many processes run the tests, each of them a part of the list and then what is left over."""
+    shared: dict[str, int] = getattr(config, "workerinput", {})
+    return shared.get("workercount", 1)
 
 
 def _place(item: pytest.Item) -> int:
