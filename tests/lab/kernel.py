@@ -15,6 +15,8 @@ HERE = Path(__file__).parent
 CONFIG = HERE / "kernel.config"
 REGISTERS = HERE / "registers.c"
 SOURCES = Path("/usr/src")
+UNPACKED = "unpacked"
+"""A file of the build's folder: the source beside it is whole, and patched."""
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
 NEEDED = (
     "BLK_DEV_DM",
@@ -86,15 +88,12 @@ def _build_registers(made: Path) -> None:
 
 
 def _build(source: Path, made: Path) -> None:
+    """Build the kernel. A build that was cut off is continued: a busy host may need more than one run."""
     require_tools(TOOLS)
     work = made.parent / f"{made.name}.build"
-    shutil.rmtree(work, ignore_errors=True)
-    (work / "out").mkdir(parents=True)
-    with tarfile.open(source) as archive:
-        archive.extractall(work, filter="tar")
+    if not (work / UNPACKED).exists():
+        _unpack(source, work)
     tree = next(path for path in work.iterdir() if path.name.startswith("linux-source"))
-    for patch in PATCHES:
-        _apply(patch, tree)
     make = ["nice", "-n", "19", "make", "-C", str(tree), "ARCH=um", f"O={work / 'out'}"]
     jobs = os.environ.get("LAB_JOBS") or os.cpu_count() or 1
     log = made.parent / f"{made.name}.log"
@@ -111,11 +110,25 @@ def _build(source: Path, made: Path) -> None:
             run(*make, f"-j{jobs}", "linux")
             run("strip", "-o", str(made), "linux")
         except subprocess.TimeoutExpired as error:
-            raise CannotBuild(f"the kernel was not built in {BUILD_S} s ({log})") from error
+            raise CannotBuild(
+                f"the kernel was not built in {BUILD_S} s ({log}); the next run continues"
+            ) from error
         except subprocess.CalledProcessError as error:
             last = log.read_text(errors="replace").splitlines()[-5:]
             raise CannotBuild(f"the kernel did not build ({log}): " + " / ".join(last)) from error
     shutil.rmtree(work)
+
+
+def _unpack(source: Path, work: Path) -> None:
+    """Lay the patched source into an empty folder, with a mark once all of it is there."""
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "out").mkdir(parents=True)
+    with tarfile.open(source) as archive:
+        archive.extractall(work, filter="tar")
+    tree = next(path for path in work.iterdir() if path.name.startswith("linux-source"))
+    for patch in PATCHES:
+        _apply(patch, tree)
+    (work / UNPACKED).touch()
 
 
 def _apply(patch: Patch, tree: Path) -> None:
