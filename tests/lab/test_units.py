@@ -18,31 +18,20 @@ def _rises(found: units.Found) -> bool:
     return found.sessions == sorted(set(found.sessions))
 
 
-def test_a_process_that_hangs_is_started_again_by_the_watchdog(machine: MakeMachine, report: Report) -> None:
-    found = machine(systemd=True).call(units.watchdog)
+def test_a_process_that_hangs_or_is_killed_comes_back_and_a_read_only_etc_changes_nothing(
+    machine: MakeMachine, report: Report
+) -> None:
+    hung, killed, read_only = machine(systemd=True).call(units.ended, KILLS)
 
-    report.times("hang to ready again", found.ready_us)
-    assert found.active == "active"
-    assert any("watchdog" in word.lower() for word in found.words)
-    assert _rises(found)
-    assert "sound" in found.verified or "ok" in found.verified.lower(), found.verified
-
-
-def test_a_process_that_is_killed_comes_back_each_time(machine: MakeMachine, report: Report) -> None:
-    found = machine(systemd=True).call(units.felled, times=KILLS)
-
-    report.times("kill to ready again", found.ready_us)
-    assert found.active == "active"
-    assert len(found.sessions) == KILLS + 1
-    assert _rises(found)
-
-
-def test_a_read_only_etc_changes_nothing(machine: MakeMachine) -> None:
-    found = machine(systemd=True).call(units.read_only_etc)
-
-    assert "Read-only" in found.words[0]
-    assert found.active == "active"
-    assert _rises(found)
+    report.times("hang to ready again", hung.ready_us)
+    report.times("kill to ready again", killed.ready_us)
+    for found in (hung, killed, read_only):
+        assert found.active == "active"
+        assert _rises(found)
+    assert any("watchdog" in word.lower() for word in hung.words)
+    assert len(killed.sessions) == KILLS + 1
+    assert "Read-only" in read_only.words[0]
+    assert "sound" in read_only.verified or "ok" in read_only.verified.lower(), read_only.verified
 
 
 def test_a_clock_set_back_locks_until_a_person_takes_it_as_right(

@@ -101,44 +101,41 @@ def _felled(how: signal.Signals) -> int:
     return now_us() - began_us
 
 
-def watchdog() -> Found:
-    """Stop the process as a hang does: nothing of it turns any more."""
+def ended(kills: int) -> list[Found]:
+    """Stop the process as a hang does, kill it again and again, and restart it with /etc read-only.
+
+    The journal is verified once, after all of it.
+    """
     begin()
+    *found, last = _hung(), _killed(kills), _read_only_etc()
+    return [*found, msgspec.structs.replace(last, verified=verified())]
+
+
+def _hung() -> Found:
+    """Stop the process: nothing of it turns any more until the watchdog ends it."""
     sessions = [_session()]
     ready_us = [_felled(signal.SIGSTOP)]
     sessions.append(_session())
-    active = _of("ActiveState")
-    return Found(
-        sessions=sessions, active=active, ready_us=ready_us, words=_log("watchdog"), verified=verified()
-    )
+    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us, words=_log("watchdog"))
 
 
-def felled(times: int) -> Found:
-    """Kill the process again and again."""
-    begin()
+def _killed(times: int) -> Found:
     sessions, ready_us = [_session()], []
     for _ in range(times):
         ready_us.append(_felled(signal.SIGKILL))
         sessions.append(_session())
-    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us, verified=verified())
+    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us)
 
 
-def read_only_etc() -> Found:
+def _read_only_etc() -> Found:
     """Restart with /etc read-only, as on a table whose root is."""
-    begin()
     sessions = [_session()]
     subprocess.run(["mount", "--bind", "/etc", "/etc"], check=True)
     subprocess.run(["mount", "-o", "remount,ro,bind", "/etc"], check=True)
     refused = said_by("touch", "/etc/written")
     _restart()
     sessions.append(_session())
-    return Found(
-        sessions=sessions,
-        active=_of("ActiveState"),
-        faults=[fault_codes()],
-        words=[refused],
-        verified=verified(),
-    )
+    return Found(sessions=sessions, active=_of("ActiveState"), words=[refused])
 
 
 def clock_back() -> Found:
