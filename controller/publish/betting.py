@@ -1,9 +1,9 @@
 """The table's statement that bets are open: without it no money is accepted (docs/betting-window.md).
 
-A statement covers the moments up to its `until`. Whoever accepts a bet asks for a statement with a number
-used once, after the bet has arrived; the table notes when it received the question, and answers once `until`
-has passed that moment with bets still open. So a statement that repeats the number covers the bet, however
-long either was on its way.
+A statement covers the time up to its `until`. To accept a bet, the engine asks for a statement with a number
+used once (nonce), after the bet has arrived; the table records when it received the query, and answers once
+`until` has passed that time with bets still open. So a statement that repeats the nonce covers the bet,
+however long either message took.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,17 @@ from controller.model.outcomes import DiceOut
 from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
-"""Sent at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""
+"""The statement is due at least twice per second while bets are open; 0.4 s leaves time for a busy core."""
 MAX_QUESTIONS = 256
-"""Questions that may wait for a statement; one more displaces the oldest, whose bet is refused."""
+"""Maximum number of queries waiting for a statement; one more displaces the oldest, whose bet is refused."""
 MAX_STATEMENT_BYTES = 32_768
 Takes = Literal["wagers", "play"]
-"""What the table accepts: any wager, or (Three Card Poker, cards out, not all acted) only Play (T-DEAL-4)."""
+"""What the table accepts: any wager, or only Play (Three Card Poker with the cards out, T-DEAL-4)."""
 Says = Literal[Takes, "late"]
 """What a statement covers: what the table accepts, or wagers confirmed with the dice out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-"""The SHA-256 of a request, so that what was confirmed is what is booked."""
+"""The SHA-256 of a request, so that exactly the confirmed request is booked."""
 
 
 class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Betting(NamedTuple):
-    """The state of betting at the table, as the core knows it at one moment."""
+    """The state of betting at the table at one time, as known to the core."""
 
     takes: Takes | None
     """None while no bet may be accepted."""
@@ -66,7 +66,7 @@ class Betting(NamedTuple):
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The moment up to which this is certain: nothing earlier can still change it."""
+    """The time up to which this is certain: no earlier reading can still change it."""
     dice_out: DiceOut | None = None
     """At a craps table in play, from the release to the call."""
     folded: tuple[str, ...] = ()
@@ -79,15 +79,15 @@ _decode = msgspec.json.Decoder(OpenStatement).decode
 
 
 class Announcer:
-    """Makes the statement, as often as required and whenever a question can be answered.
+    """Publishes the statement, as often as required and whenever a query can be answered.
 
-    Any thread may note a question.
+    Any thread may record a query.
     """
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Speak for this table; `now_us` is its monotonic clock, with which readings are stamped.
+        """Make statements for this table; `now_us` is its monotonic clock, with which readings are stamped.
 
-        Without it the readings give the time, and a question counts as heard at the time they have reached.
+        Without it the readings give the time, and a query counts as received at the time they have reached.
         """
         self._table = table
         self._session = session
@@ -100,9 +100,9 @@ class Announcer:
         self.say: Callable[[OpenStatement], None] = _to_nobody
 
     def note_question(self, nonce: str, heard_us: int | None = None) -> None:
-        """Note a question and the moment at which it was heard; if asked again, it keeps its first moment.
+        """Record a query and the time at which it was received; a repeated query keeps its first time.
 
-        It was heard now, unless `heard_us` says when.
+        The default of `heard_us` is now.
         """
         if heard_us is None:
             heard_us = self._until_us if self._now_us is None else self._now_us()
@@ -118,7 +118,7 @@ class Announcer:
             self._said = (None, 0)
             if self._questions:
                 with self._lock:
-                    # Whoever asks while bets are closed is refused by the silence.
+                    # A query while bets are closed is not answered, and so its bet is refused.
                     self._questions.clear()
             return
         heard = self._answered(betting.until_us) if self._questions else {}
@@ -154,7 +154,7 @@ def statement_bytes(statement: OpenStatement, key: Signer) -> bytes:
 
 
 def read_statement(payload: bytes) -> OpenStatement:
-    """Read a statement; raises Unreadable if it is not one."""
+    """Decode a statement. Raises Unreadable if the bytes are not one."""
     return bounded(_decode, payload, MAX_STATEMENT_BYTES)
 
 

@@ -26,20 +26,20 @@ TROUBLES = frozenset({"settlement_failed", "settlement_refused", "settlement_unf
 
 
 class Enrolment(NamedTuple):
-    """What pins a table at an engine: its public key, and whether none of its outcomes was ever settled."""
+    """A table's data for enrolment: its public key, and whether none of its outcomes was ever settled."""
 
     public_key: bytes
     never_settled: bool
 
 
 class EngineFor(NamedTuple):
-    """What a settlement engine in this process is created for; `enrolment` needs an open journal."""
+    """The table for which an engine in this process is created; `enrolment` needs an open journal."""
 
     table: str
     rules: str
     settings: EmbeddedSettings
     folder: Path
-    """The journal's folder: the engine's own files are there unless the settings say otherwise."""
+    """The journal's folder, which by default also has the engine's own files."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, under a number used once, whether bets are open; False if it can't answer."""
@@ -68,7 +68,7 @@ class Consumer(Protocol):
     """A settlement engine; all calls come from one thread."""
 
     def begin(self) -> None:
-        """Get ready; an engine that raises here must get ready with the first event instead."""
+        """Prepare; an engine that raises here must prepare at the first event instead."""
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
@@ -115,17 +115,17 @@ class EmbeddedSink:
         post(Ready())
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Queue messages for the engine, except those that already wait or were just acknowledged."""
+        """Queue messages for the engine, except those that are waiting or were just acknowledged."""
         with self._lock:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles the answers before it offers: by its next offer, these are known or lost.
+            # The pump handles answers before it offers again, so by its next offer these are known or lost.
             self._just_acknowledged.clear()
         self._news.set()
 
     def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
-        """Pass the statement on unsigned: nothing is between this table and its engine."""
+        """Pass the statement on unsigned: the engine is in the same process."""
         del key
         self._consumer.hear(word)
 
@@ -133,10 +133,10 @@ class EmbeddedSink:
         """Do nothing: an engine in this process starts and ends with the table."""
 
     def show(self, board: bytes) -> None:
-        """Do nothing: displays ask a broker, or the control socket."""
+        """Do nothing: displays use a broker, or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop passing events; False if the engine does not return."""
+        """Stop passing events; return False if the engine does not end in time."""
         self._stopping = True
         self._news.set()
         if self._thread.is_alive():
@@ -156,7 +156,9 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Return what has waited longest, under the lock: another thread may offer messages meanwhile."""
+        """Return the message that has waited longest; under the lock, since another thread may offer
+        messages.
+        """
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
@@ -174,7 +176,7 @@ class EmbeddedSink:
             self._alarm.began(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
-        """Pass the engine's answer on and note it in one step, so that no offer comes in between."""
+        """Pass the engine's answer on and record it under the lock, so that no offer comes in between."""
         with self._lock:
             if isinstance(answer, Acknowledgement):
                 self._just_acknowledged.add(answer.id)

@@ -82,10 +82,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What players may see of an outcome: no readings, no measured times, no covered card, no staff's name.
+    """The part of an outcome that players may see, without readings, measured times, covered cards and staff
+    names.
 
-    Types that are not for players leave gaps in `sequence`; a display drops what is not newer than what it
-    shows.
+    Types that are not for players leave gaps in `sequence`; a display ignores events that are not newer than
+    the one it shows.
     """
 
     specversion: Literal["1.0"] = "1.0"
@@ -115,8 +116,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 
 
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
-    """A request of the settlement engine, which lacks outcomes from this number on: send them again, in
-    order.
+    """A request of the settlement engine for outcomes from this number on, to be sent again in order.
 
     `table` is the table that it asks, `told` the newest of that table's outcomes that the engine knows of: a
     request whose number is lower than what has been acknowledged since is an old copy.
@@ -131,7 +131,10 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
 
 
 class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
-    """A bet has arrived: are bets open? `nonce` is used once; a statement that repeats it covers that bet."""
+    """A query for a bet that has arrived: are bets open?
+
+    A statement that repeats `nonce`, used once, covers that bet.
+    """
 
     nonce: Nonce
     by: Name
@@ -139,10 +142,11 @@ class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field=
 
 
 class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
-    """A craps wager has arrived with the dice out: do dealer and boxperson confirm it in time (C34-MK-1b)?
+    """A query for a craps wager made with the dice out: is it confirmed in time (C34-MK-1b)?
 
-    `nonce` is as in `ask`, `round` the round of bets that the release closed, `wager` the id by which people
-    confirm it, `digest` the SHA-256 of the whole request, `says` describes the wager to them in words.
+    Dealer and boxperson confirm it. `nonce` is as in `ask`, `round` the round of bets that the release
+    closed, `wager` the id by which people confirm it, `digest` the SHA-256 of the whole request, `says`
+    describes the wager to them in words.
     """
 
     table: Name
@@ -156,7 +160,7 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
 
 
 class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
-    """Play was requested for these positions: does the table accept it (T-DEAL-4)?
+    """A query for a request of Play at these positions: does the table accept it (T-DEAL-4)?
 
     `nonce` is as in `ask`, `round` the round of bets that the cards closed. The table enters it as the input
     `play_asked`, in its place among the folds, before it answers: from then on no player folds at `seats`.
@@ -271,7 +275,7 @@ Answer = (
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A table's status, retained at the broker, which publishes `offline` itself when the table is gone.
+    """A table's status, retained at the broker, which itself publishes `offline` when the table is gone.
 
     `session` counts the starts of the table's controller, which shows one that keeps restarting. `headline`
     is for people, `faults` are the codes of all active faults, `unacknowledged` is how many outcomes
@@ -293,7 +297,7 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(NamedTuple):
-    """A row as it is sent: the event's bytes, and the players' version if they may see any of it."""
+    """A row as sent: the event's bytes, and the players' version if they may see any of it."""
 
     n: int
     seq: int
@@ -330,7 +334,7 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def message_of(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as it is sent; raises ValueError if it has none or its body was dropped."""
+    """Return a row's outcome as sent. Raises ValueError if it has none or its body was dropped."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
     outcome = _read_outcome(row.body)
@@ -355,7 +359,7 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Read an event; raises Unreadable if it is not one."""
+    """Decode an event. Raises Unreadable if the bytes are not one."""
     return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
@@ -368,12 +372,12 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Read an answer; raises Unreadable if it is not one."""
+    """Decode an answer. Raises Unreadable if the bytes are not one."""
     return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
 
 
 def read_status(payload: bytes) -> TableStatus:
-    """Read a table's status; raises Unreadable if it is not one."""
+    """Decode a table's status. Raises Unreadable if the bytes are not one."""
     return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 

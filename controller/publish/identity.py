@@ -1,8 +1,8 @@
-"""Identities: whose answers a table accepts, and whether another client uses its name.
+"""Identities: which answers a table accepts, and whether another client uses its name.
 
-A table trusts what its settlement engine's key signed. The key is the one named in the table's file
-(`engine_key`), or the first that an engine showed, kept beside the journal under the table's own signature.
-Another key is trusted if the one before signed it (a rotation).
+A table accepts answers signed by its settlement engine's key. That is the key in the table's file
+(`engine_key`), or the first one shown by an engine, stored beside the journal with the table's own signature.
+Another key is accepted if the previous one signed it (a rotation).
 """
 
 import os
@@ -45,10 +45,10 @@ _decode = msgspec.json.Decoder(_Kept).decode
 
 
 class Pin:
-    """The settlement engine's public key, as this table holds it."""
+    """The settlement engine's public key, as pinned by this table."""
 
     def __init__(self, key: bytes | None = None, keep: Callable[[bytes, str], None] | None = None) -> None:
-        """Begin with this key (32 bytes), or none yet; `keep` stores one that was learned."""
+        """Start with this key (32 bytes), or none yet; `keep` stores a key that was learned."""
         self._key = None if key is None else PublicKey(key)
         self._keep = keep
 
@@ -63,7 +63,7 @@ class Pin:
             self._key = PublicKey(key)
 
     def accepts(self, payload: bytes, answer: Answer) -> Found:
-        """Return whether these bytes, read as this answer, come from the engine itself."""
+        """Return whether these bytes, decoded to this answer, come from the engine itself."""
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
@@ -82,7 +82,7 @@ class Pin:
 
 
 def read_pin(path: Path, key: Verifier) -> bytes | None:
-    """Read the stored key of the engine; None if there is none, or not under this table's signature."""
+    """Return the stored key of the engine; None if there is none with this table's signature."""
     try:
         payload = path.read_bytes()
         kept = _decode(payload)
@@ -95,7 +95,7 @@ def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
     """Store the engine's key; raises OSError if it can't be written."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # never through a link: a command on keys writes it as root
+    with new.open("xb") as file:  # never through a symbolic link, since a command may run as root
         file.write(sign_message(_encode(_Kept(key=engine_key.hex(), by=by)), PIN, key))
         file.flush()
         os.fsync(file.fileno())
@@ -115,7 +115,7 @@ class AcknowledgementCheck(NamedTuple):
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order in which they first signed."""
     wrong: tuple[str, ...]
-    """For each invalid one: its row, what was found and what was expected."""
+    """A message for each invalid one: its row, what was found and what was expected."""
 
 
 def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
@@ -159,14 +159,14 @@ def _fault_of(ack: Ack) -> str | None:
 
 
 EARLIER_US = 150_000_000
-"""For this long after the first connection, messages of this table's own previous run may still arrive: a
-broker drops a half-dead link after one and a half times its keep-alive."""
+"""For this long after the first connection, messages of this table's previous run may still arrive: a broker
+drops a dead connection after one and a half times its keep-alive."""
 ALONE_US = 60_000_000
-"""The conflict is over once nobody else has used the table's identity for this long."""
+"""The conflict is over once no other client has used the table's identity for this long."""
 
 
 class Namesake:
-    """Detects another client under the table's own name: not every broker reports who took a connection."""
+    """Detects another client with the table's name, since not every broker reports that."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
@@ -178,7 +178,7 @@ class Namesake:
         self._since_us: int | None = None
 
     def connected(self, now_us: int) -> None:
-        """Note that the broker has accepted the table's connection."""
+        """Record that the broker has accepted the table's connection."""
         self._connections += 1
         if self._first_us is None:
             self._first_us = now_us
@@ -186,14 +186,14 @@ class Namesake:
             self._since_us = now_us
 
     def receive(self, payload: bytes) -> None:
-        """Note a status of the table's own."""
+        """Record a status of this table's own."""
         self._own.append(payload)
         with suppress(Unreadable):
             session = read_status(payload).session
             self._session = session if session is not None else self._session
 
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
-        """Examine a status; one retained at the first connection may be from this table's previous run."""
+        """Check a status; one retained at the first connection may be from this table's previous run."""
         if payload in self._own or (retained and self._connections < 2):
             return
         with suppress(Unreadable):
@@ -209,7 +209,7 @@ class Namesake:
         return status.session is None or status.session < self._session
 
     def found(self, found: str, now_us: int) -> None:
-        """Note that there is another client."""
+        """Report another client."""
         self._since_us = now_us
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 

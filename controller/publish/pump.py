@@ -1,4 +1,4 @@
-"""The pump: it drains the outbox into a sink, and closes an entry only on settlement's acknowledgement."""
+"""The pump: drains the outbox into a sink, and closes an entry only when settlement acknowledges it."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -36,30 +36,30 @@ from controller.publish.wire import Signer
 
 TURN_S = 0.5
 REPORTS = 4096
-"""Reports that may wait; any lost beyond that are requested again automatically."""
+"""Maximum number of waiting reports; any more are lost and requested again automatically."""
 FRESH = 64
-"""Outcomes kept in memory; older ones are read from the disk."""
+"""Number of outcomes kept in memory; older ones are read from disk."""
 UNMATCHED_EVERY_US = 1_000_000
-"""The interval between journaled acknowledgements that fit no outcome in flight."""
+"""Minimum interval between journaled acknowledgements that match no outcome in flight."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Differences between engine and table, of which at most one is active."""
+"""Faults for differences between engine and table, of which at most one is active."""
 STATUS_US = 1_000_000
 """How often the status is checked."""
 
 
 class Journal(Protocol):
-    """What the pump writes to: a `Journal`."""
+    """The interface of the journal."""
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's entry in the outbox."""
 
 
 class _Wakeup:
-    """Wakes the pump: outcomes have become durable, or something new waits for a person."""
+    """Wakes the pump: outcomes have become durable, or a different decision is awaited."""
 
 
 class Pump:
-    """One table's pump; `note_durable` and `post` may be called from any thread and return at once."""
+    """One table's pump. `note_durable` and `post` may be called from any thread and return at once."""
 
     def __init__(
         self,
@@ -134,34 +134,34 @@ class Pump:
         self._board = None if board is None else PublishedBoard(board)
         self._unmatched_due_us = 0
         self._met_seq = 0
-        """The newest outcome that the engine knew at the last meeting."""
+        """The newest outcome known to the engine at the last meeting."""
         self.unmatched = 0
-        """Acknowledgements that fit no outcome in flight and were not journaled."""
+        """Acknowledgements that matched no outcome in flight and were not journaled."""
         self.turns = 0
         """Increases with each turn of the pump's thread."""
 
     # --- any thread ---
 
     def note_durable(self, rows: Sequence[Row]) -> None:
-        """Note that these outcomes, at least one, are durable."""
+        """Record that these outcomes (at least one) are durable."""
         newest = rows[-1]
         assert newest.seq is not None
         self._fresh.extend(rows)
         if self._board is not None:
             self._board.note(rows)
-        self._more = True  # first, or the pump could take the new number for acknowledged
+        self._more = True  # first, or the pump could consider the new number acknowledged
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
         self.post(_Wakeup())
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Note what waits for a person now: the board shows it."""
+        """Record the decision that is awaited from a person now, which the board shows."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
 
     def post(self, report: Report | _Wakeup) -> None:
-        """Handle what a sink reports."""
+        """Queue a sink's report."""
         try:
             self._reports.put_nowait(report)
         except Full:
@@ -178,7 +178,7 @@ class Pump:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """End pump and sink; False if one of them did not end in time."""
+        """End pump and sink; return False if one of them does not end in time."""
         self._stopping = True
         self.post(_Wakeup())
         ended = True
@@ -196,7 +196,7 @@ class Pump:
             self._outbox.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Handle reports, offer what is due; wait at most this long for work."""
+        """Handle reports and offer what is due, waiting at most this long for work."""
         self.turns += 1
         self._handle_reports(self._wait_s(timeout_s))
         now_us = self._now_us()
@@ -243,7 +243,7 @@ class Pump:
             case OpenQuery() | LateWagersQuery() | PlayQuery():
                 self._answer_query(report)
             case LineBet() | PairPlus() | PlayPlaced() if report.session != self._session:
-                pass  # Sent to an earlier session: a copy, or on its way while the table restarted.
+                pass  # Sent to an earlier session: a copy, or in transit while the table restarted.
             case LineBet():
                 self._line_bets.put((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
@@ -275,7 +275,9 @@ class Pump:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
-        """Close a waiting outcome; one that fits none is counted, and journaled at intervals."""
+        """Close a waiting outcome; an acknowledgement that matches none is counted, and journaled at
+        intervals.
+        """
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
         if not waits and not self._may_journal_unmatched(now_us):
@@ -290,7 +292,9 @@ class Pump:
             self._patience.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Whether another one that fits nothing may be journaled: a flood must leave space for play."""
+        """Return whether another unmatched one may be journaled; the rate is limited to leave space for
+        play.
+        """
         if now_us < self._unmatched_due_us:
             return False
         self._unmatched_due_us = now_us + UNMATCHED_EVERY_US
@@ -299,7 +303,7 @@ class Pump:
     # --- meetings ---
 
     def _compare(self, meeting: Meeting) -> None:
-        """Compare the engine's progress with what this journal holds, and send what it lost."""
+        """Compare the engine's progress with this journal, and send outcomes that the engine lost."""
         try:
             if self._is_old(meeting.told):
                 return
@@ -307,7 +311,7 @@ class Pump:
         except JournalFault as unreadable:
             self._note_unreadable(unreadable)
             return
-        self._met_seq = min(meeting.told, self._last_seq)  # what was never told here proves nothing
+        self._met_seq = min(meeting.told, self._last_seq)  # a number beyond this journal proves nothing
         for code in MEETING_FAULTS:
             if fault is None or code != fault.code:
                 self._alarm.over(code)
@@ -317,11 +321,11 @@ class Pump:
                 self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
 
     def _is_old(self, told: int) -> bool:
-        """Return whether an engine's message is older than one received before: a replayed copy."""
+        """Return whether an engine's message is older than one received before, and so a replayed copy."""
         return told < max(self._waits_from() - 1, self._met_seq)
 
     def _waits_from(self) -> int:
-        """Return the number of the oldest outcome that is not acknowledged, or of the next one there is."""
+        """Return the number of the oldest outcome that is not acknowledged, or of the next outcome."""
         oldest = next(iter(self._reader.outbox(1)), None)
         return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
 
@@ -350,7 +354,7 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Read what waits even while the sink is not ready; it is offered once it is."""
+        """Read waiting outcomes while the sink is not ready; they are offered once it is."""
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()
@@ -389,11 +393,11 @@ class Pump:
         return self._from_memory(room) or self._from_disk(room)
 
     def _from_memory(self, room: int) -> list[Row]:
-        """Return what has just become durable, if it follows what was read last: the numbers have no gaps."""
+        """Return outcomes that have just become durable, if they directly follow the last one read."""
         rows: list[Row] = []
         following = self._read_seq + 1
         while self._fresh and len(rows) < room and not self._replay_to_n:
-            row = self._fresh.popleft()  # once: the writer's thread may push the first one out at any time
+            row = self._fresh.popleft()  # not [0]: the writer's thread may displace the first one at any time
             if row.n <= self._after_n:
                 continue
             if row.seq != following:
@@ -404,7 +408,7 @@ class Pump:
         return rows
 
     def _from_disk(self, room: int) -> list[Row]:
-        self._fresh.clear()  # All that was at hand is durable: the disk has it.
+        self._fresh.clear()  # These outcomes are durable, so they can be read from disk.
         reader = self._reader
         rows: list[Row] = []
         if self._after_n < self._replay_to_n:
@@ -430,13 +434,15 @@ class Pump:
     # --- replay ---
 
     def _replay(self, request: ResendRequest) -> None:
-        """Go back to an outcome that settlement lacks; a request repeated within `retry_s` is ignored."""
+        """Go back to an outcome that settlement is missing; a request repeated within `retry_s` is
+        ignored.
+        """
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
             return
         if self._after_n < self._replay_to_n:
-            return  # It is all being sent; if each repeated request restarted it, it would never end.
+            return  # A replay is in progress; restarting it at each repeated request would never end.
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us

@@ -126,18 +126,20 @@ def asyncapi() -> Json:
         "info": {
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
-            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All is sent with QoS 1,"
-            " except the statement that bets are open and the requests for it; an outcome is sent again until"
-            " the settlement engine itself acknowledges it.",
+            "description": "Outcomes of dice, wheel and card tables over MQTT 5. Everything is sent with"
+            " QoS 1, except the statement that bets are open and the requests for it; an outcome is sent"
+            " again until the settlement engine itself acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
             "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
             "players": _channel(every.players, "What players' displays may show.", players),
-            "status": _channel(every.status, "A table's status: retained, and the table's will.", status),
+            "status": _channel(
+                every.status, "A table's status: retained, and also the table's will.", status
+            ),
             "board": _channel(
                 every.board,
-                "What a display needs when it starts in mid-game: retained.",
+                "The state that a display needs when it starts in mid-game: retained.",
                 {"board": _plain_message("board", TableBoard)},
             ),
             "open": _channel(
@@ -145,7 +147,7 @@ def asyncapi() -> Json:
                 "That bets are open, stated at least twice a second while they are: not retained, QoS 0.",
                 {"open": _plain_message("open", OpenStatement)},
             ),
-            "answer": _channel(every.answer, "What the settlement engine answers.", answers),
+            "answer": _channel(every.answer, "The settlement engine's answers and queries.", answers),
         },
         "operations": dict(_operations()),
     }
@@ -153,7 +155,7 @@ def asyncapi() -> Json:
 
 def _operations() -> Iterator[tuple[str, Json]]:
     for name, action, summary in (
-        ("outcome", "send", "The table publishes an outcome; it repeats what is not acknowledged."),
+        ("outcome", "send", "The table publishes an outcome, and repeats it until it is acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
         ("status", "send", "The table publishes its status, whenever that changes."),
         ("board", "send", "The table publishes its board, whenever that changes."),
@@ -219,7 +221,7 @@ def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:
 
 
 def _dedented(shape: Mapping[str, object]) -> Json:
-    """Remove the indentation of a description: Python 3.13 does it by itself, older ones do not."""
+    """Remove the indentation of a description, as Python 3.13 does by itself and older ones do not."""
     description = shape.get("description")
     return {**shape, "description": cleandoc(description)} if isinstance(description, str) else dict(shape)
 
@@ -247,7 +249,7 @@ def _event_schema(
 
 
 def _with_constants_required(shape: Json) -> Json:
-    """Require what the types fill in by default: it is always on the wire."""
+    """Require the members that the types fill in by default, which are always sent."""
     required = shape["required"]
     assert isinstance(required, list)
     return {**shape, "required": ["specversion", "datacontenttype", *required]}

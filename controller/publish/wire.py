@@ -1,9 +1,9 @@
-"""Messages on the wire: read within limits, signed by their sender, and the topics they go to.
+"""Messages on the wire: decoding within limits, signatures, and topics.
 
-Whoever may write to a topic may write anything there, and a retained message returns at each connection: an
-unexpected message must cost one message, never the reader's thread or connection. The Ed25519
-signature is always the last member of the JSON object. What is signed is the SHA-256 of a purpose and of the
-message's bytes without that member, so that a message of one kind can't pass for one of another.
+A client that may write to a topic may write anything there, and a retained message returns at each
+connection, so an unexpected message must never stop the receiver's thread or connection. The Ed25519
+signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the
+message's bytes without that member, so that a message of one kind can't be taken for one of another.
 
 `python -m controller.publish.wire --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
 prints mosquitto's access list. Names are the common names of certificates (`use_identity_as_username`).
@@ -22,19 +22,19 @@ from controller.model.tables import TABLE_NAME
 
 T = TypeVar("T")
 MAX_STATUS_BYTES = 32_768
-"""A status names a table and its faults: a few hundred bytes."""
+"""Limit of a status, which has a few hundred bytes."""
 MAX_EVENT_BYTES = 1_048_576
-"""An outcome with all its reasons and notices has a few thousand bytes."""
+"""Limit of an event; an outcome with all its reasons and notices has a few thousand bytes."""
 
 
 class Unreadable(msgspec.DecodeError):
-    """Bytes that are not what was expected: too many, no JSON, nested too deep, or another message."""
+    """Bytes are not the expected message: too many, not JSON, nested too deeply, or another message."""
 
 
-def bounded(decode: Callable[[bytes], T], payload: bytes, most_bytes: int) -> T:
-    """Return the decoded message; raises Unreadable, and nothing else, if it is not one."""
-    if len(payload) > most_bytes:
-        raise Unreadable(f"{len(payload)} bytes, more than {most_bytes}")
+def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
+    """Return the decoded message. Raises Unreadable, and nothing else, if it is not one."""
+    if len(payload) > max_bytes:
+        raise Unreadable(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:
         return decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -96,23 +96,23 @@ class Topics(NamedTuple):
     players: str
     """What players may see; the table writes it."""
     status: str
-    """The table's status, retained; the table writes it, and the broker when the table is gone."""
+    """The table's status, retained; written by the table, and by the broker when the table is gone."""
     answer: str
     """The settlement engine's answers; it is the only writer."""
     open: str
     """The statement that bets are open, for the settlement engine; the table writes it."""
     board: str
-    """What a display needs when it starts in mid-game, retained; the table writes it."""
+    """The state that a display needs when it starts in mid-game, retained; the table writes it."""
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
-    """Return a table's topics; ValueError if its name can't be part of one."""
+    """Return a table's topics. Raises ValueError if its name can't be part of one."""
     check_name(table)
     return Topics(*(f"{prefix}/{table}/{word}" for word in Topics._fields))
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError for a name that can't be topic level, client id and common name at once."""
+    """Raise ValueError for a name that can't be a topic level, a client id and a common name."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which every"
@@ -128,9 +128,9 @@ def access_list(
     players: Mapping[str, str] | None = None,
     prefix: str = PREFIX,
 ) -> str:
-    """Write mosquitto's access list: only named clients have access, and no table to another's topics.
+    """Return mosquitto's access list: only named clients have access, and no table to another's topics.
 
-    `players` are players' displays and the table each may show.
+    `players` maps players' displays to the table that each may show.
     """
     every = Topics(*(f"{prefix}/+/{word}" for word in Topics._fields))
     rules = [(settlement, "read", topic) for topic in (every.outcome, every.status, every.open)]

@@ -1,8 +1,8 @@
-"""The wager book of every game: the requests that it takes, one JSON object per line, and its answers.
+"""The interface of every game's wager book: its requests, one JSON object per line, and its answers.
 
-Each game declares its own requests as subclasses of Request; what they share is here. A line that is not
-exactly one of them is malformed and ends the run: acting on a bet that was only half understood would be a
-guess.
+Each game declares its own requests as subclasses of Request; the common ones are here. A line that is not
+exactly one of them is malformed and ends the run, since a bet that is only partly understood must not be
+booked.
 """
 
 from abc import ABC, abstractmethod
@@ -15,25 +15,24 @@ import msgspec
 from controller.model.verdicts import Reason
 
 Cents = int
-"""An amount of whole cents as a request gives it; `amounts` checks whether anybody can bet it."""
+"""An amount in whole cents as given in a request; `run.impossible_amount` checks its range."""
 CENTS_FIELDS = ("amount", "to")
-"""The fields that hold one."""
-
+"""The fields that contain an amount."""
 
 Asked = dict[str, object]
-"""One request, as an object of its JSON line."""
+"""One request, as the object on its JSON line."""
 
 
 class Request(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="do"
 ):
-    """One line in. `do` names the subclass by its tag."""
+    """One line of input. Its `do` is the tag of the subclass."""
 
 
 class Working(Request, frozen=True, kw_only=True, tag="working"):
     """Call a bet on or off, or leave it to the rules again ("default").
 
-    `stands`: the player said that the call is for later rounds too, where calls end with the come-out.
+    `stands`: the call is also for later rounds, in a game where calls end with the come-out.
     """
 
     id: str
@@ -49,7 +48,7 @@ class Reduce(Request, frozen=True, kw_only=True, tag="reduce"):
 
 
 class Increase(Request, frozen=True, kw_only=True, tag="increase"):
-    """Press a bet to a larger stake, in cents."""
+    """Increase (press) a bet to a larger stake, in cents."""
 
     id: str
     to: Cents
@@ -62,7 +61,7 @@ class Remove(Request, frozen=True, kw_only=True, tag="remove"):
 
 
 class Malformed(Exception):
-    """A line that is no request: its number (from 1), what was found, what was expected."""
+    """A line is not a request: its number (from 1), what was found, what was expected."""
 
     def __init__(self, line: int, found: str, expected: str) -> None:
         super().__init__(f"line {line}: found {found}, expected {expected}")
@@ -72,25 +71,25 @@ class Malformed(Exception):
 
 
 def because(reasons: Iterable[Reason]) -> str:
-    """Return the causes of an outcome as the reason of a request: `off_table, cocked`."""
+    """Return the causes of an outcome as a request's reason, such as `off_table, cocked`."""
     return ", ".join(dict.fromkeys(reason.code for reason in reasons))
 
 
 BOOK_ID = "BOOK-ID"
-"""Not a document's rule but the wager book's: an id names one bet, once, and only while it is up."""
+"""A rule of the wager book, not of a document: an id names one bet, once, and only while it is up."""
 BOOK_AMOUNT = "BOOK-AMOUNT"
-"""Not a document's rule but the wager book's: an increase raises a stake, a reduction lowers it."""
+"""A rule of the wager book, not of a document: an increase raises a stake, a reduction lowers it."""
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
 
 
 class AnswerLine(msgspec.Struct, frozen=True):
-    """One line out."""
+    """One line of output."""
 
 
 class Decided(AnswerLine, frozen=True):
-    """A bet's resolution. Amounts are cents.
+    """A bet's result. Amounts are in cents.
 
-    `payout` is the winnings without the stake, `returned` all money handed back to the player.
+    `payout` is the winnings without the stake, `returned` all money paid to the player, stake included.
     """
 
     id: str
@@ -103,8 +102,9 @@ class Decided(AnswerLine, frozen=True):
 
 
 class RefusedLine(AnswerLine, frozen=True, kw_only=True):
-    """A request that can't be granted and changed nothing: the rule that forbids it, and what would be
-    accepted."""
+    """A request that was refused and changed nothing: the rule that forbids it, and what would be
+    accepted.
+    """
 
     id: str
     do: str
@@ -114,7 +114,7 @@ class RefusedLine(AnswerLine, frozen=True, kw_only=True):
 
 
 class Reduced(AnswerLine, frozen=True, kw_only=True):
-    """A granted reduction and the cents handed back."""
+    """A granted reduction, and the cents returned."""
 
     id: str
     do: str = "reduce"
@@ -123,8 +123,7 @@ class Reduced(AnswerLine, frozen=True, kw_only=True):
 
 
 class Bonus(Decided, frozen=True):
-    """What a bet earns in addition to its own odds: its stake is 0, and its id the bet's followed by
-    `:bonus`."""
+    """A bonus that a bet wins in addition to its own odds; its stake is 0, its id the bet's plus `:bonus`."""
 
     ENDING: ClassVar[str] = ":bonus"
 
@@ -135,9 +134,9 @@ class Bonus(Decided, frozen=True):
 
 
 class PotShared(AnswerLine, frozen=True, kw_only=True):
-    """Where the stakes of a game went, in cents: gross = rake + bonus + prize.
+    """How the stakes of a game are shared out, in cents: gross = rake + bonus + prize.
 
-    `bonus_paid` is what the bonus pot added, `winner` the player who receives it and the prize.
+    `bonus_paid` is paid from the Bonus Pot; `winner` is the player who receives it and the prize.
     """
 
     id: str
@@ -151,7 +150,9 @@ class PotShared(AnswerLine, frozen=True, kw_only=True):
 
 
 class PotRecorded(AnswerLine, frozen=True, kw_only=True):
-    """A bonus pot, in cents, that becomes rake at the end of the hours of operation, and by which rule."""
+    """A Bonus Pot, in cents, that becomes rake at the end of the hours of operation, and the rule for
+    that.
+    """
 
     id: str
     do: Literal["end"] = "end"
@@ -161,22 +162,22 @@ class PotRecorded(AnswerLine, frozen=True, kw_only=True):
 
 
 class Refusal(NamedTuple):
-    """Why a request can't be granted: a rule's id, and a sentence that says what would be accepted."""
+    """Why a request is refused: a rule's id, and a sentence that says what would be accepted."""
 
     rule: str
     reason: str
 
     def refuse(self, id: str, do: str) -> RefusedLine:  # noqa: A002 - the contract's own word
-        """Answer a request about a bet, or about the table, that stands already."""
+        """Return the answer to a refused request about the table, or about a bet that is up."""
         return RefusedLine(id=id, do=do, rule=self.rule, reason=self.reason)
 
     def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
-        """Answer a bet that was never accepted."""
+        """Return the answer to a bet that is not accepted."""
         return Decided(id, wager, "rejected", stake, 0, 0, f"{self.rule}: {self.reason}")
 
 
 def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
-    """Return the line of a bet that is still undecided at the end."""
+    """Return the line for a bet that is still undecided at the end."""
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
@@ -184,7 +185,7 @@ NEVER_LATE = Refusal("C34-MK-1b", "only craps wagers can be made with the dice o
 
 
 class Book(ABC):
-    """A game's wager book. Deterministic: the same requests give the same lines."""
+    """A game's wager book. It is deterministic: the same requests give the same lines."""
 
     @property
     @abstractmethod
@@ -193,15 +194,15 @@ class Book(ABC):
 
     @abstractmethod
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request of the vocabulary and return its answer; never raises for such a request."""
+        """Carry out a request of the vocabulary and return the answer; never raises for such a request."""
 
     @abstractmethod
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each bet that is left, in the order they were made."""
+        """Return a line for each undecided bet, in the order in which they were made."""
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly; zero if all is paid in full."""
+        """The exact amount kept by the house so far by rounding down."""
         return Fraction()
 
     @property
@@ -216,7 +217,7 @@ class Book(ABC):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is accepted while the dice are out, even if it is confirmed; None if it is."""
+        """Why no bet is accepted while the dice are out, even if confirmed; None if confirmed ones are."""
         return NEVER_LATE
 
     @property

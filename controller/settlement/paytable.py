@@ -1,11 +1,11 @@
-"""What pay tables of several games share: money, odds, limits and policies, and exact house edges.
+"""The common parts of the games' pay tables: money, odds, limits and policies, and exact house edges.
 
-Money is whole cents and ratios of whole numbers; each bet is rounded once, always down. No document says how
-to round (!X-8). What the house keeps by rounding down is its breakage, exact to a fraction of a cent and
-never lost: a ledger sums it. Plain frozen dataclasses, so that the games need no configuration library.
+Money is in whole cents, odds are ratios of whole numbers, and each payout is rounded once, always down. No
+document says how to round (!X-8). The amount that the house keeps by rounding down is its breakage, summed
+exactly in a ledger. These are plain frozen dataclasses, so that the games need no configuration library.
 
-Each game's wagers report the edges of their pay table next to what the document prints; `tablectl rules
-check` prints the report of a shipped one.
+Each game's wagers report the edges of a pay table next to the document's figures; `tablectl rules
+check` prints the report for a shipped one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""The largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
+"""Largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
 
 
 class Ratio(NamedTuple):
-    """What a bet pays: `pays` to `to`, so 7 to 4 is Ratio(7, 4)."""
+    """The odds of a bet, `pays` to `to`: 7 to 4 is Ratio(7, 4)."""
 
     pays: int
     to: int = 1
@@ -30,7 +30,7 @@ class Ratio(NamedTuple):
 
     @property
     def exact(self) -> Fraction:
-        """The ratio as a fraction of the stake."""
+        """The winnings as a fraction of the stake."""
         return Fraction(self.pays, self.to)
 
 
@@ -43,12 +43,12 @@ class Payout(NamedTuple):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What the house kept by rounding down, exactly."""
+        """The exact amount kept by the house by rounding down."""
         return Fraction(self.breakage, self.over)
 
 
 def payout(stake_cents: int, ratio: Ratio, pay_unit_cents: int = 1) -> Payout:
-    """Work out the winnings of one bet, rounded down once to the pay unit."""
+    """Return the winnings of one bet, rounded down once to the pay unit."""
     exact = stake_cents * ratio.pays
     paid_cents = exact // (ratio.to * pay_unit_cents) * pay_unit_cents
     return Payout(paid_cents, exact - paid_cents * ratio.to, ratio.to)
@@ -61,13 +61,13 @@ class BreakageLedger:
         self._over: dict[int, int] = {}
 
     def keep(self, part: Payout) -> None:
-        """Add what rounding one bet left with the house."""
+        """Add the breakage of one bet."""
         if part.breakage:
             self._over[part.over] = self._over.get(part.over, 0) + part.breakage
 
     @property
     def total_cents(self) -> Fraction:
-        """The whole breakage, exactly."""
+        """The exact total of all breakage."""
         return sum((Fraction(part, over) for over, part in self._over.items()), Fraction())
 
 
@@ -77,7 +77,7 @@ Amount = Annotated[int, Ge(1), Le(MAX_CENTS)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """What one row pays to one part of the stake: `pays: [17, 1]` is 17 to 1. `rule` is its source."""
+    """One row of a pay table: `pays: [17, 1]` is 17 to 1. `rule` is its source."""
 
     pays: tuple[AtLeastOne, AtLeastOne]
     rule: str
@@ -90,33 +90,33 @@ class Pays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The least and the most that may be bet, in cents, inclusive."""
+    """The smallest and the largest bet, in cents, inclusive."""
 
     value: tuple[Amount, Amount]
     rule: str
     reason: str
 
     def __post_init__(self) -> None:
-        """Refuse limits that no bet could meet; raises ValueError."""
-        if self.most_cents < self.least_cents:
-            raise ValueError(f"a second amount of at least the first ({self.least_cents})")
+        """Refuse limits that no bet can meet. Raises ValueError."""
+        if self.max_cents < self.min_cents:
+            raise ValueError(f"a second amount of at least the first ({self.min_cents})")
 
     @property
-    def least_cents(self) -> int:
-        """The least that may be bet."""
+    def min_cents(self) -> int:
+        """The smallest bet."""
         return self.value[0]
 
     @property
-    def most_cents(self) -> int:
-        """The most that may be bet."""
+    def max_cents(self) -> int:
+        """The largest bet."""
         return self.value[1]
 
     def holds(self, cents: int) -> bool:
         """Return whether an amount is within the limits."""
-        return self.least_cents <= cents <= self.most_cents
+        return self.min_cents <= cents <= self.max_cents
 
     def __str__(self) -> str:
-        return f"{self.least_cents} to {self.most_cents} cents"
+        return f"{self.min_cents} to {self.max_cents} cents"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A required figure, at least 1."""
+    """A required number, at least 1."""
 
     value: AtLeastOne
     rule: str
@@ -138,7 +138,7 @@ class Figure:
 
 
 def decimal(value: Fraction, places: int) -> str:
-    """Write a fraction with this many decimal places, halves away from zero."""
+    """Return a fraction as text with this many decimal places, halves rounded away from zero."""
     scaled = abs(value) * 10**places + Fraction(1, 2)
     digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 and digits.strip("0") else ""
@@ -146,15 +146,15 @@ def decimal(value: Fraction, places: int) -> str:
 
 
 def as_printed(value: Fraction, printed: str) -> bool:
-    """Return whether a document's figure is the value, to as many digits as it has."""
+    """Return whether a document's figure equals the value, rounded to the figure's number of digits."""
     return decimal(value, len(printed.partition(".")[2])) == printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """One wager's house edge as a fraction of the stake; negative where the player is ahead.
+    """One wager's house edge as a fraction of the stake; negative if the player has the advantage.
 
-    `edge` is per bet made, pushes counted; `decided` per bet that wins or loses, where pushes can happen.
+    `edge` is per bet made, including pushes; `decided` is per bet won or lost, for wagers that can push.
     `printed` is the document's figure in per cent, None if it has none.
     """
 
@@ -170,13 +170,13 @@ class Edge:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document is right; None if it prints nothing."""
+        """Whether the document's figure is correct; None if it has none."""
         return None if self.printed is None else as_printed(self.edge * 100, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """One event's chance as the document prints it (`printed`, with its own digits) and exactly."""
+    """One event's exact probability, and the document's figure for it (`printed`)."""
 
     event: str
     chance: Fraction
@@ -185,14 +185,14 @@ class Chance:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document is right; None if it prints nothing."""
+        """Whether the document's figure is correct; None if it has none."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
         return None if self.printed is None else as_printed(shown, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something about a pay table that its owner should know. `rule` is the figure's source."""
+    """A property of a pay table that its owner should know. `rule` is the figure's source."""
 
     code: str
     wager: str
@@ -212,13 +212,13 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether everything that the document prints is right."""
+        """Whether all of the document's figures are correct."""
         rows: tuple[Edge | Chance, ...] = (*self.edges, *self.chances)
         return all(row.agrees is not False for row in rows)
 
 
 def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
-    """Find a ratio that a single chip can't be paid exactly at, and the step of stakes that can."""
+    """Return a finding if a single chip can't be paid exactly at this ratio, with the stakes that can."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None
@@ -241,11 +241,11 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
 
 
 STEEP = Fraction(1, 4)
-"""The house edge from which a pay table is questioned: the worst of the usual wagers have a sixth."""
+"""House edge from which a pay table is questioned; the worst of the usual wagers have one of 1/6."""
 
 
 def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
-    """Find wagers that favour the player, and those with a house edge of a quarter or more."""
+    """Yield findings for wagers that favour the player, and for those with a house edge of STEEP or more."""
     for row in edges:
         share = decimal(abs(row.edge) * 100, 2)
         if row.edge < 0:
@@ -253,19 +253,19 @@ def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Findin
                 code="favours_player",
                 wager=row.wager,
                 rule=rules[row.wager],
-                text=f"the player is ahead by {-row.edge} of the bet ({share} per cent)",
+                text=f"the player has an advantage of {-row.edge} of the bet ({share} per cent)",
             )
         if row.edge >= STEEP:
             yield Finding(
                 code="steep",
                 wager=row.wager,
                 rule=rules[row.wager],
-                text=f"the house keeps {row.edge} of the bet ({share} per cent): are these odds meant?",
+                text=f"the house keeps {row.edge} of the bet ({share} per cent): are these odds intended?",
             )
 
 
 def of_breakage(pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int) -> Iterator[Finding]:
-    """Find the odds that a single chip can't be paid exactly at."""
+    """Yield findings for odds at which a single chip can't be paid exactly."""
     for wager, row in pays:
         if found := uneven(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found

@@ -1,4 +1,4 @@
-"""Settle JSON Lines: requests of the game in, each decoded or refused by field; decided bets out."""
+"""Settle JSON Lines: decode the game's requests, naming the field of any mistake, and write the results."""
 
 import re
 from codecs import BOM_UTF8
@@ -40,14 +40,14 @@ _MAX = 120
 
 
 class Decoder:
-    """Decodes the lines of one game, given its requests."""
+    """Decodes the lines of a game with these requests."""
 
     def __init__(self, vocabulary: Sequence[type[Request]]) -> None:
         self._decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, vocabulary))
         self._kinds = {str(kind.__struct_config__.tag): kind for kind in vocabulary}
 
     def decode(self, raw: bytes, line: int) -> Request:
-        """Decode line number `line`; raises Malformed."""
+        """Decode line number `line`. Raises Malformed."""
         try:
             value = decode_strict(raw)
             return self._decoder.decode(raw)
@@ -64,7 +64,7 @@ class Decoder:
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> Malformed:
-    """Return what is wrong with a line that is JSON: first with its `do`, then with a field."""
+    """Return the error for a line of valid JSON: its `do` is checked first, then its fields."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
@@ -85,9 +85,7 @@ def _fields(kind: type[Request]) -> str:
 
 
 def _at(value: object, path: str) -> object:
-    """Return the value at a path, followed as far as its steps are named: `[...]` stands for any of
-    several.
-    """
+    """Return the value at a path, as far as its steps are definite: `[...]` stands for any element."""
     for step in _STEP.finditer(path):
         if step["name"] is not None and isinstance(value, dict):
             value = value[step["name"]]
@@ -110,7 +108,7 @@ def _expected(says: str, field: str, kind: type[Request]) -> str:
 
 
 def _choices(kind: type[Request], field: str) -> str:
-    """Return the values that a field takes, as JSON; empty if it takes more than a few words."""
+    """Return a field's possible values, as JSON; empty if they are not an enumeration."""
     hint = next((each.type for each in msgspec.structs.fields(kind) if each.encode_name == field), None)
     members = (hint,) if get_origin(hint) is Literal else get_args(hint)
     words = [_as_json(word) for one in members if get_origin(one) is Literal for word in get_args(one)]
@@ -137,7 +135,7 @@ _BETWEEN = f"an amount is 1 to {MAX_CENTS:,} cents"
 
 
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
-    """Answer request lines with result lines, each as soon as it is known, and end with the bets left.
+    """Yield the result lines for request lines, each as soon as it is known, and finally the undecided bets.
 
     Blank lines are skipped. Raises Malformed at the first line that is not a request of the game; earlier
     answers remain valid.
@@ -148,8 +146,8 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
         if raw.isspace():
             continue
         request = decoder.decode(raw, number)
-        unheard_of = impossible_amount(request)
-        answers = game.apply(request) if unheard_of is None else [unheard_of]
+        refused = impossible_amount(request)
+        answers = game.apply(request) if refused is None else [refused]
         if answers:
             yield encoder.encode_lines(answers)
     if left := game.finish():
@@ -157,7 +155,7 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
 
 
 def impossible_amount(request: Request) -> AnswerLine | None:
-    """Answer a request whose amount can't be bet by anybody; None for every other request."""
+    """Return the answer to a request whose amount is out of range; None for every other request."""
     match request:
         case Increase(to=to) if not 1 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "increase")

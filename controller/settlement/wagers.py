@@ -1,4 +1,4 @@
-"""What settlement needs to know of a game: one `Wagers` value per game, in its own package."""
+"""The interface between settlement and a game: one `Wagers` value per game, in the game's own package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from controller.settlement.book import AnswerLine, Asked, Book, Refusal, Request
 from controller.settlement.paytable import Report
 
 T = TypeVar("T")
-Told = Literal["line_bet", "pair_plus", "played"]
+BetsReport = Literal["line_bet", "pair_plus", "played"]
 
 
 class LoadPayTable(Protocol):
@@ -21,7 +21,7 @@ class LoadPayTable(Protocol):
 
 
 class Differing(NamedTuple):
-    """A figure that the rule set and the pay table both contain, and do not agree on."""
+    """A figure that differs between the rule set and the pay table."""
 
     section: str
     key: str
@@ -30,7 +30,7 @@ class Differing(NamedTuple):
 
 
 class PayTableDiffers(Exception):
-    """The table in play and the pay table divide the money differently."""
+    """The rule set and the pay table divide the money differently."""
 
     def __init__(self, figures: Sequence[Differing]) -> None:
         super().__init__(", ".join(figure.key for figure in figures))
@@ -38,31 +38,31 @@ class PayTableDiffers(Exception):
 
 
 class Course(Protocol):
-    """How far play has come at a table, apart from its bets, so that a fresh game can be brought there."""
+    """The state of play at a table apart from its bets, so that a fresh game can be brought to it."""
 
     @property
     def point(self) -> int | None:
-        """The point that is on; None if there is none."""
+        """The point; None if there is none."""
 
     @property
     def shooter(self) -> str | None:
         """The player who has the dice; None if that is not known."""
 
     def follow(self, request: Request) -> None:
-        """Note a request that was granted."""
+        """Follow a request that was granted."""
 
     def is_no_news(self, request: Request) -> bool:
-        """Return whether the table only repeats what already holds."""
+        """Return whether a request only repeats the present state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request states who has the dice: after a correction the table states it again."""
+        """Return whether a request states who has the dice; after a correction the table states it again."""
 
     def prelude(self) -> Sequence[Asked]:
-        """Return the requests that bring a fresh game without bets here."""
+        """Return the requests that bring a fresh game without bets to this state."""
 
 
 class NoCourse:
-    """The course of a game that keeps nothing between attempts but its bets."""
+    """The course of a game that has no state between attempts except its bets."""
 
     point: int | None = None
     shooter: str | None = None
@@ -71,7 +71,7 @@ class NoCourse:
         """Ignore the request: there is nothing to follow."""
 
     def is_no_news(self, request: Request) -> bool:
-        """Return False: every request says something new."""
+        """Return False: every request matters."""
         del request
         return False
 
@@ -81,12 +81,12 @@ class NoCourse:
         return False
 
     def prelude(self) -> Sequence[Asked]:
-        """Return no requests: a fresh game is already there."""
+        """Return no requests: a fresh game is in this state."""
         return ()
 
 
 class Ended(NamedTuple):
-    """An attempt's end: the table's position, requests and answers, and whether the game has more."""
+    """The end of an attempt: the course, requests, answers, and whether the game holds more than its bets."""
 
     course: Course
     asked: Sequence[Asked]
@@ -120,7 +120,7 @@ def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """A game's wagers, as everything outside its package knows them."""
+    """A game's wagers, as used outside its package."""
 
     pay_table: type[object]
     """The type of its pay tables."""
@@ -129,24 +129,24 @@ class Wagers:
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Return the exact edges of its pay table. Raises SettingsError."""
     asked_by: Callable[[Outcome], list[Asked]]
-    """Return the requests that an outcome makes of the book, in order; for a correction, the new ones."""
+    """Return an outcome's requests to the book, in order; for a correction, the corrected ones."""
     closed: Refusal
     """Why no bet is accepted while bets are closed."""
     settled_at: Callable[[Ended], Sequence[Asked] | None]
-    """Return what brings a fresh game to where this one is with no bet up; None if nothing can."""
+    """Return the requests that bring a fresh game without bets to this state; None if none can."""
     course: Callable[[], Course] = NoCourse
     """Return the course of a table at its beginning."""
     course_after: Callable[[Outcome, Mapping[str, str]], Sequence[Asked]] = _fresh
-    """Return what brings a fresh game to where the table is after an outcome, given the players by seat."""
+    """Return the requests that bring a fresh game to the table's state after an outcome (players by seat)."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
-    """Return the point that an outcome says is on; None if it says nothing of it."""
+    """Return the point after an outcome, as the outcome states it; None if it does not state it."""
     taken_while_closed: Callable[[Asked], bool] = _never
     """Return whether a request is accepted although bets are closed."""
     takes_late: bool = False
-    """Whether bets made with the dice out are accepted if two of the crew confirm them."""
-    tells: frozenset[Told] = frozenset()
-    """What its table receives about the bets: the shooter's line bet, or who has no Pair Plus."""
+    """Whether bets made with the dice out are accepted if dealer and boxperson confirm them."""
+    tells: frozenset[BetsReport] = frozenset()
+    """The reports on bets that its table receives."""
     bought_at_table: Refusal | None = None
-    """Why no bet is accepted here: cards are bought at the table, which reports them, paid at the cage."""
+    """Why no bet is accepted here: cards are bought at the table, which reports them."""
     begins_anew: bool = True
     """Whether all stakes are returned when the table opens or closes."""

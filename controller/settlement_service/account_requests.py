@@ -1,5 +1,4 @@
-"""Requests on accounts: chips, seats, bets. Each has a key and is carried out once, however often it is
-sent."""
+"""Requests on accounts: chips, seats and bets. Each has an idempotency key and is carried out only once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +67,7 @@ class _Do(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that waits for the table's statement, and what carries it out once the statement has come."""
+    """A request that waits for the table's statement, and the function that carries it out afterwards."""
 
     asking: Asking
     asked: Asked
@@ -76,7 +75,7 @@ class _Request:
 
 
 MAX_BETS = 50
-"""The most wagers in one request: a player's whole layout, and about 30 ms of the engine's time."""
+"""Limit of wagers per request: a player's whole layout, and about 30 ms of the engine's time."""
 
 
 class AccountRequests:
@@ -86,11 +85,11 @@ class AccountRequests:
         self._engine = engine
 
     def open_account(self, asking: Asking, player: str) -> Done:
-        """Open a player's account; raises RequestRefused if there is one."""
+        """Open a player's account. Raises RequestRefused if there is one."""
 
         def do(work: Work) -> Done:
             if work.has_account(player):
-                raise RequestRefused("ACCOUNT", f"player {player} has an account")
+                raise RequestRefused("ACCOUNT", f"player {player} already has an account")
             work.add(schema.players, name=player, opened_us=work.now_us)
             return Done(player=player, balance=work.balance(player_account(player)))
 
@@ -99,14 +98,16 @@ class AccountRequests:
     def pay(self, asking: Asking, player: str, cents: int) -> Done:
         """Book chips in (cents above 0) or out (below 0).
 
-        Raises RequestRefused if there is no such account, or if it holds less than is to be paid out.
+        Raises RequestRefused if there is no such account, or if its balance is less than the amount paid out.
         """
 
         def do(work: Work) -> Done:
             account = player_account(player)
             need_account(work, player)
             if cents < 0 and work.balance(account) + cents < 0:
-                raise RequestRefused("FUNDS", f"the balance is {work.balance(account)} cents, less than that")
+                raise RequestRefused(
+                    "FUNDS", f"found a balance of {work.balance(account)} cents, expected at least {-cents}"
+                )
             movement = Movement()
             movement.move(cents, CAGE, account)
             work.book(movement, Cause("deposit" if cents > 0 else "withdrawal"))
@@ -133,11 +134,11 @@ class AccountRequests:
         return self._once(asking, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
     def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
-        """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it.
+        """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
-        It waits for the table's statement that bets were still open when this was called; a `late` bet waits
-        for the statement that dealer and boxperson confirmed it while the dice were in motion (C34-MK-1b).
-        What a caller claims about a confirmation is ignored.
+        The bet waits for the table's statement that bets were still open when this was called; a `late` bet
+        waits for the statement that dealer and boxperson confirmed it while the dice were in motion
+        (C34-MK-1b). The caller's own `confirmed` is ignored.
         """
         return self._on_word(self._bet(asking, table, bet), table)
 
@@ -174,9 +175,10 @@ class AccountRequests:
             ]
 
     def change(self, asking: Asking, table: str, change: Asked) -> Done:
-        """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it.
+        """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
-        It waits for the table's statement as a bet does: a stake withdrawn too late is also money won.
+        The change waits for the table's statement like a bet, since withdrawing a stake too late also wins
+        money.
         """
 
         def do(work: Work, word: Admitted | NoWord) -> Done:
@@ -229,11 +231,12 @@ class AccountRequests:
 
     @staticmethod
     def _book(work: Work, table: EnrolledTable, account: str, step: Step) -> Booked:
-        """Apply a request to the book; raises RequestRefused if it, or the account, does not allow it."""
+        """Apply a request to the book. Raises RequestRefused if the book or the account does not allow it."""
         try:
             if table.book.cost(step.requests[0]) > work.balance(account):
                 raise RequestRefused(
-                    "FUNDS", f"the balance is {work.balance(account)} cents, less than it takes"
+                    "FUNDS",
+                    f"found a balance of {work.balance(account)} cents, less than the request costs",
                 )
             booked = table.book.apply(step)
         except Misread as error:
@@ -268,11 +271,11 @@ class AccountRequests:
         return self._once(request.asking, request.asked, do)
 
     def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
-        """Return a request and whether it must wait for the table's statement; otherwise it is answered at
+        """Return a request, and whether it must wait for the table's statement instead of being answered at
         once.
 
-        Asking the table about Play binds the position there, so Play is tried first, and only what would be
-        granted is asked about.
+        Asking the table about Play commits the position there, so Play is tried on the book first, and the
+        table is asked only if the request would be granted.
         """
         standing = self._engine.table(work, table)
         if (
@@ -300,7 +303,7 @@ class AccountRequests:
 
 
 def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done | RequestRefused:
-    """Carry out a request, or repeat the answer given to this key before.
+    """Carry out a request, or repeat the earlier answer to this key.
 
     `do` raises RequestRefused before it writes anything.
     """
@@ -328,10 +331,10 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
 
 
 def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
-    """Return the statement that admits a request; raises RequestRefused if none does.
+    """Return the statement that admits a request. Raises RequestRefused if it does not admit it.
 
-    It must know the last outcome that opened or closed the bets here, and no outcome that is not settled
-    here: then the request is placed in the book between the same outcomes as its moment at the table.
+    The statement must include the last outcome that opened or closed bets here, and none that is not settled
+    here, so that the request is booked between the same outcomes as at the table.
     """
     must_be_open(table, asked)
     closed, late = table.betting == "closed", bool(asked.get("late"))
@@ -376,7 +379,7 @@ _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, asked: Asked) -> LateWager:
-    """Return a late wager as its table receives it: the whole request as a digest, and a sentence for
+    """Return a late wager as its table receives it: a digest of the whole request, and a sentence for
     people.
     """
     digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
@@ -389,7 +392,7 @@ _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
 _TRIED = NoWord("TABLE-WORD", "this was only a trial")
-"""Used in place of the table's statement, to find what would be refused only because it is missing."""
+"""Replaces the table's statement in a trial: a request refused for this reason would otherwise be granted."""
 
 
 def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
@@ -421,7 +424,7 @@ def need_account(work: Work, player: str) -> None:
 
 
 def was_refused(answer: str) -> bool:
-    """Return whether a kept answer is a refusal."""
+    """Return whether a stored answer is a refusal."""
     return isinstance(_decode_answer(answer), _Refusal)
 
 
@@ -435,7 +438,7 @@ def _refusal_of(line: AnswerLine) -> RequestRefused:
 
 
 DEALER = "dealer"
-"""The dealer's hand: no player sits there."""
+"""The position of the dealer's hand, where no player may sit."""
 
 
 def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool) -> None:
@@ -458,14 +461,14 @@ def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool
 
 
 def check_taking_seat(standing: EnrolledTable, seat: str, player: str) -> None:
-    """Raise RequestRefused if nobody can sit there, or if another player's wagers are there."""
+    """Raise RequestRefused if it is the dealer's position, or if another player has wagers there."""
     _check_no_dealer(seat)
     _check_whose(seat, player, standing.book.player_at(seat))
 
 
 def _check_no_dealer(seat: str) -> None:
     if seat.strip().casefold() == DEALER:
-        raise RequestRefused("SEATED", f"found seat {seat!r}, expected a player's: the dealer has none")
+        raise RequestRefused("SEATED", f"found seat {seat!r}, expected a player's seat")
 
 
 def _check_whose(seat: str, player: str, owner: str | None) -> None:

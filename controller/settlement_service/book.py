@@ -1,9 +1,9 @@
-"""One table's wager book over time: steps in, lines and money out; corrections by replaying the steps. Pure.
+"""One table's wager book over time: steps in, lines and money out; corrections replay the steps. No I/O.
 
-A step is one indivisible change, as the database keeps it. An outcome yields the requests that take effect at
-once; a correction those that replace the requests of the outcome that it corrects. Outcomes that decide
-nothing (a review, a device's health) yield none. The steps since the last settled state (the anchor) are
-kept, so that a correction can be worked out from there and a restart has little to replay.
+A step is one indivisible change, as stored in the database. An outcome's requests take effect at once; a
+correction's requests replace those of the outcome that it corrects. Outcomes that decide nothing (a review, a
+device's health) have none. The steps since the last settled state (the anchor) are kept, so that a correction
+can be computed from there and a restart has little to replay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ withdrawn because bets had closed before the table received them."""
 
 
 class HeardAt(NamedTuple):
-    """When a table received a request: its session, the round of bets, microseconds of its clock."""
+    """When a table received a request: its session, the round of bets, and the time by its clock (us)."""
 
     session: str
     round: int
@@ -38,12 +38,12 @@ class HeardAt(NamedTuple):
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a table's history. `n` counts a table's steps from 1 without a gap.
 
-    `requests` are those of the settle contract, with the players' names in place of seats. `seq` is the
-    outcome's number, `corrects` that of the outcome whose place a correction takes. `result` marks the end of
-    an attempt: from then on the attempt before it can't be corrected. `refund` hands all stakes back first,
-    for this reason. `point_after` is what the table says its point is after the step, where it says so.
-    `heard` is when the table heard of a request that was granted because bets were open; `strikes` are the
-    steps with such requests that are taken back.
+    `requests` are those of the settle contract, with players' names instead of seats. `seq` is the outcome's
+    number, `corrects` that of the outcome that a correction replaces. `result` marks the end of an attempt,
+    after which the attempt before it can't be corrected. `refund`, if set, is the reason why all stakes are
+    returned first. `point_after` is the table's point after the step, if the table states it. `heard` is when
+    the table received a request that was granted because bets were open; `strikes` are the steps of such
+    requests that are withdrawn.
     """
 
     n: int
@@ -59,9 +59,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A settled state: the book was empty after step `n`, and these requests bring a fresh game there.
+    """A settled state: the book was empty after step `n`, and these requests bring a fresh game to that
+    state.
 
-    `carry` is the fraction of a cent of breakage that was not booked, in lowest terms.
+    `carry` is the fraction of a cent of breakage not booked yet, in lowest terms.
     """
 
     n: int = 0
@@ -70,7 +71,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepAnswer(msgspec.Struct, frozen=True):
-    """A line with which a step was answered; `of_n` is the step it belongs to."""
+    """A line of a step's answer; `of_n` is the step that it belongs to."""
 
     of_n: int
     line: AnswerLine
@@ -80,7 +81,7 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 RESULTS = frozenset(
     {"roll.called", "roll.no_roll", "spin.called", "spin.no_spin", "deal.called", "deal.void"}
 )
-"""Outcomes that end an attempt: the attempt before can't be corrected after them."""
+"""Outcomes that end an attempt; after them the attempt before can't be corrected."""
 
 
 def asked_by(outcome: Outcome, game: str) -> list[Asked]:
@@ -89,19 +90,19 @@ def asked_by(outcome: Outcome, game: str) -> list[Asked]:
 
 
 class Contradiction(Exception):
-    """An outcome contradicts the wager book: found, and expected."""
+    """An outcome contradicts the wager book: what was found and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
 
 
 class Misread(Exception):
-    """A request that the table's game does not know, with what was expected."""
+    """A request is not one of the table's game."""
 
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The result of a step. With `supersedes_from`, results of steps from that one on no longer hold."""
+    """The result of a step. `supersedes_from`: results of steps from that one on no longer hold."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -115,7 +116,7 @@ class Booked:
 
 @dataclass(slots=True)
 class _RecordedStep:
-    """A step as it now holds: the corrected one if it was corrected."""
+    """A step as it now holds, after any correction."""
 
     step: Step
     movement: Movement
@@ -136,7 +137,7 @@ class _State:
             self.course.follow(request)
 
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
-        """Apply a step; return its lines, what it moves, and whether a player's request was refused.
+        """Apply a step; return its lines, its movement, and whether a player's request was refused.
 
         Raises Contradiction if an outcome's request is refused.
         """
@@ -190,14 +191,14 @@ class GameOf:
     """The game of a rule set: its name, its wagers, its requests, and new books."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
-        """Keep the game's name, its wagers and what opens a book of it."""
+        """Store the game's name, its wagers, and the function that returns a new book."""
         self.name = name
         self.wagers = wagers
         self.fresh = fresh
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
     def decode(self, asked: Asked) -> Request:
-        """Read a request; raises Misread if this game has no such request."""
+        """Decode a request. Raises Misread if this game has no such request."""
         try:
             request = self._request_of(asked, str_keys=True)
         except msgspec.ValidationError as error:
@@ -210,7 +211,7 @@ class TableBook:
     """A table's book. After an exception it must be discarded and loaded again."""
 
     def __init__(self, game: GameOf, table: str, anchor: Anchor, *, compact: bool = True) -> None:
-        """Begin at an anchor; `compact` lets later anchors take its place."""
+        """Begin at an anchor; `compact` lets later anchors replace it."""
         self._game = game
         self._table = table
         self._anchor = anchor
@@ -266,11 +267,11 @@ class TableBook:
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
     def cost(self, asked: Asked) -> int:
-        """Return the cents that a request takes from its player; raises Misread."""
+        """Return the cents that a request takes from its player. Raises Misread."""
         return self._state.tally.cost(self._game.decode(asked))
 
     def apply(self, step: Step) -> Booked:
-        """Take the next step; raises Contradiction or Misread."""
+        """Apply the next step. Raises Contradiction or Misread."""
         assert step.n == self.last_n + 1
         anchor = self._move_anchor() if step.result else None
         match step.kind:
@@ -329,25 +330,26 @@ class TableBook:
         self._state.tally.forget(decided)
         return anchor
 
-    # --- corrections, and what is taken back ---
+    # --- corrections and withdrawals ---
 
     def heard_after(self, closed: HeardAt) -> tuple[int, ...]:
-        """Return the steps with requests of that round that the table heard of after this moment."""
+        """Return the steps with requests of that round that the table received after this time."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_heard(self, of: HeardAt) -> int | None:
-        """Return when the table last heard of a request of that round that still holds; None if there is
-        none."""
+        """Return when the table received the last request of that round that still holds; None if none
+        does.
+        """
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
     def _strike(self, step: Step) -> Booked:
-        """Void granted requests: the book is replayed without them."""
+        """Void granted requests by replaying the book without them."""
         struck = set(step.strikes)
         place = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
         if place is None:
-            raise Contradiction(f"steps {sorted(struck)} to take back", "steps since the last settled state")
+            raise Contradiction(f"steps {sorted(struck)} to withdraw", "steps since the last settled state")
 
         def play_again() -> list[StepAnswer]:
             return self._replay(place, lambda kept: None if kept.step.n in struck else kept)
@@ -372,7 +374,9 @@ class TableBook:
         return self._booked_again(place, play_again)
 
     def _booked_again(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
-        """Book the difference that replaying the steps makes; lines from this place on are returned anew."""
+        """Book the difference made by replaying the steps; the lines from this place on are returned
+        again.
+        """
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
@@ -394,10 +398,10 @@ class TableBook:
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
-        """Replay all steps as they are now (None: withdrawn); what can no longer be granted is void.
+        """Replay all steps as they are now (None: withdrawn); bets that can no longer be granted are void.
 
-        No anchor is taken after it before the next result: the correction needs what it corrects. Who got the
-        dice after a corrected roll is stated again after the correction (`shooters_after` False).
+        No anchor is set before the next result, since another correction may need these steps. The table
+        states again after a correction who gets the dice, so that is skipped here (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None

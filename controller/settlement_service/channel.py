@@ -1,7 +1,7 @@
-"""The channel between the engine and the process that serves HTTP, and what goes over it.
+"""The channel between the engine and the process that serves HTTP, and its messages.
 
-Requests and answers are declared here, with the roles that may make each; the OpenAPI document is made from
-their types. Money is cents. They travel as numbered frames of limited length.
+Requests and answers are declared here, with the roles that may make each request; the OpenAPI document is
+generated from their types. Money is in cents. Messages are sent as numbered frames of limited length.
 """
 
 import struct
@@ -44,7 +44,7 @@ class Seating(_Message):
 
 
 class NewWager(_Message):
-    """A bet, in the settle contract's words: each wager takes its own of the optional fields."""
+    """A bet of the settle contract; which optional fields apply depends on the wager."""
 
     id: Id
     player: Name
@@ -62,15 +62,15 @@ class NewWager(_Message):
 
 
 class NewWagers(_Message):
-    """Several bets, granted or refused one by one, in this order."""
+    """Several bets, granted or refused individually, in this order."""
 
     wagers: Annotated[list[NewWager], Field(min_length=1, max_length=50)]
 
 
 class Change(_Message):
-    """What a wager that is up is to become: `to` cents for increase and reduce, `on` for working.
+    """A change of a wager that is up: `to` in cents for increase and reduce, `on` for working.
 
-    `on: "default"` leaves it to the rules again; `stands` keeps a call beyond the next point.
+    `on: "default"` restores the rules' default; `stands` keeps the call beyond the next point.
     """
 
     do: Literal["increase", "reduce", "remove", "working", "no_action"]
@@ -88,7 +88,7 @@ class Granted(BaseModel):
 
 
 class Refused(BaseModel):
-    """A request that can't be granted and changed nothing: the rule or code, and what would be accepted."""
+    """A request that was refused and changed nothing: the rule or code, and what would be accepted."""
 
     rule: str
     reason: str
@@ -103,7 +103,7 @@ class WagerAnswer(BaseModel):
 
 
 class WagerView(BaseModel):
-    """A wager as it stands; `stake` is at risk now."""
+    """The state of a wager; `stake` is the amount at risk."""
 
     table: str
     id: str
@@ -113,7 +113,7 @@ class WagerView(BaseModel):
 
 
 class Account(BaseModel):
-    """A player's balance and wagers. A negative balance is owed after a correction."""
+    """A player's balance and wagers. After a correction the balance may be negative: the player owes it."""
 
     player: str
     balance: int
@@ -130,9 +130,9 @@ class Result(BaseModel):
 
 
 class RoundView(BaseModel):
-    """The intervals of a round of bets, in milliseconds of the table's clock; null if not known.
+    """The intervals of a round of bets, in milliseconds of the table's clock; null if unknown.
 
-    `wager_to_close_ms` is from the last wager or change granted to the close of bets: never negative.
+    `wager_to_close_ms` is from the last granted wager or change to the close of bets, and never negative.
     `close_to_move_ms` is from the close to the ball's drop, the dice's release or the first card.
     `close_to_result_ms` is from the close to the decision.
     """
@@ -144,7 +144,7 @@ class RoundView(BaseModel):
 
 
 class TableView(BaseModel):
-    """A table: the outcome it waits for, whether bets are open, and why it is halted if it is."""
+    """A table: the outcome it waits for, whether bets are open, and why it is halted, if it is."""
 
     table: str
     rules: str
@@ -154,7 +154,7 @@ class TableView(BaseModel):
 
 
 class Alarm(BaseModel):
-    """Something that a person must look into."""
+    """A condition that a person must investigate."""
 
     table: str
     code: str
@@ -165,7 +165,7 @@ class Alarm(BaseModel):
 class Health(BaseModel):
     """Whether the engine and its database answer, how many tables wait for a person, and the broker's state.
 
-    `broker` is `none` where outcomes do not come by one, and `away` while it has not taken the subscription.
+    `broker` is `none` if no broker is used, and `away` until the broker has accepted the subscription.
     """
 
     status: Literal["ok", "attention"]
@@ -208,20 +208,20 @@ ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
     "wager": {"staff": "all", "player": "own", "reader": "all"},
     "withdraw": {"staff": "all", "player": "nothing", "reader": "nothing"},
 }
-"""What each role may reach: `own` is the one account that the token is for, with its wagers and seats."""
+"""What each role may access: `own` is the account that the token is for, with its wagers and seats."""
 
 
 MAX_REQUEST = 64 * 1024
-"""The most bytes of a request; its body has at most a quarter."""
+"""Maximum bytes of a request; its body has at most a quarter of that."""
 MAX_ANSWER = 4 * 1024 * 1024
-"""Bytes: 500 results are 200 kB."""
+"""Maximum bytes of an answer; 500 results have 200 kB."""
 BEAT = 0
 """The number of a frame that only shows that the other end is running; requests count from 1."""
 _HEADER = struct.Struct("!IQ")
 
 
 class Broken(ValueError):
-    """A frame longer than any may be: the other end can no longer be trusted."""
+    """A frame is longer than allowed, so the other end can no longer be trusted."""
 
 
 def frame(number: int, payload: bytes) -> bytes:
@@ -230,21 +230,21 @@ def frame(number: int, payload: bytes) -> bytes:
 
 
 class Frames:
-    """Bytes in, frames out, in whatever pieces the bytes arrive."""
+    """Splits received bytes into frames."""
 
-    def __init__(self, most: int) -> None:
-        """Expect frames of at most this many bytes."""
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        """Accept frames with at most this many bytes of payload."""
+        self._max_bytes = max_bytes
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Handle bytes; return the number and payload of each whole frame. Raises Broken."""
+        """Handle received bytes; return the number and payload of each complete frame. Raises Broken."""
         self._rest += data
         whole = []
         while len(self._rest) >= _HEADER.size:
             length, number = _HEADER.unpack_from(self._rest)
-            if length > self._most:
-                raise Broken(f"found a frame of {length} bytes, expected at most {self._most}")
+            if length > self._max_bytes:
+                raise Broken(f"found a frame of {length} bytes, expected at most {self._max_bytes}")
             end = _HEADER.size + length
             if len(self._rest) < end:
                 break
@@ -254,7 +254,7 @@ class Frames:
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One request: the action, the digest of a token, and what the action takes."""
+    """One request: the action, the digest of a token, and the action's arguments."""
 
     do: Action | Literal["health", "who"]
     digest: str = ""
@@ -266,25 +266,25 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cents: int = 0
     limit: int = 0
     asked: dict[str, object] = {}
-    """Of a bet or a change: the request of the settle contract."""
+    """For a bet or a change: the request of the settle contract."""
     bets: tuple[dict[str, object], ...] = ()
-    """Of several bets: their requests."""
+    """For several bets: their requests."""
 
 
 class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: the HTTP status and the body's JSON."""
+    """An answer: the HTTP status and the body in JSON."""
 
     status: int
     body: msgspec.Raw
 
 
 def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
-    """Return a refusal."""
+    """Return a refusal as an answer."""
     return model_answer(Refused(rule=rule, reason=reason), status)
 
 
 def out_of_reach(error: object) -> HttpAnswer:
-    """Return the refusal for a database that does not answer: it is not known whether anything was done."""
+    """Return the refusal for a database that does not answer: whether anything was done is unknown."""
     return refusal(503, "DATABASE", str(error))
 
 

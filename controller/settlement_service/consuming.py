@@ -1,4 +1,4 @@
-"""Outcomes and tables' statements come in through a broker, and answers and questions go out."""
+"""The engine's client at an MQTT broker: receives outcomes and statements, sends answers and queries."""
 
 import select
 import socket
@@ -40,22 +40,22 @@ from controller.settlement_service.gate import LateWager, NoWord, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
-"""MQTT's reason codes from here on are refusals."""
+"""MQTT reason codes from this one on are refusals."""
 TURN_S = 0.5
 BATCH = 200
-"""The most outcomes settled in one transaction."""
+"""Maximum number of outcomes settled in one transaction."""
 PATIENCE_US = 5_000_000
 """How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
-"""Messages to a table that are of no use later."""
+"""Messages to a table that are useless later."""
 
 
 MEET_AGAIN_US = 10_000_000
-"""How often at most the engine compares positions again with a connected table when its status changes."""
+"""Minimum interval between comparisons of positions with the same connected table."""
 MAX_QUESTIONS = 1000
-"""Queries that may wait for this thread; one more displaces the oldest, whose bet is refused."""
+"""Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
 _OUT = NoWord("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not taken")
 _UNMET = NoWord("TABLE-WORD", "the table is not connected to the broker; the bet was not taken")
 _OLD = NoWord(
@@ -70,7 +70,7 @@ class _Asked(NamedTuple):
 
 
 class _LastStatus(NamedTuple):
-    """A table's state when its status last arrived, and when it was answered."""
+    """A table's state by its latest status, and when positions were last compared."""
 
     session: int | None
     online: bool
@@ -81,12 +81,15 @@ class _LastStatus(NamedTuple):
 
 
 class Broker:
-    """Takes outcomes from an MQTT 5 broker and answers them; one thread runs it."""
+    """Receives outcomes from an MQTT 5 broker and answers them; one thread runs it."""
 
     def __init__(
         self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say, *, key: EngineKey
     ) -> None:
-        """Prepare; `name` is the client's and the certificate's, `now_us` a monotonic clock, `key` signs."""
+        """Prepare.
+
+        `name` is the client id and the certificate's name, `now_us` a monotonic clock; `key` signs answers.
+        """
         self._engine = engine
         self._settings = settings
         self._name = name
@@ -98,7 +101,7 @@ class Broker:
         self._waiting: deque[bytes] = deque()
         self._asked: dict[str, _Asked] = {}
         self._closing: set[str] = set()
-        """Tables that have closed; they are compared once their outcomes are settled."""
+        """Tables that have closed; positions are compared once their outcomes are settled."""
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _LastStatus] = {}
@@ -111,14 +114,12 @@ class Broker:
         self._wake.setblocking(False)
         engine.gate.connect(self.ask, self.ask_late, self.ask_play)
         self.ready = False
-        """Whether the broker has taken the subscription."""
+        """Whether the broker has accepted the subscription."""
         self.turns = 0
         """Increases while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
-        """Ask a table whether bets are open, from any thread; return why it can't be asked, None if it
-        was.
-        """
+        """Ask a table whether bets are open, from any thread; return None, or why it can't be asked."""
         deaf = self._deaf(table)
         if deaf is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
@@ -180,7 +181,7 @@ class Broker:
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
-        """Run until told to stop; a lost connection is made again a second later."""
+        """Run until stopped; a lost connection is made again a second later."""
         while not stop.is_set():
             self.turns += 1
             if self._link is None and not self._connect():
@@ -204,7 +205,7 @@ class Broker:
         self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Read, settle and answer what has arrived, waiting at most this long."""
+        """Receive, settle and answer what has arrived, waiting at most this long."""
         link = self._link
         if link is None or link.fileno() < 0:
             self._lose("the connection is closed")
@@ -230,7 +231,7 @@ class Broker:
             self._say_to(link, table, word)
 
     def _say_to(self, link: MqttLink, table: str, answer: Passing | Meeting) -> None:
-        """Send a message that is of no use later: it is not kept for a table that is offline."""
+        """Send a message that is useless later; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 
@@ -270,7 +271,7 @@ class Broker:
 
     def _hear(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
-            # The broker's access list says who writes to a topic: an event must be that table's own.
+            # The broker's access list restricts who may write to a topic; the event must be of that table.
             event = deliveries.read(payload).event
             if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)
@@ -286,7 +287,7 @@ class Broker:
             self._say_once(f"{topic}: {error}; it is ignored")
 
     def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Record a table's state; if it has just connected, report to it how far its outcomes are settled."""
+        """Record a table's state; if it has just connected, inform it how far its outcomes are settled."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
@@ -366,7 +367,7 @@ class Broker:
         )
 
     def _session(self, table: str) -> int:
-        """Return the session named in the table's status: it accepts statements for no other."""
+        """Return the session in the table's status: the table accepts reports for that session only."""
         met = self._met.get(table)
         return 0 if met is None or met.session is None else met.session
 
@@ -375,7 +376,7 @@ class Broker:
         try:
             answers = self._engine.deliver(batch)
         except OutOfReach as error:
-            # Nothing was answered, so the tables will send it all again.
+            # Nothing was answered, so the tables will send these outcomes again.
             self._waiting.clear()
             self._say_once(str(error))
             return
@@ -391,7 +392,7 @@ class Broker:
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
 
     def _meet_again(self, table: str) -> None:
-        """From time to time, compare positions with a table in play, and with one that has closed."""
+        """Compare positions at intervals with a table in play, and with one that has closed."""
         met, now_us = self._met.get(table), self._now_us()
         if self._link is None or met is None or not (met.online and met.says_open):
             return
@@ -409,7 +410,7 @@ class Broker:
         return False
 
     def _lose(self, why: str) -> None:
-        """Drop the connection; whatever was not answered will be sent again."""
+        """Drop the connection; outcomes without an answer will be sent again."""
         if self._link is not None:
             self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; reconnecting")
             self._link.drop()

@@ -1,4 +1,4 @@
-"""Deliveries: an outcome's event as a table signed it, and the engine's answers."""
+"""Deliveries: outcomes' events as signed by a table, and the engine's answers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
@@ -9,18 +9,18 @@ from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
 LAST_US = 2**62
-"""Times of a table's clock are below this: half of what a database's whole numbers hold."""
+"""Limit of a table's times (us): half the range of the database's integers."""
 
 
 class Delivery(NamedTuple):
-    """One event, read but not yet trusted: its bytes are what the signature covers."""
+    """One event, decoded but not yet verified; the signature covers its bytes."""
 
     payload: bytes
     event: Event
 
     @property
     def table(self) -> str:
-        """The table it claims to come from."""
+        """The table that it claims to come from."""
         return self.event.table
 
     @property
@@ -30,12 +30,12 @@ class Delivery(NamedTuple):
 
 
 def read(payload: bytes) -> Delivery:
-    """Read an event's bytes; raises ValueError if they are not one."""
+    """Decode an event. Raises ValueError if the bytes are not one."""
     return Delivery(payload, read_event(payload))
 
 
 def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Return the outcome of an event that this key signed, else what is wrong with it."""
+    """Return an event's outcome, or what is wrong with it, such as a signature by another key."""
     event = delivery.event
     if not signed_by(delivery.payload, key):
         return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
@@ -47,7 +47,7 @@ def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
     except (ValueError, KeyError, RecursionError) as error:
         return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
     if abs(t) > LAST_US:
-        return f"outcome {event.id} can't be read: its time {t} is beyond all clocks"
+        return f"outcome {event.id} can't be read: found the time {t}, expected at most {LAST_US} us"
     return Outcome(type=event.type, t=t, id=event.id, seq=event.seq, data=data)
 
 
@@ -64,7 +64,7 @@ RefusalCode = Literal[
 
 
 class AcknowledgedDelivery(NamedTuple):
-    """The outcome's effect is committed, now or before: its id and chain hash, as the journal needs them."""
+    """The outcome's effect is committed, now or earlier: its id and chain hash, as the journal needs them."""
 
     table: str
     id: str
@@ -72,7 +72,9 @@ class AcknowledgedDelivery(NamedTuple):
 
 
 class HeldDelivery(NamedTuple):
-    """The outcome came before one that is missing; it waits, and the missing one is requested again."""
+    """The outcome arrived before an earlier one that is missing; it waits, and the missing one is
+    requested.
+    """
 
     table: str
     seq: int
@@ -80,7 +82,7 @@ class HeldDelivery(NamedTuple):
 
 
 class RejectedDelivery(NamedTuple):
-    """The outcome was refused and changed nothing; no acknowledgement will come for it."""
+    """The outcome was refused and changed nothing; it is not acknowledged."""
 
     table: str
     code: RefusalCode
@@ -91,7 +93,7 @@ Answer = AcknowledgedDelivery | HeldDelivery | RejectedDelivery
 
 
 def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
-    """Yield the answers as they go back, each with its table; a refusal has none."""
+    """Yield the messages for the answers, each with its table; a refusal has no message."""
     missing: dict[str, HeldDelivery] = {}
     for answer in answers:
         match answer:

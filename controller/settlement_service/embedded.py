@@ -1,4 +1,4 @@
-"""The settlement engine inside a table's own process: a consumer of its events, opened by its own thread."""
+"""The settlement engine in a table's own process: a consumer of its events, opened by its own thread."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ class EmbeddedConsumer(Consumer):
     """The settlement engine as a consumer within the table's own process."""
 
     def __init__(self, engine: Engine, by: str) -> None:
-        """Answer for this engine under this name."""
+        """Pass events to this engine; `by` is its name in answers."""
         self._engine = engine
         self._by = by
 
@@ -37,7 +37,7 @@ class EmbeddedConsumer(Consumer):
         self._engine.gate.believe(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer; raises OutOfReach or RefusedOutcome if it is not accepted."""
+        """Settle an event, then answer it. Raises OutOfReach or RefusedOutcome if it is not accepted."""
         answers = self._engine.deliver([event])
         for _, told in on_the_wire(answers, self._by):
             answer(told)
@@ -51,10 +51,10 @@ _STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment
 
 
 class EmbeddedEngine(Consumer):
-    """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
+    """Opens an engine for one table at the first call, enrols the table, and serves the HTTP API."""
 
     def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` gives wall time for labels only, `nonce` numbers that nobody can guess."""
+        """Prepare; `clock` returns wall time, only for labels, `nonce` an unpredictable number."""
         self._gate = Gate(nonce, asked.settings.word_wait_s)
         self._asked = asked
         self._clock = clock
@@ -116,7 +116,7 @@ class EmbeddedEngine(Consumer):
             taker.hear(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer; raises what `begin` raises, and RefusedOutcome."""
+        """Settle an event, then answer it. Raises what `begin` raises, and RefusedOutcome."""
         self.begin()
         assert self._taker is not None
         self._taker.take(event, answer)
@@ -137,14 +137,13 @@ class EmbeddedEngine(Consumer):
         return self._asked.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Pin the table's key at its very first outcome; later, an engine that does not know it is a
-        fault."""
+        """Enrol the table with its key at its very first outcome; later an engine without it is a fault."""
         table, rules, pinned = self._asked.table, self._asked.rules, self._asked.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
             found = f"no table {table}, although outcomes of it were settled before"
-            expected = "the database used then, or this table enrolled by hand with its --first outcome"
+            expected = "the database used before, or this table enrolled by hand with its --first outcome"
             raise SettlementFault("table_unknown", self._url, found, expected)
         if known is not None and known.rules != rules:
             found = f"table {table} enrolled with rules {known.rules}"

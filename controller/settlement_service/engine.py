@@ -1,7 +1,7 @@
-"""The settlement engine: one lock, one transaction for each request, and answers only after the commit.
+"""The settlement engine: one lock, one transaction per request, and answers only after the commit.
 
-After any failure, what is held in memory is discarded and loaded again, so that memory never knows more than
-the database.
+After any failure the state in memory is discarded and loaded again, so that it is never ahead of the
+database.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,13 +35,13 @@ class At(NamedTuple):
 
 
 class Bets(NamedTuple):
-    """What an engine reports to a table about its bets, and the book's position then."""
+    """An engine's report to a table about its bets, and the book's position at that time."""
 
     at: At
     line_bet: tuple[str, bool] | None
     """The shooter's seat, and whether the line bet is there; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
-    """The positions with an Ante and no Pair Plus; None at another game."""
+    """The positions with an Ante and no Pair Plus; None in another game."""
     played: PlayAt | None = None
     """The positions with a Play wager, and the round of bets; None if there are none."""
 
@@ -67,7 +67,7 @@ class Engine:
         """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns at
         once."""
         self._reported: dict[str, Bets] = {}
-        """What was last reported about each table's bets."""
+        """The last report on each table's bets."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -77,10 +77,10 @@ class Engine:
         self._numbers: Numbers | None = None
 
     def deliver(self, payloads: Sequence[bytes]) -> list[Answer]:
-        """Handle outcomes' events as they come, in one transaction; return the answers once it is committed.
+        """Handle received events in one transaction; return the answers once it is committed.
 
-        An outcome that comes again is acknowledged again and has no further effect. Acknowledgements of
-        outcomes that waited for these are among the answers.
+        A repeated outcome is acknowledged again without any further effect. The answers include
+        acknowledgements of outcomes that waited for these.
 
         Raises OutOfReach if the database does not answer; no answer is given, so the events must be sent
         again.
@@ -94,7 +94,7 @@ class Engine:
                     delivery = read(payload)
                 except ValueError as error:
                     answers.append(
-                        RejectedDelivery("", "unreadable", f"{payload[:80]!r} is no event ({error})")
+                        RejectedDelivery("", "unreadable", f"{payload[:80]!r} is not an event ({error})")
                     )
                     continue
                 table = self.table(work, delivery.table)
@@ -108,7 +108,7 @@ class Engine:
         for name in decided:
             self.gate.reopened(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
-            # Its book may already contain part of what it then refused.
+            # The book may contain part of the outcome that it then refused.
             self._tables.pop(name, None)
         return answers
 
@@ -128,15 +128,17 @@ class Engine:
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
     ) -> None:
-        """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` (1) on.
+        """Pin a table's public key (32 bytes) and rule set; its outcomes are accepted from `first_seq` (1)
+        on.
 
-        `anew` pins the key of an enrolled table and goes on where it stands, or at a later `first_seq`: a
-        person states that the outcomes in between are lost, as after an older journal was continued.
+        `anew` pins a new key for an enrolled table and continues at its next outcome, or at a later
+        `first_seq`: a person states that the outcomes in between are lost, as when an older journal was
+        restored.
 
         Raises:
-            RequestRefused: it is enrolled already, or (`anew`) it is not, or `first_seq` was settled.
+            RequestRefused: it is already enrolled, or (`anew`) it is not, or `first_seq` was settled.
             SettingsError: there is no such rule set.
-            ValueError: these bytes are no Ed25519 public key.
+            ValueError: the bytes are not an Ed25519 public key.
         """
         PublicKey(key)
         with self.work() as work:
@@ -146,7 +148,7 @@ class Engine:
                 select(tables.c.rules, tables.c.next_seq).where(tables.c.name == table)
             ).first()
             if known is not None and not anew:
-                raise RequestRefused("ENROLLED", f"table {table} is enrolled; give --anew to pin another key")
+                raise RequestRefused("ENROLLED", f"table {table} is enrolled; use --anew to pin another key")
             if anew and (known is None or known.rules != rules):
                 raise RequestRefused("ENROLLED", f"table {table} is not enrolled with rules {rules}")
             from_seq = (1 if known is None else known.next_seq) if first_seq is None else first_seq
@@ -180,7 +182,7 @@ class Engine:
     def release(self, table: str, who: str, *, refund: bool) -> None:
         """Clear a table's alarms and resume it if it is halted: a person has investigated.
 
-        With `refund` all its stakes are returned, and the outcome at which it halted is accepted without
+        `refund`: all its stakes are returned, and the outcome at which it halted is accepted without
         effect.
 
         Raises RequestRefused if no such table is halted or has an alarm, or (`refund`) if it is not halted.
@@ -193,7 +195,7 @@ class Engine:
             self._intake.release(work, standing, who, refund=refund)
 
     def take_back(self, work: Work, table: EnrolledTable) -> None:
-        """Restore a table's book as stored: what it accepted since was only a trial."""
+        """Restore a table's book as stored, after a trial."""
         kept = load_table(work.connection, table.name, self._games)
         assert kept is not None
         table.book = kept.book
@@ -204,7 +206,7 @@ class Engine:
         return self._store.trouble
 
     def probe(self) -> None:
-        """Prove that the database can be written; raises OutOfReach if it can't."""
+        """Check that the database can be written. Raises OutOfReach if it can't."""
         with self.work() as work:
             self._store.prove_writable(work.connection)
 
@@ -228,7 +230,7 @@ class Engine:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return what a table receives about its bets; None if nothing. Raises OutOfReach."""
+        """Return the report for a table about its bets; None if it receives none. Raises OutOfReach."""
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)
@@ -246,7 +248,7 @@ class Engine:
         )
 
     def _inform(self, name: str, bets: Bets) -> None:
-        """Inform a table of what has changed since the last time."""
+        """Inform a table of changes since the last report."""
         before = self._reported.get(name, _NOTHING_TOLD)
         self._reported[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:

@@ -1,4 +1,4 @@
-"""A table as the engine holds it in memory: its row, its wager book, and the outcomes that came too early."""
+"""An enrolled table in the engine's memory: its row, its wager book, and outcomes that arrived too early."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -43,9 +43,9 @@ class EnrolledTable:
     next_seq: int
     betting: Betting
     betting_seq: int
-    """The outcome that opened or closed betting last; 0 if none has yet."""
+    """The outcome that last opened or closed betting; 0 if none has."""
     decided_seq: int
-    """The newest result; 0 if there was none yet."""
+    """The newest result; 0 if there is none."""
     round: int | None
     """The round of bets, once the table has reported one."""
     anchor: Anchor
@@ -66,7 +66,7 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether a game that accepts bets with the dice out has an undecided throw, as far as is settled."""
+        """Whether bets with the dice out may be accepted: a throw is undecided, as far as is settled."""
         closed = self.game.wagers.takes_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 
@@ -83,9 +83,9 @@ class EnrolledTable:
 
 
 def shipped_games() -> Games:
-    """Return a function that finds a rule set's game; each is read once, and every book is a copy.
+    """Return a function that returns a rule set's game; each is loaded once, and every book is a copy.
 
-    It raises SettingsError for an unknown rule set.
+    The function raises SettingsError for an unknown rule set.
     """
     known: dict[str, GameOf] = {}
 
@@ -131,7 +131,7 @@ def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable
 
 
 def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
-    """Return the outcome that last opened or closed betting, and the last round that was reported."""
+    """Return the number of the outcome that last opened or closed betting, and the last reported round."""
     outcomes = schema.outcomes
     newest = (
         select(outcomes.c.seq, outcomes.c.type, outcomes.c.event)

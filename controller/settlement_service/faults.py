@@ -2,7 +2,7 @@
 
 
 class SettlementFault(Exception):
-    """Settlement can't go on: a code, where, what was found, what was expected."""
+    """Settlement can't continue: a code, where, what was found, what was expected."""
 
     def __init__(self, code: str, where: str, found: str, expected: str) -> None:
         super().__init__(f"{where}: found {found}, expected {expected} [{code}]")
@@ -10,11 +10,11 @@ class SettlementFault(Exception):
 
 
 class OutOfReach(Exception):
-    """The database is not answering; nothing is known to have been done, so ask again."""
+    """The database does not answer; whether anything was done is unknown, so the request must be repeated."""
 
 
 class RequestRefused(Exception):
-    """A request that can't be granted and changed nothing: a rule or code, and what would be accepted."""
+    """A request was refused and changed nothing: a rule or code, and what would be accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(f"{rule}: {reason}")

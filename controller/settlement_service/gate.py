@@ -1,8 +1,8 @@
-"""The gate: no money is accepted or returned without the table's fresh statement (docs/betting-window.md).
+"""The gate: no bet or change is accepted without the table's fresh statement (docs/betting-window.md).
 
-A bet that has arrived asks its table with a number used once, and waits, for at most `WAIT_S`, until a
-statement repeats that number and the outcomes that the statement knows of are settled. No clock is compared
-with another: the number in the statement proves that it was made after the bet had arrived.
+For a bet that has arrived the table is asked with a number used once (nonce). The bet waits, for at most
+`WAIT_S`, for a statement that repeats the nonce, and until the outcomes that the statement includes are
+settled. Clocks are never compared: the nonce proves that the statement was made after the bet had arrived.
 """
 
 from collections.abc import Callable
@@ -14,24 +14,26 @@ from controller.publish.betting import OpenStatement, read_statement, statement_
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""How long a bet waits for the statement: the table's lateness (120 ms), its core, a slow network."""
+"""How long a bet waits for the statement: the table's delay (120 ms), its core, and a slow network."""
 LATE_WAIT_S = 9.0
-"""How long a wager made with the dice out waits for two people: dice settle within 8 s, or are reviewed."""
+"""How long a wager made with the dice out waits for confirmation; dice are at rest or under review within
+8 s.
+"""
 MAX_LATE = 8
-"""The most such wagers of one table that wait at once: they occupy places that other tables' bets need."""
+"""Maximum number of such wagers waiting per table, since they occupy places that other bets need."""
 MAX_WAITING = 40
-"""The most bets of one table that wait at once; one more is refused."""
+"""Maximum number of bets waiting per table; any more are refused."""
 
 
 class NoWord(NamedTuple):
-    """Why there is no statement: a rule's id as in a refusal, and what to do."""
+    """Why there is no statement: a rule's id and a reason, as in a refusal."""
 
     rule: str
     reason: str
 
 
 class Admitted(NamedTuple):
-    """A statement that covers one request: what it says, and when the table heard of the request."""
+    """A statement that covers one request, and when the table received the query for it."""
 
     word: OpenStatement
     heard_us: int
@@ -88,20 +90,20 @@ class _Question:
         self.digest = digest
         """For a wager made with the dice out: what must be confirmed."""
         self.over = False
-        """Whether bets have opened again, so that no confirmation is in time."""
+        """Whether the throw has been decided, so that no confirmation is in time any more."""
         self.word: OpenStatement | None = None
 
 
 class Gate:
-    """Waits for tables' statements; any thread may use it, and none needs the engine's lock for it."""
+    """Waits for tables' statements. Any thread may use it, without the engine's lock."""
 
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
     ) -> None:
-        """Wait this long for a statement, and `late_s` for one on a wager made with the dice out.
+        """Wait `wait_s` for a statement, and `late_s` for one on a wager made with the dice out.
 
-        `nonce` returns 32 hexadecimal digits that nobody can guess; without it no table can be asked, and no
-        bet is granted.
+        `nonce` returns 32 unpredictable hexadecimal digits; without it no table can be asked and no bet is
+        granted.
         """
         self._wait_s = wait_s
         self._late_s = late_s
@@ -121,42 +123,44 @@ class Gate:
     def connect(
         self, line: Line, late_line: LateLine | None = None, play_line: PlayLine | None = None
     ) -> None:
-        """Ask tables in this way from now on, `late_line` about wagers made with the dice out.
+        """Set the functions that ask tables: `late_line` about wagers made with the dice out.
 
-        `play_line` asks for Play; without it Play is asked for like any other bet.
+        `play_line` asks about Play; without it Play is asked about like any other bet.
         """
         self._line, self._late_line, self._play_line = line, late_line, play_line
 
     @property
     def waiting(self) -> int:
-        """How many requests are waiting for a statement."""
+        """The number of requests that wait for a statement."""
         return len(self._questions)
 
     # --- the engine's side ---
 
     def pin(self, table: str, key: PublicKey) -> None:
-        """Trust this table's statements under this key."""
+        """Accept a table's statements signed by this key."""
         with self._changed:
             self._keys[table] = key
 
     def settled(self, table: str, seq: int) -> None:
-        """Note that a table's outcomes up to this number are committed."""
+        """Record that a table's outcomes up to this number are committed."""
         with self._changed:
             self._settled[table] = seq
             self._changed.notify_all()
 
     def reopened(self, table: str) -> None:
-        """Note that the throw in progress at a table was decided: no late wager waits for it any more."""
+        """Record that a table's throw in progress was decided: late wagers stop waiting."""
         with self._changed:
             for question in self._questions.values():
                 question.over = question.over or question.table == table
             self._changed.notify_all()
 
-    # --- for whoever receives statements ---
+    # --- the receiver's side ---
 
     def hear(self, payload: bytes) -> None:
-        """Handle a statement's bytes as they came; raises ValueError if they are not one, or another
-        table's."""
+        """Handle a received statement.
+
+        Raises ValueError if it is not one, or not signed by its table's key.
+        """
         try:
             word = read_statement(payload)
         except Unreadable as error:
@@ -165,14 +169,14 @@ class Gate:
             key = self._keys.get(word.table)
             asked = any(nonce in self._questions for nonce in word.heard)
         if not asked or key is None:
-            return  # Nobody waits for it: it is old, another engine's, or addressed to everyone.
+            return  # No request waits for it: it is old, for another engine, or for everyone.
         if not statement_signed_by(payload, key):
             self.forged += 1
             raise ValueError(f"a statement of table {word.table} that its key did not sign")
         self.believe(word)
 
     def believe(self, word: OpenStatement) -> None:
-        """Handle a statement that is known to be the table's own."""
+        """Handle a statement that is known to be genuine."""
         with self._changed:
             self.heard[word.table] = word
             for nonce, heard_us in word.heard.items():
@@ -183,12 +187,12 @@ class Gate:
                     question.word = word if question.digest == word.late.get(nonce) else question.word
             self._changed.notify_all()
 
-    # --- for whoever has a bet to place ---
+    # --- the bettor's side ---
 
     def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
-        """Ask for the statement and wait for it; the request must be complete by now, byte for byte.
+        """Ask for the statement and wait for it; the request must be complete by now.
 
-        `play` is where Play is made, if the request makes it.
+        `play` is the position at which Play is made, if the request makes it.
         """
         line = self._line
         if line is None or self._nonce is None:
@@ -205,7 +209,7 @@ class Gate:
             self.forget(nonce)
 
     def late_word(self, table: str, wager: LateWager) -> Admitted | NoWord:
-        """Ask whether a wager made with the dice out is confirmed in time, and wait until that is decided."""
+        """Ask whether a wager made with the dice out is confirmed in time, and wait for the decision."""
         line = self._late_line
         if line is None or self._nonce is None:
             return _NO_LINE
@@ -218,10 +222,9 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Wait from now on for a statement that repeats this number; return False if too many of its table
-        wait.
+        """Accept statements that repeat this nonce from now on; return False if too many of the table wait.
 
-        With `digest` it is a wager made with the dice out, and the statement must repeat the digest as well.
+        With `digest` it is for a wager made with the dice out, and the statement must also repeat the digest.
         """
         with self._changed:
             alike = [
@@ -235,7 +238,9 @@ class Gate:
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
-        """Return the statement that covers this request, once all outcomes that it knows of are settled."""
+        """Return the statement that covers this nonce once all outcomes that it includes are settled, else
+        None.
+        """
         with self._changed:
             question = self._questions.get(nonce)
             word = None if question is None else question.word
@@ -244,7 +249,7 @@ class Gate:
             return Admitted(word, word.heard[nonce])
 
     def forget(self, nonce: str) -> None:
-        """Stop waiting for this number: a later statement that repeats it covers nothing."""
+        """Stop waiting for this nonce: a later statement that repeats it covers nothing."""
         with self._changed:
             self._questions.pop(nonce, None)
 

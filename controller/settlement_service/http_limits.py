@@ -1,6 +1,6 @@
-"""Limits on what comes over HTTP: the token is checked before the body is read, the body before it is parsed.
+"""Limits on HTTP requests: the token is checked before the body is read, the body before it is parsed.
 
-No request costs more than its own few kilobytes and seconds.
+No request costs more than a few kilobytes of memory and a few seconds.
 """
 
 import asyncio
@@ -18,29 +18,29 @@ from controller.model.conversion import StrictJsonError, decode_strict
 from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role, refusal
 
 DIGEST: Final = "table.digest"
-"""Where a request's scope holds the digest of its token."""
+"""Key of the token's digest in a request's scope."""
 MAX_BODY = 16_384
-"""Bytes: fifty wagers take some 5,000, any other request less than 2,000."""
+"""Maximum bytes of a body; fifty wagers take some 5,000, any other request less than 2,000."""
 MAX_HEAD = 16_384
-"""Bytes of a request's line and headers."""
+"""Maximum bytes of a request's line and headers."""
 BODY_S = 5.0
-"""A body that takes longer is refused."""
+"""A body that takes longer to arrive is refused."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
-"""How long, and up to how many bytes, a refused body is still read, so that its sender receives the
+"""A refused body is still read for LINGER_S, up to this many bytes, so that its sender receives the
 reason.
 """
 MAX_TOKEN = 200
-"""Characters: a token has 43."""
+"""Maximum characters of a token; a valid one has 43."""
 STRANGERS_PER_S = 20
-"""Invalid tokens: this many per second are looked up for an address; any more must wait."""
+"""How many invalid tokens per second are looked up for one address; any more must wait."""
 MAX_ADDRESSES = 256
-"""The most addresses counted separately; any further ones share what is left."""
+"""Maximum number of addresses counted separately; any further ones share one count."""
 MAX_KNOWN = 1000
-"""Valid tokens that are remembered; any others are looked up again."""
+"""Maximum number of valid tokens remembered; any others are looked up again."""
 MAX_AT_ONCE = 4
-"""Simultaneous requests with a player's or reader's token, so that one person can't take all the engine's
-time."""
+"""Maximum number of simultaneous requests with one player's or reader's token, so that nobody can take all of
+the engine's time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -50,7 +50,7 @@ class _RequestHandler(Protocol):
 
 
 class _Refused(Exception):
-    """A request that is answered without reading the rest of it."""
+    """A request that is refused without reading the rest of it."""
 
     def __init__(self, status: int, reason: str, rule: str = "") -> None:
         super().__init__(reason)
@@ -58,10 +58,10 @@ class _Refused(Exception):
 
 
 class Bounds:
-    """Guards the application: what it lets through has a valid token and a short, strict JSON body."""
+    """Guards the application: it passes only requests with a valid token and a short, strict JSON body."""
 
     def __init__(self, app: ASGIApp, handler: _RequestHandler) -> None:
-        """Guard this application; `handler` knows the tokens."""
+        """Guard this application; `handler` checks tokens."""
         self._app = app
         self._handler = handler
         self._known: dict[str, Role] = {}
@@ -98,7 +98,7 @@ class Bounds:
             raise _Refused(401, "give a valid token")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
-            return digest  # The engine checks whether it is still valid; here it only lets the request in.
+            return digest  # The engine checks again whether it is still valid.
         address = self._told_apart(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
             raise _Refused(429, "too many invalid tokens; ask again in a second")
@@ -113,7 +113,7 @@ class Bounds:
         return digest
 
     def _told_apart(self, address: str) -> str:
-        """Return what an address counts as, after dropping entries older than a second."""
+        """Return the key under which an address is counted, after dropping entries older than a second."""
         now_s = asyncio.get_running_loop().time()
         recent = {
             other: [at_s for at_s in times if now_s - at_s < 1] for other, times in self._strangers.items()
@@ -143,7 +143,7 @@ class _Passed(_Refused):
 
 
 class _Replay:
-    """Passes a body that was read to the application, and after that only that the client is gone."""
+    """Passes a body that has been read to the application, and then only the client's disconnection."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -167,10 +167,10 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse a head that is longer than any request's, in whatever pieces it arrived."""
+    """Refuse a head that is longer than any valid request's."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
-        raise _Refused(431, f"found a longer head, expected at most {MAX_HEAD} bytes")
+        raise _Refused(431, f"found a longer request line and headers, expected at most {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
@@ -205,7 +205,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
 
 
 async def _answer(told: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
-    """Send a refusal and end the connection, after discarding what is still coming of the body."""
+    """Send a refusal and close the connection, after discarding the rest of the body."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(bytes(told.body))),
@@ -243,7 +243,7 @@ class Connection(Protocol):
     """The connection over which a request was received."""
 
     trusted: bool
-    """Whether a valid token came over it."""
+    """Whether a valid token has been received over it."""
 
 
 def _tell_connection(scope: Scope) -> None:

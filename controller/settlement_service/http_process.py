@@ -1,10 +1,10 @@
 """The HTTP API: `python -m controller.settlement_service.http_process FILE FILE [PEM KEY]`.
 
-It decides nothing: each request for accounts, chips, wagers or results is passed to the engine, and the
-engine's answer is returned. OpenAPI 3.1 is at /openapi.json, made from the types.
+It decides nothing: each request is passed to the engine, and the engine's answer is returned. The OpenAPI 3.1
+document at /openapi.json is generated from the types.
 
-The engine starts it with two open files: the listening socket, and the channel to the engine
-(http_supervisor.py). It owns nothing: no database, no key, no token. It ends when the engine is gone.
+The engine starts this process with two open files: the listening socket, and the channel to the engine
+(http_supervisor.py). It has no database, no key and no token, and ends when the engine is gone.
 """
 
 import asyncio
@@ -89,12 +89,12 @@ class RequestHandler(Protocol):
     """Answers requests: the engine, in this process or in another."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
-        """Return the answer; a refusal if none comes in time."""
+        """Return the answer, or a refusal if none arrives in time."""
         ...
 
 
 def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
-    """Return the possible answers of a route as FastAPI takes them."""
+    """Return a route's possible answers in FastAPI's form."""
     return {code: says for kind in kinds for code, says in kind.items()}
 
 
@@ -170,7 +170,7 @@ async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> R
 
 @guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_more(_REFUSES))
 async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
-    """Hand chips out."""
+    """Pay chips out."""
     return await engine.ask("withdraw", key=key, player=player, cents=amount.cents)
 
 
@@ -182,13 +182,13 @@ async def tables(engine: Engine) -> Response:
 
 @guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
 async def rounds(engine: Engine, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
-    """Read how long before the close of bets the last wager came, round by round, the newest first."""
+    """Read the intervals between the last wager, the close of bets and the result, newest round first."""
     return await engine.ask("rounds", table=table, limit=limit)
 
 
 @guarded.get("/alarms", response_model=list[Alarm])
 async def alarms(engine: Engine) -> Response:
-    """List what a person must look into."""
+    """List the alarms that a person must investigate."""
     return await engine.ask("alarms")
 
 
@@ -215,22 +215,22 @@ async def bets(engine: Engine, key: Key, table: Table, wanted: NewWagers) -> Res
 
 @guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))
 async def wager(engine: Engine, table: Table, wager: Wager) -> Response:
-    """Read how a wager stands."""
+    """Read the state of a wager."""
     return await engine.ask("wager", table=table, wager=wager)
 
 
 @guarded.post("/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_more(_REFUSES))
 async def change(*, engine: Engine, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
-    """Increase, reduce, remove a wager, or call it on or off."""
+    """Increase, reduce or remove a wager, or call it on or off."""
     asked = {**wanted.model_dump(exclude_none=True), "id": wager}
     return await engine.ask("change", key=key, table=table, asked=asked)
 
 
 MAX_LINES = 20
-"""Lines per minute."""
+"""Maximum number of log lines per minute."""
 MINUTE_S = 60.0
 MAX_CHARACTERS = 2000
-"""The most characters of a line, or of a traceback."""
+"""Maximum characters of a log line, or of a traceback."""
 
 
 class LimitedLog(logging.Handler):
@@ -245,7 +245,7 @@ class LimitedLog(logging.Handler):
         self._left_out = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or count it."""
+        """Write a record, or count it if there are too many."""
         if not 0 <= record.created - self._since_s < MINUTE_S:
             if self._left_out:
                 self._write(f"{self._left_out} more lines were left out\n")
@@ -263,7 +263,7 @@ HEALTH_S = 1.0
 """How long to wait for the engine's health report."""
 ANSWER_S = 10.0
 NICENESS = 5
-"""Play has priority on a busy machine."""
+"""A lower priority than the controller's, for a busy machine."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 
@@ -287,7 +287,7 @@ class Remote:
         self._gone = False
 
     async def ask(self, ask: HttpRequest) -> HttpAnswer:
-        """Ask the engine; simultaneous questions about its health share one answer."""
+        """Pass a request to the engine; simultaneous health requests share one answer."""
         if ask.do != "health":
             return await self._asked(ask, ANSWER_S)
         if self._health is None or self._health.done():
@@ -312,7 +312,7 @@ class Remote:
             del self._waiting[number]
 
     async def run(self, server: Server) -> None:
-        """Follow the engine until it is gone, then stop the server."""
+        """Receive answers until the engine is gone, then stop the server."""
         reader, self._writer = await asyncio.open_connection(sock=self._channel)
         beating = asyncio.create_task(self._beat(server))
         frames = Frames(MAX_ANSWER)

@@ -1,8 +1,8 @@
-"""Requests that came over HTTP, authorized and answered in the engine's own process.
+"""Requests received over HTTP, authorized and answered in the engine's own process.
 
-Every request carries the digest of a token. The token, what its role may do, and whose account, wager or seat
-it concerns are checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens
-are kept; a token is shown once, when it is made.
+Every request has the digest of a token. The token, its role, and the account, wager or seat concerned are
+checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens are stored; a
+token is shown once, when it is made.
 """
 
 import json
@@ -41,7 +41,7 @@ from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.ledger import player_account
 
 MAX_LISTED = 1000
-"""The most tables, alarms or wagers of one answer, so that it fits one frame."""
+"""Maximum number of tables, alarms or wagers in one answer, so that it fits one frame."""
 
 
 class Views:
@@ -79,7 +79,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's newest results that hold, the newest first."""
+        """Return a player's newest results that are not superseded, the newest first."""
         results, movements = schema.results, schema.movements
         query = (
             select(results, movements.c.booked_us)
@@ -125,7 +125,7 @@ class Views:
         return [
             RoundView(
                 round=row.round,
-                # Times of two sessions can't be compared: each has a clock of its own.
+                # Times of two sessions can't be compared, since each has its own clock.
                 wager_to_close_ms=_between_ms(row.last_bet_t, row.closed_t)
                 if row.bet_session == row.session
                 else None,
@@ -151,7 +151,7 @@ def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
 
 
 TOKEN_BYTES = 32
-"""Random bytes in a token: with this many, its digest needs neither a salt nor a slow hash."""
+"""Random bytes in a token; with this many, its digest needs neither a salt nor a slow hash."""
 
 
 class Tokens:
@@ -161,13 +161,13 @@ class Tokens:
         self._engine = engine
 
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
-        """Store the digest of a new secret; raises RequestRefused for a name in use or an unknown player."""
+        """Store the digest of a new secret. Raises RequestRefused for a name in use or an unknown player."""
         if (role == "player") != (player is not None):
             raise RequestRefused("TOKEN", "a player's token names its player, and no other token does")
         with self._engine.work() as work:
             tokens = schema.tokens
             if work.connection.execute(select(tokens.c.name).where(tokens.c.name == name)).first():
-                raise RequestRefused("TOKEN", f"a token named {name} was made before; give another name")
+                raise RequestRefused("TOKEN", f"a token named {name} was made before; choose another name")
             if player is not None:
                 need_account(work, player)
             work.add(
@@ -175,7 +175,7 @@ class Tokens:
             )
 
     def revoke(self, name: str) -> None:
-        """Revoke a token; raises RequestRefused if there is none of this name."""
+        """Revoke a token. Raises RequestRefused if there is no valid one of this name."""
         tokens = schema.tokens
         with self._engine.work() as work:
             change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
@@ -183,7 +183,7 @@ class Tokens:
                 raise RequestRefused("TOKEN", f"no token named {name} is valid")
 
     def caller(self, digest: str) -> Caller | None:
-        """Return whose token has this digest; None if it is not valid."""
+        """Return the caller whose token has this digest; None if there is no valid one."""
         tokens = schema.tokens
         query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:
@@ -199,12 +199,12 @@ class Tokens:
 
 
 def digest_of(secret: str) -> str:
-    """Return the digest of a token, which is all that is stored of it."""
+    """Return a token's digest; only the digest is stored."""
     return sha256(secret.encode()).hexdigest()
 
 
 BrokerState = Callable[[], BrokerWord]
-"""Returns the state of the broker that outcomes come from."""
+"""Return the state of the broker that outcomes come from."""
 
 
 class _Turned(Exception):
@@ -227,7 +227,7 @@ class HttpRequests:
         self._broker = broker
 
     def answer(self, ask: HttpRequest) -> HttpAnswer:
-        """Handle the request if the token allows it."""
+        """Carry out a request if its token allows it; return the answer."""
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
         except _Turned as turned:
@@ -238,7 +238,7 @@ class HttpRequests:
             return out_of_reach(error)
 
     def health(self) -> HttpAnswer:
-        """Return whether the engine, its database and its broker answer; raises OutOfReach."""
+        """Return the state of the engine, its database and its broker. Raises OutOfReach."""
         tables, alarms = self._views.tables(), self._views.alarms()
         if self._engine.trouble is not None:
             raise OutOfReach(self._engine.trouble)
@@ -300,7 +300,7 @@ class HttpRequests:
             return _granted(self._accounts.change(asking, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
-            # Staff lodges what dealer and boxperson must confirm aloud (C34-MK-1b), never a player's token.
+            # A wager that dealer and boxperson must confirm aloud is lodged by staff only (C34-MK-1b).
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":

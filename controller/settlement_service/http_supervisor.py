@@ -1,8 +1,8 @@
 """The engine's side of its HTTP API: starts the process that serves it, and answers its requests.
 
-An attack over HTTP stays in that process: it is restarted if it ends or falls silent, and shares no memory,
-files or processor time with the engine. The port is bound here, so that it stays ours while that process is
-restarted.
+An attack over HTTP is confined to that process, which shares no memory, files or processor time with the
+engine, and is restarted if it ends or stops responding. The port is bound here, so that it stays reserved
+during a restart.
 """
 
 import os
@@ -40,14 +40,16 @@ TURN_S = 0.5
 PROBE_S = 0.5
 """Interval at which the database is probed for writability."""
 SILENT_TURNS = 40
-"""Turns without a heartbeat of the other process (one a second, 20 s), after which it is restarted."""
+"""The other process is restarted after this many turns (20 s) without a heartbeat, which it sends every
+second.
+"""
 AGAIN_S = 2.0
-"""The wait before it is restarted."""
+"""Delay before it is restarted."""
 WORKERS = 64
-"""Simultaneous requests: a bet waits for its table's statement meanwhile (0.2 s, and 0.6 s for a silent one).
-There are more than the gate lets wait for one table, so that a silent table does not block the others."""
+"""Maximum number of simultaneous requests, each of which may wait for its table's statement (0.2 s; 0.6 s for
+a silent table). The gate lets fewer wait per table, so that a silent table does not block the others."""
 MAX_WAITING = 64
-"""The most requests that wait for a worker; any further one is told to try again."""
+"""Maximum number of requests waiting for a worker; any more are refused."""
 BACKLOG = 128
 _PROCESS = "controller.settlement_service.http_process"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
@@ -63,7 +65,7 @@ class _Link:
         self._lock = Lock()
 
     def answer(self, number: int, told: HttpAnswer) -> None:
-        """Send an answer; if the other process does not accept it, its run ends."""
+        """Send an answer; if the other process does not accept it, end its run."""
         payload = msgspec.json.encode(told)
         if len(payload) > MAX_ANSWER:
             payload = msgspec.json.encode(
@@ -90,7 +92,7 @@ class HttpSupervisor:
         broker: BrokerState = lambda: "none",
         say: Say = sys.stderr.write,
     ) -> None:
-        """Bind the port; raises SettlementFault if another program has it, ImportError without HTTP."""
+        """Bind the port. Raises SettlementFault if it is in use, ImportError without the HTTP libraries."""
         for library in ("fastapi", "uvicorn"):
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)
@@ -126,12 +128,12 @@ class HttpSupervisor:
         ]
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start to answer requests."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Answer what is in progress, and nothing more."""
+        """Finish the requests in progress, then stop."""
         self._stopping.set()
         self._probe_now.set()
         link = self._link
@@ -150,11 +152,11 @@ class HttpSupervisor:
         while not self._stopping.is_set():
             try:
                 why = self._serve_once()
-            except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API any more
-                why = f"it could not be served: {type(error).__name__}: {error}"
+            except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API
+                why = f"its process could not be served: {type(error).__name__}: {error}"
             self.ready = False
             if not self._stopping.is_set():
-                self._say(f"HTTP API: {why}; started again in {AGAIN_S:g} s\n")
+                self._say(f"HTTP API: {why}; restarting in {AGAIN_S:g} s\n")
                 self._stopping.wait(AGAIN_S)
 
     def _serve_once(self) -> str:
@@ -258,7 +260,7 @@ class HttpSupervisor:
     # --- the database ---
 
     def _probe(self) -> None:
-        """Try to write at intervals, so that a stalled or read-only database is known before a bet."""
+        """Test writing at intervals, so that a stalled or read-only database is detected before a bet."""
         while not self._stopping.is_set():
             self._probe_now.wait(PROBE_S)
             self._probe_now.clear()

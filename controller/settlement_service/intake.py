@@ -23,10 +23,10 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""The most bytes of one table's outcomes that wait for a missing one: a thousand take a third of that. A
-holder of one table's key must not take the memory that other tables need."""
+"""Maximum bytes of one table's outcomes that wait for a missing one; a thousand outcomes take a third of
+that. The limit keeps the holder of one table's key from using the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Causes of a No Roll or No Spin that are the equipment's fault and not the players'."""
+"""Causes of a No Roll or No Spin that are malfunctions of the equipment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +34,21 @@ class Policies:
     """The house's choices."""
 
     malfunction: Literal["stand", "refund"] = "stand"
-    """What happens to bets if a No Roll or No Spin is the equipment's fault: they stand for the next one
+    """What happens to bets after a No Roll or No Spin caused by a malfunction: they stand for the next one
     (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15, require).
     """
     hold: int = 1000
-    """How many outcomes of a table may wait for a missing one."""
+    """Maximum number of a table's outcomes that wait for a missing one."""
 
 
 class Intake:
-    """Takes outcomes into a transaction."""
+    """Applies outcomes within a transaction."""
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
 
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
-        """Handle one delivery for its table; return its answer, and those for deliveries that waited for
-        it.
-        """
+        """Handle one delivery for its table; return its answer and those of deliveries that waited for it."""
         if table is None:
             return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
         if table.halted:
@@ -69,7 +67,7 @@ class Intake:
         return answers
 
     def release(self, work: Work, table: EnrolledTable, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms, and resume it where it is halted."""
+        """Clear a table's alarms, and resume it if it is halted."""
         if table.halted:
             table.halted = None
             table.skip_seq = table.next_seq if refund else None
@@ -82,8 +80,7 @@ class Intake:
         work.stands(table.name, table.row())
 
     def _again(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
-        """Acknowledge what was applied before; a different outcome with its number comes from a second
-        table."""
+        """Acknowledge an outcome that was applied before; a different one with its number is a conflict."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
@@ -107,8 +104,9 @@ class Intake:
     def _conflict(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome, known: str
     ) -> RejectedDelivery:
-        """Halt at a second outcome with the same number and a valid signature: a cloned table, or an old
-        journal."""
+        """Halt at a second outcome with the same number and a valid signature (a cloned table or old
+        journal).
+        """
         says = (
             f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
             "the table's key: find the second table or the restored journal, then release it"
@@ -145,10 +143,10 @@ class Intake:
         work.step(table.name, step, booked)
 
     def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
-        """Strike the requests that the table heard of after the close that this outcome reports.
+        """Withdraw the requests that the table received after the close of bets that this outcome reports.
 
-        If sensors report later than the table's statement allows for (a cable or a process stood still), the
-        close may lie before a moment for which the statement was given.
+        If sensors report later than the table's statement allows for (a cable or a process was stalled), the
+        close may be earlier than a time for which the statement was given.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
@@ -159,13 +157,13 @@ class Intake:
         self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
         work.bets_struck(table.name, closed, table.book.last_heard(closed))
         says = (
-            f"round {closed.round}: {len(strikes)} wagers or changes were taken back: the table heard of them"
+            f"round {closed.round}: {len(strikes)} wagers or changes were withdrawn: the table received them"
             " after bets had closed, which its sensors reported late; look for `readings_late` there"
         )
         work.alarm(table.name, "bets_struck", says)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
-        """Return what an outcome does to the wager book; None if nothing."""
+        """Return an outcome's step of the wager book; None if it has none."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
@@ -188,7 +186,7 @@ class Intake:
         )
 
     def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
-        """Return all stakes and begin again where the table says that it is after this outcome."""
+        """Return the step that refunds all stakes and restarts at the table's state after this outcome."""
         course = table.game.wagers.course_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,
@@ -220,7 +218,7 @@ class Intake:
 
 
 def seat_of(work: Work, table: str, player: str) -> str:
-    """Return the seat at which a table knows this player."""
+    """Return a player's seat at a table."""
     seats = schema.seats
     query = select(seats.c.seat).where(seats.c.table_name == table, seats.c.player == player)
     seat: str | None = work.connection.execute(query).scalars().first()
@@ -228,7 +226,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
 
 
 class _Seated(dict[str, str]):
-    """Return the players by seat; a seat that no account has taken has one of its own."""
+    """The players by seat; a seat without an account has a player named after the seat."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:
         super().__init__(taken)
@@ -243,7 +241,7 @@ _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
 
 
 def _named(asked: Asked, names: Mapping[str, str]) -> Asked:
-    """Put the players' names in place of their seats."""
+    """Return a request with players' names instead of seats."""
     named = dict(asked)
     for word in ("player", "button"):
         if named.get(word) is not None:

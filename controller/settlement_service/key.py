@@ -1,6 +1,7 @@
-"""The settlement engine's own key, with which it signs its answers: Ed25519, made at the first start.
+"""The settlement engine's own key, with which it signs its answers: Ed25519, created at the first start.
 
-A rotated key is shown with the signature of the key before, so that tables that trust that one accept it.
+A rotated key is shown with the previous key's signature, so that tables that trust that key accept the new
+one.
 """
 
 import os
@@ -23,7 +24,7 @@ FOLDER = Path("/var/lib/table")
 
 
 class EngineKey(NamedTuple):
-    """The engine's key, and (once rotated) how it and those before it took over, newest first."""
+    """The engine's key, and the endorsements of its rotations, newest first."""
 
     key: Key
     endorsements: tuple[Endorsement, ...] = ()
@@ -35,7 +36,7 @@ class EngineKey(NamedTuple):
 
     @property
     def earlier(self) -> tuple[Endorsement, ...]:
-        """How the earlier keys took over: a table that met none of them still accepts the new one."""
+        """The endorsements of earlier rotations, for tables that missed some of them."""
         return self.endorsements[1:]
 
     @property
@@ -45,7 +46,7 @@ class EngineKey(NamedTuple):
 
 
 def key_path(database: str) -> Path:
-    """Return where an engine's key is: `settlement.key` beside an SQLite file, else in /var/lib/table."""
+    """Return the path of an engine's key: `settlement.key` beside an SQLite file, else in /var/lib/table."""
     try:
         url = make_url(database)
     except ArgumentError:
@@ -56,10 +57,10 @@ def key_path(database: str) -> Path:
 
 
 def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
-    """Read the engine's key from its credential or file; make one if there never was any.
+    """Return the engine's key from its credential or file; create one if there never was any.
 
     Raises:
-        SettlementFault: the key can't be read or made.
+        SettlementFault: the key can't be read or created.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
     credential = None if directory is None else Path(directory) / CREDENTIAL
@@ -81,13 +82,13 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 
 
 def rotate(path: Path) -> EngineKey:
-    """Put a new key in the place of this one, signed by it; the old one is kept beside it as `.before`.
+    """Replace the key by a new one, signed by the old one, which is kept beside it as `.before`.
 
     If it is interrupted, the next call continues where it stopped; an engine that starts in between has one
     of the two keys.
 
     Raises:
-        SettlementFault: there is no key to rotate, another command rotates it, or the disk takes no other.
+        SettlementFault: there is no key, another command is rotating it, or the new one can't be written.
     """
     try:
         with locked_folder(path.parent):
@@ -135,7 +136,9 @@ def _finish(path: Path) -> bool:
 
 
 def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
-    """Return how this key and those before it took over, newest first; empty if there was none before."""
+    """Return the endorsements of this key and those before it, newest first; empty if it was never
+    rotated.
+    """
     handovers = _handovers(path, held)
     keys = (held.public.raw.hex(), *(one.before for one in handovers))
     return tuple(
@@ -147,14 +150,14 @@ class _Handover(NamedTuple):
     signature: str
     """Signature of the previous key over the one that took over, in hex."""
     before: str
-    """The public key of that one; empty in a file of an earlier release, which did not name it."""
+    """The previous public key; empty in a file of an earlier release, which did not name it."""
 
 
 def _handovers(path: Path, held: Key) -> list[_Handover]:
-    """Read how a key came to be, newest first: one `SIGNATURE KEY` per line.
+    """Read the handovers to a key, newest first: one `SIGNATURE KEY` per line.
 
-    Lines of an interrupted rotation belong to another key and are skipped; so is anything that follows from
-    no line.
+    Lines of an interrupted rotation belong to another key and are skipped, as is anything that does not
+    follow from the line before.
     """
     file = _endorsement_of(path)
     try:

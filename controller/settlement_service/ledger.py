@@ -1,6 +1,6 @@
-"""The ledger: its accounts, movements between them that always sum to zero, and what requests move.
+"""The ledger: accounts, movements between them that always sum to zero, and the movements of requests.
 
-Pure: the same requests give the same lines and the same movements, so that a table is rebuilt, corrected and
+It does no I/O: the same requests give the same lines and movements, so a table is rebuilt, corrected and
 proved by replaying its requests.
 """
 
@@ -26,11 +26,11 @@ from controller.settlement.book import (
 )
 
 CAGE = "cage"
-"""Where chips come from and go to: it represents the money outside."""
+"""The account that chips come from and go to; it represents the money outside."""
 
 
 class Unbalanced(Exception):
-    """A movement that would make or lose money; a defect, never booked."""
+    """A movement would create or lose money: a defect; it is not booked."""
 
 
 def player_account(player: str) -> str:
@@ -39,17 +39,17 @@ def player_account(player: str) -> str:
 
 
 def house(table: str) -> str:
-    """Return the name of the account from which a table pays winnings and to which lost stakes go."""
+    """Return the name of the account that pays a table's winnings and receives lost stakes."""
     return f"house:{table}"
 
 
 def at_risk(table: str) -> str:
-    """Return the name of the account of the stakes that are up."""
+    """Return the name of the account of a table's stakes at risk."""
     return f"at_risk:{table}"
 
 
 def breakage(table: str) -> str:
-    """Return the name of the account of what rounding down left with the house (rules.md 9.3)."""
+    """Return the name of the account of a table's breakage, kept by rounding down (rules.md 9.3)."""
     return f"breakage:{table}"
 
 
@@ -64,10 +64,10 @@ def bonus_pot(table: str) -> str:
 
 
 class Movement:
-    """Cents by account. What one account receives, another pays."""
+    """Cents by account, which sum to zero."""
 
     def __init__(self, legs: Mapping[str, int] | None = None) -> None:
-        """Begin with these legs, or none."""
+        """Start with these legs, by default none."""
         self._legs: dict[str, int] = dict(legs or {})
 
     def move(self, cents: int, source: str, to: str) -> None:
@@ -97,7 +97,7 @@ class Movement:
 
 @dataclass(slots=True)
 class Wager:
-    """One wager that was accepted. `stake` is what is at risk now, in cents."""
+    """One accepted wager. `stake` is the amount at risk, in cents."""
 
     id: str
     player: str
@@ -115,7 +115,7 @@ class Applied:
 
     @property
     def refused(self) -> bool:
-        """Whether the game did not grant it, in which case nothing changes."""
+        """Whether the game refused the request, so that nothing changes."""
         return any(
             isinstance(line, RefusedLine) or (isinstance(line, Decided) and line.status == "rejected")
             for line in self.lines
@@ -125,15 +125,15 @@ class Applied:
 class Tally:
     """One table's game and wagers.
 
-    `wagers` are all that were accepted since `forget`.
+    `wagers` are all accepted ones except those passed to `forget`.
     """
 
     def __init__(
         self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
     ) -> None:
-        """Begin with an empty book; `carry` is the part of a cent of breakage not booked yet.
+        """Start with an empty book; `carry` is the fraction of a cent of breakage not booked yet.
 
-        `paid_at_table`: stakes come from the cage, since players put chips down for them (H-BET-1).
+        `paid_at_table`: stakes come from the cage, since players pay for them in chips (H-BET-1).
         """
         self._paid_at_table = paid_at_table
         self._table = table
@@ -186,7 +186,7 @@ class Tally:
         return amount if isinstance(amount, int) else 0
 
     def apply(self, request: Request) -> Applied:
-        """Return the game's answer to a request, and what it moves."""
+        """Apply a request; return the game's answer and the movement."""
         lines = tuple(self._game.apply(request))
         moved = Movement()
         applied = Applied(lines, moved)
@@ -241,7 +241,7 @@ class Tally:
                 case Bonus():
                     moved.move(line.payout, house(self._table), player_account(self.wagers[line.bet].player))
                 case Decided() if pot is not None:
-                    # The stakes of a game with a pot are the pot, which goes where the game's line says.
+                    # In a game with a pot the stakes are the pot, which the PotShared line distributes.
                     self._close(self.wagers[line.id], line.status)
                 case Decided():
                     self._settle(line, moved)
@@ -276,13 +276,13 @@ class Tally:
     def _book_breakage(self, moved: Movement) -> None:
         whole = int(self._carry + self._game.breakage_cents) - self._breakage_booked
         if whole:
-            # The house pays what the odds say exactly; what a player can't be paid of it is breakage.
+            # The house pays the exact odds; the fraction that the player can't be paid is breakage.
             moved.move(whole, house(self._table), breakage(self._table))
             self._breakage_booked += whole
 
 
 class _BetFields(msgspec.Struct, frozen=True):
-    """What every game's bet has; a High Roller card names no amount where its price is the table's."""
+    """The fields common to every game's bet."""
 
     id: str
     player: str

@@ -164,9 +164,9 @@ rounds = Table(
     Column("moved_t", BigInteger),
     Column("result_t", BigInteger),
 )
-"""For each round, in microseconds of the table's clock: when the table heard of the last wager or change that
-was granted (in `bet_session`), and (in `session`, which may be another) when bets closed, when the ball
-dropped or the dice were released, and when it was decided."""
+"""For each round, in microseconds of the table's clock: when the table received the last granted wager or
+change (in `bet_session`), and (in `session`, which may be another one) when bets closed, when the ball
+dropped or the dice were released, and when the round was decided."""
 
 _LATER = (rounds,)
 
@@ -183,23 +183,23 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table: from this version on a book may contain `struck` steps, which no earlier engine can
+    """Change no table; from this version on a book may contain `struck` steps, which older engines can't
     read.
     """
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)
-"""The step from each version to the next, version 0 being an empty database.
+"""The migration from each version to the next; version 0 is an empty database.
 
-A step that changes a table keeps the old form of the table beside it, for the steps before.
+A migration that changes a table must keep the old definition of the table for the migrations before it.
 """
 
 
 def migrate(connection: Connection, where: str) -> None:
-    """Bring the database forward within the caller's transaction.
+    """Migrate the database to the newest version within the caller's transaction.
 
     Raises:
-        SettlementFault: it belongs to another program, or is of a newer version.
+        SettlementFault: it belongs to another program, or has a newer version.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -208,7 +208,7 @@ def migrate(connection: Connection, where: str) -> None:
 
 
 def version_of(connection: Connection, where: str) -> int:
-    """Return the layout's version, 0 for an empty database; raises SettlementFault."""
+    """Return the layout's version, 0 for an empty database. Raises SettlementFault."""
     found = inspect(connection).get_table_names()
     if versions.name not in found:
         if found:

@@ -1,4 +1,4 @@
-"""Serve a settlement engine: its HTTP API in a process of its own, the broker's outcomes in a thread."""
+"""Run a settlement engine as a service: the HTTP API in a separate process, the broker in a thread."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ Tell = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Where the API listens, and the broker that outcomes come from, if there is one."""
+    """The address of the API, and the broker that outcomes come from, if there is one."""
 
     host: str
     port: int
     name: str
     certificate: Sequence[str] = ()
-    """Certificate and key of the API, as PEM files; without them only this machine is served."""
+    """The API's certificate and key, as PEM files; without them only this machine is served."""
     broker: MqttSettings | None = None
 
 
 def serve(
     engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell, key: EngineKey
 ) -> None:
-    """Serve until stopped, and report the state to systemd; `key` signs the answers to tables.
+    """Run until stopped, and report the state to systemd; `key` signs the answers to tables.
 
     Raises:
         SettlementFault: another program has the API's port.
@@ -63,9 +63,10 @@ def serve(
 
 
 def _look_after(engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, tell: Tell) -> None:
-    """Report READY once outcomes are accepted and requests answered, and then that every part is running.
+    """Report READY once outcomes and requests are answered, then notify the watchdog while every part is
+    running.
 
-    The parts are the process that serves HTTP, the broker's thread, and the database: while it can't be
+    The parts are the process that serves HTTP, the broker's thread, and the database: while that can't be
     written the watchdog is not notified, and systemd restarts the service.
     """
     ready = False

@@ -1,7 +1,7 @@
-"""The database: SQLite for a table that settles for itself, PostgreSQL for a house.
+"""The database: SQLite for a table that settles its own bets, PostgreSQL for a house.
 
-It has one owner, the engine. Its single connection holds SQLite's file exclusively (so that the faults of
-several connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
+It has one owner, the engine. The engine's single connection holds SQLite's file exclusively (which rules out
+the problems of several connections to a write-ahead log), or PostgreSQL's advisory lock.
 """
 
 import os
@@ -19,31 +19,32 @@ from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of, versions
 
 MIN_BYTES = 1_048_576
-"""Bytes of free space: with less, no outcome is accepted together with its bets and the growing write-ahead
-log."""
+"""Minimum free space: with less, there may be no room for an outcome, its bets and the growing write-ahead
+log.
+"""
 
 
 class DatabaseFile:
-    """The files that an engine has open: they may be deleted, or their disk may become read-only, while it
+    """An engine's open database files, which may be deleted, or whose disk may become read-only, while it
     runs.
     """
 
     def __init__(self, path: Path) -> None:
-        """Remember the present file; raises OSError if there is none."""
+        """Record the present file's identity. Raises OSError if there is none."""
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._identity = _identity_of(path)
         self._log_identity: tuple[int, int] | None = None
 
     def forget_log(self) -> None:
-        """Note that the connection ended: the next one has its own write-ahead log."""
+        """Forget the write-ahead log: the connection ended, and the next one has its own."""
         self._log_identity = None
 
-    def taken_away(self) -> str | None:
-        """Return why writes would be lost when the engine ends; None if they are kept."""
+    def loss(self) -> str | None:
+        """Return why writes will be lost when the engine ends; None if they are kept."""
         try:
             if _identity_of(self._path) != self._identity:
-                return "another file has replaced the open one: stop the engine and put the right file back"
+                return "another file has replaced the open one: stop the engine and restore the right file"
         except OSError as error:
             return f"the file that was opened is gone ({error.strerror})"
         try:
@@ -58,15 +59,15 @@ class DatabaseFile:
         return None
 
     def trouble(self) -> str | None:
-        """Return why writes can't be kept; None if no reason is known."""
-        if (gone := self.taken_away()) is not None:
+        """Return why writes fail or will be lost; None if no reason is known."""
+        if (gone := self.loss()) is not None:
             return gone
         try:
             disk = os.statvfs(self._path)
         except OSError as error:
             return f"its disk does not respond ({error.strerror})"
         if disk.f_flag & os.ST_RDONLY:
-            return "its disk has turned read-only"
+            return "its disk has become read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
         if free_bytes < MIN_BYTES:
             return f"its disk has {free_bytes} bytes left, expected {MIN_BYTES}"
@@ -79,13 +80,13 @@ def _identity_of(path: Path) -> tuple[int, int]:
 
 
 PATIENCE_S = 0.5
-"""How long another owner of the database has to release it."""
+"""How long to wait for another owner to release the database."""
 CONNECT_S = 3
 """How long PostgreSQL may take to accept a connection."""
 ANSWER_S = 5.0
 """How long one statement may take."""
-AT_LENGTH_S = 600.0
-"""How long a statement may take that is known to be slow: one of a proof or of a migration."""
+SLOW_ANSWER_S = 600.0
+"""How long a statement of a proof or a migration may take."""
 _SOCKET = {
     "tcp_user_timeout": round(ANSWER_S * 1000),
     "keepalives_idle": 5,
@@ -93,25 +94,25 @@ _SOCKET = {
     "keepalives_count": 2,
 }
 _LOCK = 0x7461626C
-"""`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
+"""`tabl`: the number of the engine's advisory lock in a PostgreSQL database."""
 _NEEDS_ROOM = text(
     "CREATE TABLE settlement_probe AS SELECT repeat(md5(n::text), 64) FROM generate_series(1, 100) n"
 )
-"""200 KB in pages of their own, which are freed with the table."""
+"""Writes 200 KB to new pages, which are freed with the table."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
 
 class Store:
-    """The database of one settlement engine, for one thread at a time."""
+    """The database of one settlement engine; used by one thread at a time."""
 
     def __init__(self, url: str, *, owner: bool = True) -> None:
-        """Name the database by its URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
+        """Use the database at this URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
 
-        `owner` False only reads, beside a running engine if that is possible (PostgreSQL).
+        With `owner` False it is only read, which PostgreSQL allows beside a running engine.
 
         Raises:
-            SettlementFault: it is no URL of a database that this program knows.
+            SettlementFault: it is not the URL of a supported database.
         """
         self._owner = owner
         self._opened = False
@@ -141,11 +142,11 @@ class Store:
         event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
-        """Connect, take the database for this engine only, and bring its layout forward.
+        """Connect, lock the database for this engine, and migrate its layout.
 
         Raises:
             OutOfReach: it does not answer.
-            SettlementFault: another engine owns it, or it is not settlement's.
+            SettlementFault: another engine owns it, or it is not a settlement database.
         """
         with self.transaction() as connection:
             if self._owner:
@@ -165,8 +166,8 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """Yield the connection within a transaction; it is committed at the end, or not at all.
 
-        Raises OutOfReach if the database does not answer. If that happened at the end, it may have been
-        committed.
+        Raises OutOfReach if the database does not answer; if that happens at the end, the transaction may
+        have been committed.
         """
         try:
             connection = self._connected()
@@ -186,11 +187,11 @@ class Store:
             self.trouble = None
 
     def prove_writable(self, connection: Connection) -> None:
-        """Write within the caller's transaction, and undo it if the last write succeeded.
+        """Test writing within the caller's transaction; undo the write if the last real one succeeded.
 
-        After a failed write only a committed one shows that the database accepts writes again; for PostgreSQL
-        it must be one that needs space, since a full disk still accepts a row that is changed in place. For
-        an SQLite file the disk is checked as well: a write that is undone never reaches it.
+        After a failed write only a committed one shows that the database accepts writes again. PostgreSQL
+        must also allocate space, since with a full disk it can still update a row in place. For an SQLite
+        file the disk is checked as well, since an undone write never reaches it.
         """
         if self._file is not None and (found := self._file.trouble()) is not None:
             raise OutOfReach(f"{self.where}: {found}")
@@ -214,12 +215,12 @@ class Store:
             self._file.forget_log()
 
     def _check_kept(self) -> None:
-        """Raise OutOfReach if what was written is in a file that was deleted: nobody may rely on it."""
-        if self._wrote and self._file is not None and (found := self._file.taken_away()) is not None:
+        """Raise OutOfReach if the transaction was written to a file that has been deleted or replaced."""
+        if self._wrote and self._file is not None and (found := self._file.loss()) is not None:
             raise OutOfReach(f"{self.where}: {found}")
 
     def _answer_s(self) -> float:
-        return ANSWER_S if self._owner and self._opened else AT_LENGTH_S
+        return ANSWER_S if self._owner and self._opened else SLOW_ANSWER_S
 
     def _note_write(
         self, _connection: object, _cursor: object, statement: str, *_of_the_statement: object
@@ -229,8 +230,8 @@ class Store:
     def _connected(self) -> Connection:
         if self._connection is not None:
             return self._connection
-        if self._file is not None and (found := self._file.taken_away()) is not None:
-            raise OutOfReach(f"{self.where}: {found}")  # SQLite would create a new one.
+        if self._file is not None and (found := self._file.loss()) is not None:
+            raise OutOfReach(f"{self.where}: {found}")  # SQLite would create a new file.
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:
@@ -239,7 +240,7 @@ class Store:
             said = _first_line(error)
             if _held(error) and not self._opened:
                 raise _owned(self.where) from error
-            # If the engine was running, its own lost connection may still hold the database.
+            # The engine's own lost connection may still hold the database.
             raise OutOfReach(f"{self.where}: {said}") from error
         self._connection = connection
         return connection
@@ -248,7 +249,7 @@ class Store:
 def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def _set_up(dbapi_connection: Any, _record: object) -> None:  # the driver's own connection
-        # The driver would begin transactions on its own, and too late.
+        # The driver would otherwise begin transactions itself, and too late.
         dbapi_connection.isolation_level = None
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
             dbapi_connection.execute(f"PRAGMA {pragma}")
@@ -264,8 +265,10 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
-    """Return the limits that the server and the sockets are given. An owner's statement is ended by the
-    server before it is given up here, so that no session is left holding the lock.
+    """Return the limits for the server and the sockets.
+
+    The server ends an owner's statement before this side gives it up, so that no session keeps holding the
+    lock.
     """
     idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"
     if owner:
@@ -278,7 +281,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Abandon a server that does not answer: limits of its own do not help once it has stopped."""
+    """Limit the waits for a server that does not answer; its own limits do not help once it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
@@ -296,8 +299,7 @@ def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
 
 
 def _take_lock(connection: Connection) -> None:
-    """Acquire the lock of the one engine; an owner that was stopped a moment ago is given time to release
-    it."""
+    """Acquire the engine's lock; wait a moment for an owner that has just been stopped to release it."""
     try:
         with connection.begin():
             connection.execute(text(f"SET LOCAL lock_timeout = {round(PATIENCE_S * 1000)}"))
@@ -308,7 +310,7 @@ def _take_lock(connection: Connection) -> None:
 
 
 def _held(error: DBAPIError) -> bool:
-    """Return whether another owner holds it."""
+    """Return whether another owner holds the database."""
     state = getattr(error.orig, "sqlstate", None)
     return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 

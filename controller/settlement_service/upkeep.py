@@ -1,14 +1,14 @@
-"""Upkeep of a settlement database: check what is booked, and drop answers that nobody asks for any more.
+"""Upkeep of a settlement database: proving its contents, and dropping old answers to requests.
 
-What is booked must be balanced, complete, in order and signed, and reproducible. Every check uses the rows
-alone. The replay runs every table's steps from its first one, without any anchor, and must move the same
-money.
+The ledger must be balanced, complete, in order, signed and reproducible. Every check uses only the rows of
+the database. The replay runs every table's steps from the first one, without any anchor, and must move the
+same money.
 
-An answer is kept so that a request that is sent again is carried out once. It is dropped only where something
-else keeps the request from being granted again: a refusal was never granted, a bet's id is used up for good,
-and a change is for a wager that is decided beyond correction. That holds whatever the wall clock says; a
-wrong clock costs a client its answer and nobody any money. Deposits and seats have no other safeguard: their
-answers are kept.
+An answer is kept so that a repeated request is carried out only once. It is dropped only if something else
+prevents the request from being granted again: a refusal was never granted, a bet's id can't be used again,
+and a change is for a wager that can no longer be corrected. That does not depend on the wall clock: if the
+clock is wrong, a client may lose an answer, but nobody loses money. Deposits and seats have no other
+safeguard, so their answers are kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ from controller.settlement_service.work import Work
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a proof: how much was examined, and every fault in words."""
+    """The result of a proof: how much was checked, and a description of every fault."""
 
     movements: int
     entries: int
@@ -40,7 +40,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prove(connection: Connection, games: Games) -> Proof:
-    """Check everything within one reading transaction."""
+    """Check everything within one read-only transaction."""
     faults = [
         *_movements(connection),
         *_balances(connection),
@@ -123,7 +123,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             if isinstance(outcome, str):
                 yield f"table {table.name}: {outcome}"
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
-                yield f"table {table.name}: outcome {row.seq} is stored under a number, id or hash of another"
+                yield f"table {table.name}: outcome {row.seq} is stored with another one's number, id or hash"
         if table.next_seq != expected:
             yield f"table {table.name}: waits for outcome {table.next_seq} after {expected - 1}"
 
@@ -135,7 +135,7 @@ def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:
 
 
 def _wagers(connection: Connection) -> Iterator[str]:
-    """Check that the stakes that are up equal what is at risk."""
+    """Check that each table's stakes equal its account of stakes at risk."""
     wagers = schema.wagers
     stored = _stored(connection)
     query = select(wagers.c.table_name, func.sum(wagers.c.stake)).group_by(wagers.c.table_name)
@@ -175,13 +175,14 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
 
 
 KEEP_DAYS = 30
-"""A client that got no answer asks again within minutes; a month leaves room for an outage, and for an
-investigation of a complaint."""
+"""A client without an answer repeats its request within minutes; a month leaves time for an outage, or for
+investigating a complaint."""
 SLICE = 500
-"""Rows examined in one transaction: it delays bets by a few milliseconds."""
+"""Rows examined per transaction, which delays bets by a few milliseconds."""
 EVERY = 10
-"""Calls of `look` between two slices: at two calls a second, 100 rows a second are examined, more than the
-bets that come."""
+"""Calls of `look` per slice: at two calls per second 100 rows per second are examined, more than are
+added.
+"""
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
@@ -198,22 +199,22 @@ _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
 class Pruning:
-    """Goes through an engine's answers again and again; used by one thread."""
+    """Goes through an engine's answers in a continuous cycle; used by one thread."""
 
     def __init__(self, engine: Engine) -> None:
-        """Begin with the first row; the position is not stored, so a restart begins again."""
+        """Start with the first row; the position is not stored, so a restart starts again."""
         self._engine = engine
         self._after = ("", "")
         self._calls = 0
 
     def look(self) -> None:
-        """Drop what is old in the next slice, at every `EVERY`th call; raises OutOfReach."""
+        """Drop old answers in the next slice, at every `EVERY`th call. Raises OutOfReach."""
         self._calls += 1
         if self._calls % EVERY == 0:
             self.drop_slice()
 
     def drop_slice(self) -> int:
-        """Drop what is old among the next rows; return how many were dropped. Raises OutOfReach."""
+        """Drop old answers among the next rows; return how many. Raises OutOfReach."""
         requests = schema.requests
         caller, key = requests.c.caller, requests.c.key
         with self._engine.work() as work:
@@ -232,7 +233,7 @@ class Pruning:
         return len(old)
 
     def _can_go(self, work: Work, text: str, answer: str) -> bool:
-        """Return whether this request can't be granted a second time even without its answer."""
+        """Return whether a request can't be granted again even without its stored answer."""
         asked = _read_asked(text)
         if asked.do != "bet" and asked.do not in _CHANGES:
             return False

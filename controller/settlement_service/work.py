@@ -1,4 +1,4 @@
-"""Work: everything that one transaction writes, collected and written at its end."""
+"""Work: all writes of one transaction, collected and written at its end."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -54,9 +54,9 @@ _WAGERS = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"),
     schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
 )
-"""Built once: building them for each request took as long as running them."""
+"""Built once, since building them for each request took as long as running them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes that close the bets at the decisive moment: the dice, the ball or a card moves."""
+"""Causes that close bets at the decisive moment: the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
@@ -71,7 +71,7 @@ class Numbers:
 
 
 class Cause(NamedTuple):
-    """Why money moves: a word, and the table and step if there are any."""
+    """Why money moves: a keyword, and the table and step if there are any."""
 
     word: str
     table: str | None = None
@@ -96,7 +96,7 @@ class Work:
         self._rows: dict[Table, list[Row]] = {}
         self._balances: dict[str, int] = {}
         self._read: dict[str, int] = {}
-        """Balances as they were before this transaction, of the accounts that were asked for."""
+        """Balances before this transaction, for the accounts that were queried."""
         self._players: dict[str, bool] = {}
         self._answers: dict[tuple[str, str], Answered | None] = {}
         self._had: dict[tuple[str, str], bool] = {}
@@ -109,11 +109,11 @@ class Work:
         self._rounds: list[Row] = []
 
     def add(self, table: Table, **row: object) -> None:
-        """Write a new row."""
+        """Add a new row."""
         self._rows.setdefault(table, []).append(row)
 
     def book(self, movement: Movement, cause: Cause) -> None:
-        """Book a movement, if it moves anything; raises Unbalanced."""
+        """Book a movement unless it is empty. Raises Unbalanced."""
         legs = movement.balanced()
         if not legs:
             return
@@ -132,7 +132,7 @@ class Work:
             self._balances[account] = self._balances.get(account, 0) + cents
 
     def balance(self, account: str) -> int:
-        """Return an account's cents, including what this work has booked."""
+        """Return an account's balance in cents, including this work's movements."""
         if account not in self._read:
             self._read[account] = (
                 self.connection.execute(_CENTS, {"account": account}).scalar_one_or_none() or 0
@@ -146,25 +146,25 @@ class Work:
         return self._players[player]
 
     def answered(self, caller: str, key: str) -> Answered | None:
-        """Return what a caller asked under this key before, and the answer."""
+        """Return a caller's earlier request with this key and its answer; None if there is none."""
         if (caller, key) not in self._answers:
             self.read_answers(caller, (key,))
         return self._answers[caller, key]
 
     def read_answers(self, caller: str, keys: Sequence[str]) -> None:
-        """Read what `answered` returns of all these keys, in one query."""
+        """Read the answers to all these keys in one query, for `answered`."""
         self._answers |= dict.fromkeys(((caller, key) for key in keys), None)
         for key, asked, answer in self.connection.execute(_ANSWERS, {"caller": caller, "keys": keys}):
             self._answers[caller, key] = Answered(asked, answer)
 
     def had_wager(self, table: str, wager: str) -> bool:
-        """Return whether a wager of this id was granted in an earlier transaction: no other can have it."""
+        """Return whether a wager with this id was granted in an earlier transaction."""
         if (table, wager) not in self._had:
             self.read_wagers(table, (wager,))
         return self._had[table, wager]
 
     def read_wagers(self, table: str, wagers: Sequence[str]) -> None:
-        """Read what `had_wager` returns of all these, in one query."""
+        """Look up all these wagers in one query, for `had_wager`."""
         found = set(self.connection.execute(_WAGERS, {"table": table, "wagers": wagers}).scalars())
         self._had |= {(table, wager): wager in found for wager in wagers}
 
@@ -183,7 +183,7 @@ class Work:
         )
 
     def chain_of(self, table: str, seq: int) -> str | None:
-        """Return the chain hash of an outcome that was applied."""
+        """Return the chain hash of an applied outcome; None if there is none with this number."""
         if (table, seq) in self._chains:
             return self._chains[table, seq]
         outcomes = schema.outcomes
@@ -191,7 +191,7 @@ class Work:
         return self.connection.execute(query).scalar_one_or_none()
 
     def step(self, table: str, step: Step, booked: Booked) -> None:
-        """Store a step with its lines, wagers and money."""
+        """Store a step with its lines, wagers and movement."""
         self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
         if booked.supersedes_from is not None:
             self._supersede(table, booked.supersedes_from, step.n)
@@ -233,20 +233,20 @@ class Work:
         return tuple(self._stands)
 
     def stands(self, table: str, row: Row) -> None:
-        """Store a table's position; the last call in the transaction counts."""
+        """Store a table's state; the last call in the transaction counts."""
         self._stands[table] = {"t": table, **row}
 
     def halted(self, table: str, says: str) -> None:
-        """Halt a table; its position stays as it was last kept."""
+        """Halt a table; the rest of its state remains as stored."""
         self._halted.append({"t": table, "halted": says})
 
     def bet_taken(self, word: OpenStatement, heard_us: int) -> None:
-        """Store when the table received a wager or change that was granted."""
+        """Store when the table received a granted wager or change."""
         self._round(word.table, word.round, bet_session=word.session, last_bet_t=heard_us)
 
     def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Store when a round's bets closed, when the ball dropped or the dice left the hand, and when it was
-        decided.
+        """Store when a round's bets closed, when the ball dropped or the dice were released, and the
+        decision.
         """
         if round_ is None:
             return
@@ -263,13 +263,13 @@ class Work:
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
     def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
-        """Store when the table received the last request of a round that still holds, now that some do
-        not.
+        """Store when the table received a round's last request that still holds, after some were
+        withdrawn.
         """
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
     def has_alarm(self, table: str) -> bool:
-        """Return whether an alarm of this table waits for a person."""
+        """Return whether this table has an uncleared alarm."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(alarms.c.table_name == table, alarms.c.cleared_us.is_(None))
         return self.connection.execute(query).first() is not None

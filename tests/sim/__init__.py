@@ -1,1 +1,1 @@
-"""The virtual players keep their promises, and the table agrees with them."""
+"""Tests of the simulation, and of whole simulated evenings against their truth."""

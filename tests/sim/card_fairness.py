@@ -1,4 +1,4 @@
-"""What may be told of a game of cards: never what did not happen, and what is due where nothing went wrong.
+"""Which outcomes of a card game are correct: never wrong ones, and all that are due if nothing went wrong.
 
 The deals of Three Card Poker are held against the cards that left the shoe. High Roller is played along from
 what was told, card by card and roll by roll, by rules that know nothing of the controller's.
@@ -34,13 +34,13 @@ TOLD = frozenset(
         *("roll.called", "roll.no_roll", "roll.review", "roll.corrected"),
     }
 )
-"""What a scene's truth tells whole, in its order."""
+"""Types of outcome that a scene's truth lists completely and in order."""
 _NOT_OF = {"high_roller": frozenset({"bets.closed", "input.refused"}), "three_card": frozenset[str]()}
 _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
 def throws_of(played: Iterable[Played]) -> list[Played]:
-    """Give the rolls of games, each as an attempt of its own, and what people say between; no deals."""
+    """Return the rolls of games, each as a separate attempt, and people's inputs in between; no deals."""
     found: list[Played] = []
     for game in played:
         throws = game.scene.throws
@@ -61,7 +61,7 @@ def throws_of(played: Iterable[Played]) -> list[Played]:
 
 
 def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> list[str]:
-    """Find what is told otherwise than it happened, of scenes that no fault can have changed anything of."""
+    """Return the wrong outcomes of scenes that no fault can have affected."""
     told = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
     late_us = [effect.reading.t for effect in effects if isinstance(effect, Late)]
     found: list[str] = []
@@ -82,7 +82,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
 
 
 def _seats_named(told: dict[str, Any]) -> dict[str, Any]:
-    """Write seats as text: a board's sentences know nothing else."""
+    """Return an outcome with its seats as text, as in a board's sentences."""
     named = {
         key: value
         if value is None or isinstance(value, str)
@@ -100,7 +100,7 @@ def _pot_known(told: Sequence[dict[str, Any]]) -> bool:
 
 
 def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Find calls of hands that nobody was dealt, and results that the hands do not give."""
+    """Return called hands that nobody was dealt, and results that do not follow from the hands."""
     found: list[str] = []
     for effect in effects:
         if not isinstance(effect, Outcome) or not isinstance(effect.data, DealCalled | DealCorrected):
@@ -120,9 +120,9 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
 
 
 def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
-    """Tell whether these are a scene's hands, but for cards that a person named."""
+    """Return whether these are a scene's hands, apart from cards that a person entered."""
     if story.scene.kind == "card_too_many" and any("dead_sensor" in by for by in story.disturbed_by):
-        # A card unseen and one too many make the right number: a shoe that knows nobody can't tell.
+        # A missed card and one too many give the right number, which a shoe without positions can't detect.
         return True
     out = story.scene.truth.cards
     named = [each["data"] for each in story.scene.truth.told if "hands" in each["data"]]  # type: ignore[operator]  # its data
@@ -136,7 +136,7 @@ def _same(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
 
 
 class _Along:
-    """A game of High Roller, played along from its told cards and rolls."""
+    """A game of High Roller, replayed from its published cards and rolls."""
 
     def __init__(self) -> None:
         self.cards: dict[str, list[int]] = {}
@@ -145,7 +145,7 @@ class _Along:
         self.due: list[tuple[str, object]] = []
 
     def take(self, outcome: Outcome) -> Iterator[str]:
-        """Follow an outcome; give what of it does not follow from those before."""
+        """Follow an outcome; return whatever in it does not follow from those before."""
         data = outcome.data
         match data:
             case CardPitched():
@@ -212,7 +212,7 @@ class _Along:
 
 
 def false_games(effects: Iterable[Effect]) -> list[str]:
-    """Find what does not follow from the cards and rolls that were told before."""
+    """Return whatever does not follow from the cards and rolls published before."""
     along = _Along()
     return [
         f"{effect.type} at {effect.t}: {wrong}"
@@ -223,7 +223,7 @@ def false_games(effects: Iterable[Effect]) -> list[str]:
 
 
 def false_cards(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Find cards of the shoe that were told where no such card left it."""
+    """Return published cards that did not leave the shoe."""
     found: list[str] = []
     for effect in effects:
         if isinstance(effect, Outcome) and isinstance(data := effect.data, CardPitched) and data.by == "shoe":

@@ -1,4 +1,4 @@
-"""Throw dice as rigid bodies and hold what the product says of them against what happened.
+"""Throw dice as rigid bodies and compare the product's outcomes with the truth.
 
 `python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review where the truth
 allows it, needless review, wrong void, false. Ends with 1 for one false outcome or wrong void.
@@ -41,7 +41,7 @@ BAD = ("wrong void", "wrong reason", "silent", "false")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One evening's throws, to be watched under each of the conditions."""
+    """One evening's throws, to be sensed under each of the conditions."""
 
     kind: Kind
     seed: str
@@ -51,12 +51,12 @@ class Job:
     conditions: tuple[Conditions, ...]
     fails: str | None
     flights: bytes = b""
-    """Packed; none where they are still to be thrown."""
+    """The packed flights; empty if they are still to be simulated."""
 
 
 @dataclass(slots=True)
 class Score:
-    """What was said of the throws of a job, by condition and column."""
+    """The results of a job's throws, by condition and column."""
 
     kind: Kind
     seconds: float = 0.0
@@ -80,7 +80,7 @@ def outcomes_of(played: Evening) -> list[Outcome]:
 
 
 def flights_of(job: Job, score: Score) -> list[Flight]:
-    """Throw the dice of a job; a throw that its kind cannot be made of is drawn again."""
+    """Simulate the throws of a job; a throw that does not settle is drawn again."""
     if job.flights:
         return list(unpack(job.flights))
     thrown = thrower(job.physics)
@@ -96,16 +96,16 @@ def flights_of(job: Job, score: Score) -> list[Flight]:
 
 
 def thrower(physics: str) -> Callable[..., Flight]:
-    """Return what throws: the engine, or the other physics."""
+    """Return the function that simulates throws: the engine's, or the second physics'."""
     if physics == "own":
         return own_physics.thrown
-    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only where it is asked for
+    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only for the engine
 
     return engine.thrown
 
 
 def play(job: Job) -> Score:
-    """Throw, watch, replay and compare."""
+    """Simulate, sense, replay and compare."""
     score = Score(job.kind, throws=job.throws)
     begun = time.process_time()
     flights = flights_of(job, score)
@@ -119,7 +119,7 @@ def play(job: Job) -> Score:
 
 
 def label_of(conditions: Conditions) -> str:
-    """Return how the sensors saw, in words."""
+    """Return a description of the conditions."""
     return f"{conditions.fps:g} frames/s, {conditions.noise_mm:g} mm"
 
 
@@ -165,7 +165,7 @@ def _truth_in_words(truth: msgspec.Struct) -> str:
 
 
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
-    """Deal the throws out to the kinds; a fifth of them are near misses."""
+    """Distribute the throws over the kinds; a fifth of them are near misses."""
     conditions = tuple(
         Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error)
         for fps in arguments.fps
@@ -193,7 +193,7 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
 
 
 def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> Iterator[Job]:
-    """Play flights that were thrown before, ten of one kind and relief an evening."""
+    """Use flights simulated before, ten of one kind and relief per evening."""
     if arguments.flights == "shipped":
         flights = [flight for kept in shipped().values() for flight in kept]
     else:
@@ -211,7 +211,7 @@ def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> 
 
 
 def say(line: str) -> None:
-    """Write a line at once."""
+    """Print a line and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -226,7 +226,7 @@ def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str
 
 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,5 @@
-"""What may be told of an evening with faults: never what did not happen, and no less than the faults explain.
+"""Which outcomes of an evening with faults are correct: never wrong ones, and all that no fault explains
+away.
 
 The referee of `drivers.sim` holds an evening without faults against its truth, attempt by attempt. Here a
 table may have seen only part of an attempt, or nothing; then a review or silence is right beside the call.
@@ -34,26 +35,26 @@ from tests.sim.card_fairness import false_cards, false_deals, false_games, throw
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
-"""More than a node's time may be early; scenes begin with the release itself."""
+"""More than a node's time may be early; a scene begins with the release itself."""
 _BEFORE_US = 300_000
-"""A loss is told back to when the last good sentence came."""
+"""A loss is reported from the time of the last good sentence on."""
 _AFTER_US = 10_000_000
 _HIDDEN: Mapping[str, tuple[str, ...]] = {
     "hidden_die": ("one_die_thrown", "not_simultaneous"),
 }
-"""What a table may say that saw nothing of a die, and no fault."""
+"""Outcomes allowed for a table that saw nothing of a die, and no fault."""
 _ONCE_A_GAME_US = 120_000_000
-"""A wheel's own faults are told once a game, and may have been told of this one already."""
+"""A wheel's own faults are reported once per game, and may already have been reported for this one."""
 
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Find every word that is false, and of attempts that no fault disturbed every one that is not due."""
+    """Return every wrong outcome, and for undisturbed attempts every one that is missing or needless."""
     told = list(effects)
     if any(story.scene.truth.told for story in played):
         return _unfair_cards(played, told)
     bets = [effect for effect in told if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(told)
-    # A busy machine may break the link's promise where it plays ten times as fast as life.
+    # At ten times real time a busy machine may exceed the link's limits.
     late_us = [effect.reading.t for effect in told if isinstance(effect, Late)]
     found: list[str] = []
     disturbed = False
@@ -93,7 +94,7 @@ def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt as the table took it: what was told of it, and from when to when it saw it."""
+    """An attempt as the table published it: its outcomes, and the period that the table assigned to it."""
 
     number: int
     begun_us: int
@@ -119,7 +120,7 @@ def _attempts_of(told: Sequence[Effect]) -> list[Attempt]:
 
 
 def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
-    """Find the faults that no reading names with one of the codes that they promise.
+    """Return the faults that no reading reported with one of their expected codes.
 
     A device that is down when its fault begins has been told of already, and may be told of otherwise.
     """
@@ -147,13 +148,15 @@ def _names(reading: AnyReading, fault: Began) -> bool:
 
 
 def _false_words(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
-    """Find words that none of these explains: a table that sees no end of a throw owns the next."""
+    """Return outcomes that none of these explains; a table that misses a throw's end may merge it with the
+    next.
+    """
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
     if len(calls) > 1:
         yield f"{names}: {len(calls)} calls of one attempt"
     for word in attempt.words:
-        # A person speaks of what lies on the table now, though the table may not have seen it thrown.
+        # A person rules on the dice on the table now, which the table may not have seen thrown.
         now = [p for p in played if p.scene.start_us <= word.t < p.ends_us]
         if not any(_is_true(word.data, story) for story in [*stories, *now]):
             yield f"{names}: {word.type} {_told(word.data)} is false"

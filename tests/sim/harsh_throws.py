@@ -1,4 +1,4 @@
-"""Throws put together of dice that were thrown apart: landings beside a wall that turn a die and are heard.
+"""Throws composed of dice thrown separately: landings beside a wall that turn a die and are detected by it.
 
 Both dice of a throw land there, or one does and the other strikes. Of 2,500 near misses one is so. Each
 die is moved so that it comes within a few millimetres of the wall.
@@ -20,15 +20,15 @@ from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpa
 from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_FADES_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
-"""How near a die's own foremost corner comes to the wall."""
+"""How close a die's nearest corner comes to the wall."""
 SOON_US = 12_000
 APART_MM = 45.0
-"""Dice that were thrown apart never met; no camera takes one for the other at this distance."""
+"""Dice thrown separately never met; at this distance no camera confuses them."""
 TURNED_M_PER_S = 0.8
 
 
 def lone(flight: Flight, die: int) -> Flight:
-    """Return a flight as its die `die` alone, as die 0, with the other's ways left as they are."""
+    """Return a flight of one of its dice only, as die 0, with the other's track unchanged."""
     order = (die, 1 - die)
 
     def turned(number: int) -> int:
@@ -65,12 +65,12 @@ def moved(flight: Flight, by_mm: float) -> Flight:
 
 
 def counts(thump: Thump) -> float:
-    """Return how loud a landing is on the mean, in counts."""
+    """Return the mean peak of a landing, in counts."""
     return COUNTS_PER_MNS * thump.impulse_mns * THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_FADES_MM)
 
 
 def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
-    """Return each die that a landing beside the wall turned, and that may be heard, as a flight's die 0."""
+    """Return each die that a detectable landing beside the wall turned, as a flight's die 0."""
     for flight in flights:
         for die in (0, 1):
             if flight.off_us[die] is not None or any(touch.die == die for touch in flight.touches):
@@ -82,7 +82,7 @@ def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
 
 
 def _turns(flight: Flight, thump: Thump) -> bool:
-    """Return whether a die is at its nearest when it lands, and turns there."""
+    """Return whether a die is closest to the wall when it lands, and turns there."""
     track = flight.tracks[0]
     t, x = thump.t_us, track.at(thump.t_us)[0]
     before, after = track.at(t - SOON_US)[0], track.at(t + SOON_US)[0]
@@ -100,7 +100,7 @@ def hits(flights: Sequence[Flight]) -> Iterator[Flight]:
 
 
 def together(one: Flight, two: Flight, seed: str) -> Flight | None:
-    """Return a throw of both flights' dice 0; None where they would have met."""
+    """Return a throw of both flights' dice 0; None if they would have met."""
     tracks = (one.tracks[0], two.tracks[0])
     end = max(one.end_us, two.end_us)
     if any(math.dist(tracks[0].at(t), tracks[1].at(t)) < APART_MM for t in range(0, end, 4000)):
@@ -132,7 +132,9 @@ def together(one: Flight, two: Flight, seed: str) -> Flight | None:
 
 
 def put_together(flights: Sequence[Flight], seed: str) -> Iterator[Flight]:
-    """Return throws without end, in turn of two landings and of a landing and a hit of as high a wall."""
+    """Yield throws endlessly, alternately of two landings and of a landing and a hit at walls of equal
+    relief.
+    """
     rng = Random(seed)
     landed, struck = list(landings(flights, rng)), list(hits(flights))
     for number in count():
@@ -144,12 +146,12 @@ def put_together(flights: Sequence[Flight], seed: str) -> Iterator[Flight]:
 
 
 def other_throw(one: Flight, two: Flight) -> bool:
-    """Return whether two dice were thrown apart."""
+    """Return whether two dice were thrown separately."""
     return (one.kind, one.seed) != (two.kind, two.seed)
 
 
 def main() -> int:
-    """Put throws together and keep them."""
+    """Compose throws and store them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("flights", nargs="+", metavar="FLIGHTS", help="kept flights, or `shipped`")
     parser.add_argument("--throws", type=int, default=300, metavar="N")

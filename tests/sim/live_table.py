@@ -1,4 +1,4 @@
-"""A virtual table behind pseudo-terminals, and the real station of devices in one process, with a session."""
+"""A virtual table behind pseudo-terminals, with the real station of devices and a session in one process."""
 
 import sys
 import time
@@ -29,13 +29,13 @@ TICK_S = 0.002
 MAX_UNREAD_US = 3_000
 PATIENCE_S = 300.0
 STUCK_S = 0.4
-"""A link that has not taken anything for so long waits for something else, such as to write."""
+"""A link that has not taken anything for this long is waiting for something else, such as writing."""
 SWITCH_S = 0.0005
-"""As the daemon has it: no busy thread holds up a reading for long."""
+"""As in the daemon, so that no busy thread delays a reading for long."""
 
 
 class SharedClock(PacedClock):
-    """A clock that also waits for what the links have posted and nobody has taken."""
+    """A clock that also waits until posted arrivals have been taken."""
 
     behind: Callable[[], bool] = staticmethod(lambda: False)
 
@@ -44,11 +44,11 @@ class SharedClock(PacedClock):
 
 
 Sent = Callable[[str], tuple[int, int]]
-"""Give which plugging-in of a port it is, and how many bytes it took since."""
+"""Return how often a port has been plugged in, and how many bytes it has accepted since."""
 
 
 class WatchedPort:
-    """A port that knows whether something was sent to it that its link has not posted yet.
+    """A port that shows whether bytes were sent to it that its link has not posted yet.
 
     A busy kernel takes its time to bring bytes from one end of a pseudo-terminal to the other, and tells of
     none until they are there: so they are counted.
@@ -67,7 +67,7 @@ class WatchedPort:
 
     def open(self) -> str:
         found = self._port.open()
-        # What was sent before is thrown away as the port is opened.
+        # Opening the port discards everything sent before.
         self._before = self._sent(self._name)
         self._read_bytes = self._posted_bytes = 0
         self._open = True
@@ -84,7 +84,7 @@ class WatchedPort:
         self._port.close()
 
     def waits(self) -> bool:
-        """Whether bytes are under way; those that nobody takes for long are not waited for."""
+        """Whether bytes are in transit; those that stay untaken for long are ignored."""
         plugged, sent_bytes = self._sent(self._name)
         posted_bytes = self._posted_bytes
         if not self._open or plugged != self._before[0] or sent_bytes - self._before[1] <= posted_bytes:
@@ -96,7 +96,7 @@ class WatchedPort:
 
 
 class FastStation(Station):
-    """The station in a time that runs so many times as fast: its waits are as many times shorter."""
+    """The station in accelerated time: its waits are shortened accordingly."""
 
     def __init__(
         self, devices: list[tuple[AnyDevice, AnyPort]], clock: Clock, sent: Sent = lambda _port: (0, 0)
@@ -128,7 +128,7 @@ class FastStation(Station):
             self._taken += 1
 
     def quiet(self) -> bool:
-        """Whether all that was sent is posted, taken and told."""
+        """Whether everything sent has been posted, taken and passed on."""
         waits = [port.waits() for port in self._watched]
         return not any(waits) and self._taken >= self._posted
 
@@ -179,8 +179,8 @@ class LiveTable:
         self.station.start(self._hear)
 
     def stop(self) -> None:
-        """End all of it; what was told stays."""
-        # First who listens, so that the ports that go then are nobody's unplugged cables.
+        """Stop everything; the outcomes remain."""
+        # The listeners first, so that closing the ports does not look like unplugged cables.
         ended = self.station.stop()
         self._stopping.set()
         sys.setswitchinterval(self._switch_s)
@@ -214,7 +214,7 @@ class LiveTable:
             self.effects += self.session.feed(arrived)
 
     def _tick(self) -> None:
-        """Let the session's time run, never past what the links have posted already."""
+        """Advance the session's time, but never past what the links have posted."""
         while not self._stopping.wait(TICK_S):
             now_us = self.clock.now_us()
             if self.station.quiet():

@@ -1,4 +1,4 @@
-"""A second physics of dice, of another make: hard cubes that meet by impulses, written apart from any engine.
+"""A second, independent physics of dice: hard cubes that collide by impulses, without any engine.
 
 Equations of motion. Between blows a die falls freely; a cube's inertia is the same about every axis
 (m a2 / 6), so its angular velocity stays. Where a corner is in the felt, in a wall or in the other die, or a
@@ -36,18 +36,18 @@ STEP_S = 0.0004
 POSE_STEPS = 2
 SWEEPS = 10
 SETTLED_NS = 1e-7
-"""A sweep that changes no impulse by more is the last: a die's weight gives 4e-5 in a step."""
+"""The iteration ends once no impulse changes by more; a die's weight gives 4e-5 per step."""
 ASLEEP_STEPS = 60
-"""A die that was still for so long is left alone until the other comes near."""
+"""A die that has been still for this long is skipped until the other comes near."""
 SOFT_M_S = 0.06
-"""A slower meeting gives nothing back: a die at rest falls 4 mm/s in a step."""
+"""A slower contact has no restitution; a die at rest gains 4 mm/s by gravity per step."""
 OUT = 0.25
-"""Share of what is inside that is moved out in a step."""
+"""Fraction of the penetration that is corrected per step."""
 SLOP_M = 0.00005
 MAX_THROW_S, STILL_S = 4.0, 0.08
 NO_CHIPS = ("chips", "near_miss_one_hit")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind not in NO_CHIPS)
-"""What it throws: it knows no chips, and does not throw a second time with a wall in the way."""
+"""The kinds it simulates: it has no chips, and does not repeat a throw with a nearer wall."""
 Floats = NDArray[np.float64]
 Triple = tuple[float, float, float]
 
@@ -64,7 +64,7 @@ class Die:
     still_steps: int = 0
 
     def move(self, by_s: float) -> None:
-        """Go on freely: place and axes, not the speed."""
+        """Advance position and axes in free motion, at constant speed."""
         self.place += np.array(self.speed) * by_s
         angle = math.sqrt(sum(w * w for w in self.spin)) * by_s
         if angle > 1e-9:
@@ -73,7 +73,7 @@ class Die:
 
 @dataclass(slots=True)
 class Contact:
-    """A point where a die meets a thing; `normal` points out of the thing into the die."""
+    """A point where a die touches a thing; `normal` points from the thing into the die."""
 
     die: int
     other: int | None
@@ -90,11 +90,11 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One direction of a contact: what an impulse along it does to each die, and the mass that resists it."""
+    """One direction of a contact: the effect of an impulse on each die, and the effective mass."""
 
     axis: Triple
     turns: tuple[tuple[int, float, Triple], ...]
-    """Die, which way it is pushed, and the axis that it is turned about."""
+    """Die, direction of the push, and axis of rotation."""
     mass: float
 
 
@@ -102,7 +102,7 @@ class World:
     """Two dice on a table."""
 
     def __init__(self, cast: Cast) -> None:
-        """Place the dice as they are let go."""
+        """Place the dice as at their release."""
         self.cast = cast
         self.inertia = cast.mass_kg * cast.die_m**2 / 6
         self.dice = []
@@ -114,7 +114,7 @@ class World:
         self.pitch = max(0.016, 1.8 * self.relief)
 
     def leap(self, by_s: float) -> bool:
-        """Go on freely for a while if nothing can be touched meanwhile; say whether it was so."""
+        """Advance in free flight if nothing can be touched meanwhile; return whether that was done."""
         reach = 0.9 * self.cast.die_m
         for die in self.dice:
             x, y, z = die.place.tolist()
@@ -132,7 +132,7 @@ class World:
         return True
 
     def step(self) -> list[Contact]:
-        """Go one step on; return who touched what."""
+        """Advance one step; return the contacts."""
         near = math.dist(self.dice[0].place, self.dice[1].place) < 3 * self.cast.die_m
         awake = [i for i, die in enumerate(self.dice) if near or die.still_steps < ASLEEP_STEPS]
         for die in (self.dice[i] for i in awake):
@@ -148,7 +148,7 @@ class World:
             die.still_steps = die.still_steps + 1 if _still(die) else 0
         return [contact for contact in contacts if contact.pushed > 0]
 
-    # --- who touches what ---
+    # --- contacts ---
 
     def _with_table(self, index: int) -> Iterator[Contact]:
         cast, die = self.cast, self.dice[index]
@@ -205,7 +205,7 @@ class World:
                 depth = half_m - np.abs(inside)
                 if depth.min() <= 0:
                     continue
-                # Of the faces that look at the wall, the one that the tip is least deep in.
+                # Of the faces towards the wall, the one that the tip has penetrated least.
                 facing = np.where(np.sign(inside) * die.axes[0] > 0.05, depth, np.inf)
                 axis = int(np.argmin(facing))
                 if math.isinf(facing[axis]):
@@ -231,7 +231,7 @@ class World:
         overlap = reach - np.abs(table @ apart)
         if overlap.min() <= 0:
             return
-        overlap[6:] += 0.0002  # faces first: an edge's axis is only taken where it is clearly less deep
+        overlap[6:] += 0.0002  # prefer faces: an edge's axis is used only if it is clearly less deep
         best = int(np.argmin(overlap))
         normal = table[best] * math.copysign(1.0, float(table[best] @ apart))
         deep = float(overlap[best]) - (0.0002 if best >= 6 else 0.0)
@@ -290,7 +290,7 @@ class World:
 
     @staticmethod
     def both(contact: Contact) -> tuple[int, ...]:
-        """Return the dice that a contact concerns."""
+        """Return the dice of a contact."""
         return (contact.die,) if contact.other is None else (contact.die, contact.other)
 
     def _speed_along(self, row: Row) -> float:
@@ -327,7 +327,7 @@ class World:
 
 
 def simulate(cast: Cast) -> Recorder:
-    """Throw the dice of a cast, to their rest."""
+    """Simulate a cast until the dice are at rest."""
     world, recorder = World(replace(cast, chips=())), Recorder(cast)
     t_s, quiet_since = 0.0, None
     while t_s < MAX_THROW_S:
@@ -356,7 +356,7 @@ def simulate(cast: Cast) -> Recorder:
 
 
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None) -> Flight:
-    """Draw a throw of one of `KINDS` and throw it; the same seed gives the same flight.
+    """Draw a throw of one of `KINDS` and simulate it; the same seed gives the same flight.
 
     Raises UnsettledError where none of eight tries came to rest.
     """
@@ -381,7 +381,7 @@ def _still(die: Die) -> bool:
 
 
 def _between_edges(a: Floats, b: Floats, one: Die, two: Die, best: int) -> Floats:
-    """Return the middle of the shortest way between two edges, each through a corner."""
+    """Return the midpoint of the shortest line between two edges, each through a corner."""
     pairs = [(p, q) for p in one.axes.T for q in two.axes.T if np.linalg.norm(np.cross(p, q)) > 0.05]
     p, q = pairs[best - 6]
     c = float(p @ q)

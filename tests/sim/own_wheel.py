@@ -1,4 +1,4 @@
-"""Spins of a second physics (`own_wheel_bodies`), written apart from the judge, and how they are judged.
+"""Spins of a second, independent physics (`own_wheel_bodies`), and how they are judged.
 
 A scene is played by the bodies; its truth is the integration's, and what the sensors tell is then spoilt.
 Where the truth cannot be known from what they tell (`_undecidable`), a review is as right as the truth.
@@ -21,7 +21,7 @@ from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Heard, Rim, Worl
 
 NEEDED_TURNS = 4.0
 UNSURE_TURNS = 0.15
-"""How well the moment of leaving the track can be known from the last pulses."""
+"""How accurately the time of the drop can be determined from the last pulses."""
 SPINS_A_LOG = 20
 LAID, UNHEARD = "laid by hand", "no beam heard the ball"
 KINDS = {
@@ -38,11 +38,11 @@ KINDS = {
     "jumped_out": 3,
     "foreign_object": 3,
 }
-"""How often each kind comes, of a hundred or so."""
+"""Relative frequency of each kind."""
 
 
 def launch_speed(kind: str, rim: Rim, angle: float, way: int, rng: random.Random) -> float:
-    """Return the speed in rad/s that a dealer gives a ball, without its sign."""
+    """Return the speed (rad/s, unsigned) of a dealer's launch."""
     if kind == "weak":
         return rim.critical() * rng.uniform(1.03, 1.7)
     if kind != "near_four":
@@ -199,7 +199,9 @@ def _verdict(kind: str, turns: float) -> tuple[str, list[str]]:
 
 
 def _seen_turns(rim: Rim, run: list[tuple[float, int, float]], turns: float) -> tuple[float, float]:
-    """Return the fewest and the most turns that the pulses allow: the start before the first is not seen."""
+    """Return the fewest and the most turns that the pulses allow; the run before the first pulse is
+    unseen.
+    """
     if not run:
         return 0.0, turns + 1
     _, first, before = run[0]
@@ -220,7 +222,7 @@ def _undecidable(
     index: list[tuple[float, str]],
     ghosts: int,
 ) -> str | None:
-    """Return why the sensors cannot know the truth, None where they can. Decided before any replay."""
+    """Return why the sensors can't determine the truth; None if they can. It does not use the replay."""
     rim = world.rim
     if kind == "laid_by_hand":
         return LAID
@@ -250,7 +252,7 @@ def _undecidable(
 
 
 def _confirmed(world: World, ball: Ball, reads: list[float], index: list[tuple[float, str]]) -> bool:
-    """Say whether the settled ball was read in three turns on end, each between two index passes heard."""
+    """Return whether the resting ball was read in three consecutive turns between detected index passes."""
     turn_s = TURN / abs(world.rotor)
     passes = [at_s for at_s, _ in index]
     in_row, last_s = 0, -math.inf
@@ -293,7 +295,7 @@ def write_log(path: Path, seed: int, spins: int) -> None:
 
 
 def truth_of(path: Path) -> Path:
-    """Return where a log's truth lies."""
+    """Return the path of a log's truth file."""
     return path.with_name(path.name.partition(".jsonl")[0] + ".truth.json")
 
 
@@ -312,7 +314,7 @@ def judged(path: Path) -> list[Scored]:
 
 
 def main() -> int:
-    """Spin, judge, print."""
+    """Simulate spins, judge them and print the scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spins", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""A second physics of the wheel, written apart from the judge and from the other simulator of spins.
+"""A second physics of the wheel, independent of the judge and of the other simulator of spins.
 
 Equations of motion, in steps of `STEP_S`. On the track (a cone that rises by `slope` outwards, tilted with
 the bowl) a ball is pressed by g cos(a) + w2 r sin(a) into the cone and by w2 r cos(a) - g sin(a) against the
@@ -18,9 +18,9 @@ STEP_S = 0.002
 G_M_S2 = 9.81
 TURN = 2 * math.pi
 LEFT_M = 0.012
-"""A ball so far in from the rim no longer comes back."""
+"""A ball this far from the rim does not return to it."""
 STATED_LOSS = 0.20
-"""Share of pulses that a beam misses at worst."""
+"""Largest fraction of pulses that a beam misses."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Rim:
     tilt_to: float
     friction: float
     worn: list[tuple[float, float, float]]
-    """Stretches of the rim: centre, half width (radians), friction there over friction elsewhere."""
+    """Stretches of the rim: centre, half width (radians), friction relative to elsewhere."""
     drag_per_m: float
     bearing: tuple[float, float]
     jitter_s: float
@@ -82,7 +82,7 @@ class Ball:
 
 @dataclass(slots=True)
 class Heard:
-    """What undisturbed sensors would have told: seconds and what."""
+    """What undisturbed sensors would have reported: time (s) and kind."""
 
     beams: list[tuple[float, int, float]] = field(default_factory=list)
     """Time, beam, turns of its ball since its launch."""
@@ -137,7 +137,7 @@ class World:
     """A wheel that turns, and the balls in it."""
 
     def __init__(self, rim: Rim, rng: random.Random) -> None:
-        """Set the rotor going."""
+        """Start the rotor."""
         self.rim, self.rng = rim, rng
         self.t_s = 0.5
         self.mark = rng.uniform(0, TURN)
@@ -148,18 +148,18 @@ class World:
         self.jumps = False
 
     def push(self, share: float, during_s: float = 0.4) -> None:
-        """Push the rotor by a share of its speed, or a braking one beyond -1 to turn it round."""
+        """Push the rotor by a fraction of its speed; less than -1 reverses it."""
         self.push_rad_s2 = self.rotor * share / during_s
         self.push_until_s = self.t_s + during_s
         self.heard.pushes += [self.t_s, self.push_until_s]
 
     def run(self, seconds: float) -> None:
-        """Go on for so long."""
+        """Advance by this time."""
         for _ in range(round(seconds / STEP_S)):
             self.step()
 
     def step(self) -> None:
-        """Go one step on."""
+        """Advance one step."""
         rim = self.rim
         start_s, before = self.t_s, self.mark
         self.t_s += STEP_S
@@ -209,7 +209,7 @@ class World:
             self._read(ball, before, start_s, 1.0)
 
     def roll(self, ball: Ball) -> None:
-        """Change the speed of a ball on the track, and how far in it is, by a step."""
+        """Advance a ball on the track by one step: its speed and its distance from the rim."""
         rim, speed2 = self.rim, ball.speed * ball.speed
         slope = rim.slope + rim.tilt * math.cos(ball.angle - rim.tilt_to)
         out = speed2 * rim.radius_m
@@ -237,7 +237,7 @@ class World:
             place = math.floor(ball.relative / pitch + 0.5)
             off = self.rng.uniform(-0.2, 0.2)
             ball.relative, ball.phase = (place + off) * pitch, "pocket"
-            # Pockets are counted clockwise, angles the other way.
+            # Pockets are numbered clockwise, angles counter-clockwise.
             ball.pocket, ball.since_s = -place % len(self.rim.names), self.t_s
 
     def _read(self, ball: Ball, before: float, start_s: float, chance: float) -> None:
@@ -247,7 +247,7 @@ class World:
 
 
 def crossing(before: float, after: float, at: float) -> float | None:
-    """Return the part of a step after which an angle was passed, None where it was not."""
+    """Return the fraction of a step after which an angle was passed; None if it was not."""
     low, high = (before - at) / TURN, (after - at) / TURN
     line = max(math.floor(low), math.floor(high))
     if math.floor(low) == math.floor(high) or high == low:
@@ -256,7 +256,7 @@ def crossing(before: float, after: float, at: float) -> float | None:
 
 
 def turns_of(rim: Rim, angle: float, speed: float) -> float:
-    """Return the turns that a ball launched so makes in the track."""
+    """Return the number of turns in the track of a ball with this launch."""
     world = World(rim, random.Random(0))
     ball = Ball(angle, speed)
     while ball.inward_m <= LEFT_M:

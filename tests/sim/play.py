@@ -10,7 +10,7 @@ from drivers.sim.scenes import Feed, Header
 
 
 def outcomes_of(header: Header, feed: Feed, *, arrivals: bool, cut: bool = False) -> list[Outcome]:
-    """Give every outcome of an evening; `arrivals` tells the session when each reading came."""
+    """Return every outcome of an evening; with `arrivals` the session knows when each reading arrived."""
     session = Session(
         Setup(
             table=header.table,

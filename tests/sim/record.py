@@ -1,4 +1,5 @@
-"""Record simulated evenings and what their truth demands: `python -m tests.sim.record DIRECTORY`.
+"""Record simulated evenings and the outcomes that their truth requires: `python -m tests.sim.record
+DIRECTORY`.
 
 The logs in tests/logs whose names begin with `sim-` were made so. They are not made anew when the simulators
 change: a recording stays what it was.
@@ -15,7 +16,7 @@ from drivers.sim.scenes import Feed, Header, Scene, write_log
 
 Evening = tuple[Header, Feed, list[Scene]]
 TWICE = frozenset({"both_short", "both_off"})
-"""Kinds whose cause holds for each die."""
+"""Kinds whose cause applies to each die."""
 
 _ONE_ANSWER: Mapping[str, float] = {
     name: 1.0
@@ -47,7 +48,7 @@ _DEAD_BEAM = {"valid": 3.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0,
 
 
 def recordings() -> Mapping[str, Evening]:
-    """Give the evenings by their logs' names."""
+    """Return the evenings by the names of their logs."""
     return {
         "sim-craps-12-034-a": dice.evening(90_001, _ONE_ANSWER, 20),
         "sim-craps-12-034-b": dice.evening(90_002, {**_ONE_ANSWER, "valid": 20.0}, 20),
@@ -64,7 +65,7 @@ def recordings() -> Mapping[str, Evening]:
 
 
 def expected(scenes: list[Scene], attempt: str) -> Iterator[dict[str, object]]:
-    """Give the outcomes that the truth of an evening demands; `attempt` is `roll` or `spin`."""
+    """Return the outcomes that the truth of an evening requires; `attempt` is `roll` or `spin`."""
     void = f"{attempt}.no_{attempt}"
     for number, scene in enumerate(scenes, 1):
         truth, own = scene.truth, {attempt: number}

@@ -18,7 +18,7 @@ _EVERY_KIND = dict.fromkeys(three_card.KINDS, 1.0)
 
 
 def recordings() -> Mapping[str, Evening]:
-    """Give the evenings by their logs' names."""
+    """Return the evenings by the names of their logs."""
     return {
         "sim-high-roller-a": high_roller.evening(90_011, 5),
         "sim-high-roller-b": high_roller.evening(90_012, 5),

@@ -1,4 +1,4 @@
-"""Throws of bodies, drawn as a camera over the end of the table films them: from pixels to the call.
+"""Throws of rigid bodies, rendered as a camera over the end of the table films them: from pixels to the call.
 
 `python -m tests.sim.seen_throws --throws 50` measures, each kind of throw before each camera by turns;
 `--kinds near_miss near_miss_one_hit` throws dice that stop short of the wall. A slice runs in every test run.
@@ -34,17 +34,17 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     truth: PhysicalTruth
     faces: tuple[tuple[int, int | None], ...]
-    """The true face of each die that came to rest in sight, and the one that was told."""
+    """For each die that came to rest in view: its true face, and the one reported."""
     call: str
-    """The type of the outcome that closed it."""
+    """The type of the outcome that ended the throw."""
     dice: tuple[int, ...]
-    """As called."""
+    """The faces as called."""
     reasons: tuple[str, ...]
-    """Why it was not called."""
+    """Why the throw was not called."""
 
 
 def throw(seed: int, kind: Kind | None = None, rigging: Rigging | None = None) -> Seen | None:
-    """Throw, film, follow, read and call; None where the dice did not settle in time."""
+    """Throw, film, read and call; None if the dice did not settle in time."""
     kind = kind or KINDS[seed % len(KINDS)]
     made = filmed(kind, f"seen {seed}", rigging or RIGS[seed % len(RIGS)], TABLE)
     if made is None:
@@ -80,7 +80,7 @@ def _called(readings: Sequence[AnyReading]) -> tuple[str, tuple[int, ...], tuple
 
 
 def count(seens: list[Seen]) -> Counter[str]:
-    """Return how often what was right, wrong, or left to a person."""
+    """Return how often faces and calls were right, wrong, or left to a person."""
     found: Counter[str] = Counter()
     for seen in seens:
         for true, told in seen.faces:
@@ -96,15 +96,15 @@ def count(seens: list[Seen]) -> Counter[str]:
 
 
 def _why_reviewed(seen: Seen) -> str:
-    """Return whether a person had to rule: a doubt of the physics, or what no camera over one end can see."""
+    """Return whether a person had to rule: a physical doubt, or something out of this camera's view."""
     if seen.truth.undecidable or len(seen.faces) < 2:
         return "needed"
-    # The hand is out of its sight, and the dice came into it one after the other.
+    # The hand is out of view, and the dice came into view one after the other.
     return "of the release" if any("release of die" in reason for reason in seen.reasons) else "needless"
 
 
 def main() -> int:
-    """Measure; exit 1 where a face or a call was wrong."""
+    """Measure; exit 1 if a face or a call was wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--throws", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)

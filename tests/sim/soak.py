@@ -1,4 +1,4 @@
-"""Play seeded evenings of every kind for as long as asked, and tell each disagreement with its seed.
+"""Play seeded evenings of every kind for a given time, and print each disagreement with its seed.
 
 `python -m tests.sim.soak --seconds 600 [--first SEED]` ends with 1 where the table and the truth disagree.
 """
@@ -16,7 +16,7 @@ THROWS, SPINS = 20, 10
 
 
 def play(seed: int) -> tuple[int, list[Disagreement]]:
-    """Play this seed's evening: its game, rules and wheel follow from it too."""
+    """Play this seed's evening; the seed also determines its game, rules and wheel."""
     arrivals = seed % 8 < 6
     if seed % 2:
         dead = frozenset((seed % 3,)) if seed % 11 == 0 else frozenset[int]()
@@ -29,7 +29,7 @@ def play(seed: int) -> tuple[int, list[Disagreement]]:
 
 
 def say(line: str) -> None:
-    """Write a line at once."""
+    """Print a line and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Hold what a table told of an evening of spins against what was so, scene by scene."""
+"""Compare a table's outcomes of an evening of spins with the truth, scene by scene."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from drivers.sim.croupier import Accepted, SpinTruth
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
-"""The verdict of the truth; a review that the truth allows, or that it does not; a void of a good spin; a
-call of what was none or of another number; nothing told."""
+"""The true verdict; a review that the truth allows, or that it does not; a void of a valid spin; a call of an
+invalid spin or of another number; no outcome."""
 
 
 LATE_US = 5_000_000
-"""A launch this soon after a scene begins closes what was left open."""
+"""A launch this soon after the start of a scene ends an attempt that was still open."""
 NEVER_S = -1000.0
 """The lead of bets that were never closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a table made of one scene; `lead_s`: so long before a good spin's drop it closed the bets."""
+    """The verdict on one scene; `lead_s` is the time from the close of bets to a valid spin's drop."""
 
     mark: Mark
     told: str
@@ -30,7 +30,7 @@ class Verdict:
 
 
 def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
-    """Judge each scene: it lasts from its `t0` to the next one's.
+    """Return the verdict on each scene, which lasts from its `t0` to the next one's.
 
     A review that nobody ruled on in time is told with the next launch, as a void that is `unruled` beside its
     own causes: it is the word on the scene before.
@@ -94,7 +94,7 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
 
 
 def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
-    """Return how long before the drop bets closed: of one good run that a table must call.
+    """Return the time from the close of bets to the drop, for a single valid run that a table must call.
 
     None too where bets were closed before (a review was open), or a ghost of the drop sensor closed them.
     """

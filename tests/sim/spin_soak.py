@@ -1,4 +1,4 @@
-"""Spins of every kind by physics against what was so: `python -m tests.sim.spin_soak --spins 5000`.
+"""Simulated spins of every kind, compared with their truth: `python -m tests.sim.spin_soak --spins 5000`.
 
 The spins are written as a recorded log and replayed as any log is. Ends with 1 where a spin was called
 falsely, voided wrongly or swallowed, or a review was needless. `--keep FOLDER` keeps the log and truth of
@@ -28,7 +28,7 @@ from drivers.sim.spins import KINDS, evening, write
 from tests.sim.spin_referee import MARKS, Verdict, verdicts
 
 AN_EVENING = 10
-"""Spins to an evening: enough for a table to learn a wheel, few enough to draw many wheels."""
+"""Spins per evening: enough for a table to learn a wheel, few enough to draw many wheels."""
 WELL = ("right", "review")
 LEAD_S = 3.0
 """The rule sets' `no_more_bets_lead_s` (R-SPIN-3)."""
@@ -37,13 +37,13 @@ NEAR_S = 1.0
 
 @dataclass
 class Tally:
-    """What became of the spins of one kind."""
+    """The verdicts on the spins of one kind."""
 
     marks: Counter[str] = field(default_factory=Counter)
     leads_s: list[float] = field(default_factory=list)
 
     def count(self, found: Iterable[Verdict]) -> None:
-        """Count some spins in."""
+        """Add verdicts on some spins."""
         for verdict in found:
             self.marks[verdict.mark] += 1
             if verdict.lead_s is not None:
@@ -51,12 +51,12 @@ class Tally:
 
     @property
     def late(self) -> int:
-        """How many good spins had their bets open at the drop."""
+        """How many valid spins had bets open at the drop."""
         return sum(lead <= 0 for lead in self.leads_s)
 
     @property
     def near(self) -> int:
-        """How many good spins had their bets closed within a second of the lead."""
+        """How many valid spins had bets closed within a second of the intended lead."""
         return sum(abs(lead - LEAD_S) <= NEAR_S for lead in self.leads_s)
 
 
@@ -96,7 +96,7 @@ def _why(truths: Sequence[SpinTruth], truth: SpinTruth, verdict: Verdict) -> str
 def soak(
     kinds: Sequence[str], spins: int, first: int, workers: int, keep: str | None, *, quiet: bool
 ) -> dict[str, Tally]:
-    """Play about so many spins, evenly of these kinds; the same arguments play the same spins."""
+    """Play about this many spins, evenly of these kinds; the same arguments give the same spins."""
     evenings = max(1, -(-spins // (AN_EVENING * len(kinds))))
     n = min(AN_EVENING, max(1, -(-spins // len(kinds))))
     tallies: dict[str, Tally] = defaultdict(Tally)
@@ -120,7 +120,7 @@ def soak(
 
 
 def table(tallies: dict[str, Tally]) -> list[str]:
-    """Draw the table by kind, and what became of the bets."""
+    """Return the table of verdicts by kind, and of the close of bets."""
     heads = ("spins", *MARKS, "late", "lead")
     lines = [f"{'kind':<28}" + "".join(f"{head:>11}" for head in heads)]
     whole = Tally()
@@ -145,7 +145,7 @@ def _row(kind: str, tally: Tally) -> str:
 
 
 def as_json(tallies: dict[str, Tally]) -> str:
-    """Write the table for a program."""
+    """Write the table in machine-readable form."""
     return json.dumps(
         {
             kind: {

@@ -1,4 +1,4 @@
-"""Play virtual tables behind pseudo-terminals, ten times as fast as life, with a fault every few seconds.
+"""Play virtual tables behind pseudo-terminals, at ten times real time, with a fault every few seconds.
 
 `python -m tests.sim.table_soak [--seconds 180] [--speed 10] [--seed 1]`: each table gets its share of the
 machine's seconds, and one minute of its own time more. Ends with 1 where a word was false, a fault not named,
@@ -18,29 +18,29 @@ from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
 EVERY_S = (7.0, 40.0)
-"""A fault every few seconds first, then so seldom that whole spins are undisturbed."""
+"""First a fault every few seconds, then so rarely that whole spins are undisturbed."""
 SETTLE_US = 60_000_000
-"""At the end all faults are over and every device must be up."""
+"""By the end all faults are over and every device must be up."""
 HUNG_S = 60.0
-"""A table whose clock stands still for so long hangs; a busy machine only makes it slow."""
+"""A table whose clock stops for this long hangs; a busy machine only slows it down."""
 GROWN_KB = 20_000
 _FIRST_US = 12_000_000
 
 
 def say(line: str) -> None:
-    """Write a line at once."""
+    """Print a line and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def resident_kb() -> int:
-    """Give what this process holds in memory."""
+    """Return this process's memory use."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4
 
 
 def play(table: str, seed: int, seconds: float, speed: float, every_s: float) -> list[str]:
-    """Play one table; give what was wrong."""
+    """Play one table; return what was wrong."""
     with tempfile.TemporaryDirectory(prefix="table-soak-") as folder:
         live = LiveTable(table, Path(folder), speed=speed, seed=seed)
         began_us, began_s = live.clock.now_us(), time.monotonic()
@@ -52,7 +52,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
             ends_us = began_us + round(seconds * 1e6)
             stands_us, since_s = began_us, began_s
             while live.clock.now_us() < ends_us + SETTLE_US and not wrong:
-                time.sleep(0.1)  # between two looks at the clock of the table's own threads
+                time.sleep(0.1)  # between two reads of the clock, which the table's own threads advance
                 if live.clock.now_us() >= ends_us:
                     schedule.stop()
                 if live.clock.now_us() != stands_us:

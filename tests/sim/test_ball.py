@@ -1,4 +1,4 @@
-"""A ball, a rotor and a table of laps move as physics and the published facts of real wheels say."""
+"""A ball, a rotor and a table of laps move as physics and published measurements of real wheels require."""
 
 from itertools import pairwise
 from random import Random
@@ -48,7 +48,9 @@ def test_each_lap_of_a_ball_on_a_level_track_takes_longer(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_tilted_bowl_lets_go_of_the_ball_where_it_climbs(seed: int) -> None:
-    """Some tenths of a degree bind the drop to a part of the rim; a level bowl drops anywhere."""
+    """With a tilt of some tenths of a degree the ball drops in one part of the rim; in a level bowl
+    anywhere.
+    """
     rng = Random(seed)
     law = knee(rng)
 

@@ -1,4 +1,4 @@
-"""The bank of throws that comes with the product: the virtual table plays bodies without an engine."""
+"""The shipped bank of throws, with which the virtual table plays rigid bodies without an engine."""
 
 from collections import Counter
 from random import Random

@@ -1,4 +1,4 @@
-"""Dice thrown as rigid bodies keep their own promises, and the sensors see of them what they may."""
+"""Dice thrown as rigid bodies have their kinds' properties, and the sensors see no more than they can."""
 
 import math
 from dataclasses import replace
@@ -168,7 +168,7 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float,
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
     heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
     lands = next(i for i, height in enumerate(heights) if height < 0)
-    # A spring under each of four corners is not quite the one spring that the restitution is reckoned for.
+    # Springs under four corners differ slightly from the single spring for which the restitution is computed.
     given_back = (max(heights[lands:]) / (0.1 - 0.0095)) ** 0.5
     assert given_back == pytest.approx(restitution, abs=0.08)
 
@@ -182,7 +182,7 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
 
 
 def thrown_at_the_top_edge(speed: casts.Vector) -> set[str]:
-    """Return what a die meets whose face, tilted by 44 degrees, comes to the wall's top edge at a speed."""
+    """Return what a die touches when its face, tilted by 44 degrees, meets the wall's top edge at a speed."""
     tilt, fly_s, half = math.radians(44.0), 0.01, 0.0095
     cast = casts.Cast(kind="apart", seed="", bodies=(IDLE, IDLE))
     place = (

@@ -1,4 +1,4 @@
-"""Whole simulated evenings of the card games, each outcome told as it happened."""
+"""Whole simulated evenings of the card games: every outcome is published as it happened."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from drivers.sim.scenes import Feed, Header
 from tests.sim.play import outcomes_of
 
 SOFT = 1
-"""In this evening a die hits softly before any hit has shown how loud the wall is: a person rules."""
+"""In this evening a die hits softly before the wall's usual peaks are known: a person rules."""
 EVENINGS = [high_roller.evening(seed)[:2] for seed in range(4) if seed != SOFT]
 EVENINGS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3)]
 
@@ -57,7 +57,7 @@ def test_a_power_cut_takes_nothing_back(evening: tuple[Header, Feed], share: flo
 @pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
 @pytest.mark.parametrize("share", [0.15, 0.35, 0.55, 0.75])
 def test_an_evening_continues_from_its_recorded_state(evening: tuple[Header, Feed], share: float) -> None:
-    """Cut between two attempts, bets open: with state and numbers the rest tells what the whole told."""
+    """Cut between two attempts with bets open, the rest gives the same outcomes with the saved state."""
     header, feed = evening
     whole = outcomes_of(header, feed, arrivals=True)
     session, told = _session(header), []
@@ -77,7 +77,7 @@ def test_an_evening_continues_from_its_recorded_state(evening: tuple[Header, Fee
 
 
 def _begins(before: tuple[int, AnyReading], reading: tuple[int, AnyReading]) -> bool:
-    """Tell whether people go on to something new here, after a rest."""
+    """Return whether people start something new here, after a pause."""
     quiet = reading[1].t - before[1].t > 1_000_000
     new = isinstance(reading[1], DieReleased | Card) or (
         isinstance(reading[1], Input) and reading[1].name in ("seats", "no_more_bets", "buy", "start_roll")

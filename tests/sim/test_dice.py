@@ -1,4 +1,4 @@
-"""The simulated dice table keeps its own promises: its readings say what its truth says."""
+"""The simulated dice table's readings agree with its truth."""
 
 from collections import Counter
 from itertools import pairwise

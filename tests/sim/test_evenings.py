@@ -1,4 +1,4 @@
-"""The great test: whole simulated evenings, each throw and spin told as it happened.
+"""Whole simulated evenings: every throw and spin is published as it happened.
 
 `python -m tests.sim.soak --seconds N` plays as many more as time allows.
 """
@@ -12,7 +12,7 @@ from tests.sim.play import outcomes_of
 
 RULES: tuple[dice.Rules, ...] = ("craps-12-034", "craps-v1")
 SOFT = 3
-"""The second throw of this evening (12 034) hits softly before any hit has shown how loud the wall is."""
+"""The second throw of this evening (12 034) hits softly before the wall's usual peaks are known."""
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(13) if seed != SOFT])
@@ -23,7 +23,7 @@ def test_an_evening_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None
 
 
 def test_a_soft_hit_before_the_walls_loudness_is_known_is_a_persons_to_rule_on() -> None:
-    """For its turn it sounds no louder than a landing on the felt beside the wall; later ones are called."""
+    """Its peak is no higher than that of a landing on the felt beside the wall; later throws are called."""
     header, feed, scenes = dice.evening(SOFT, n=12)
     found = disagreements(scenes, outcomes_of(header, feed, arrivals=False))
     assert [(each.attempt, each.fault) for each in found] == [(2, "needless_review")]
@@ -63,7 +63,7 @@ CUT_EVENINGS += [wheel.evening(seed, {"valid": 1.0}, 3) for seed in range(4)]
 def test_a_power_cut_takes_nothing_back_and_leaves_what_was_in_flight_to_a_person(
     evening: tuple[Header, Feed, list[Scene]], share: float
 ) -> None:
-    """Whatever was told before the cut stands as in the whole evening; an attempt cut short is a review."""
+    """Outcomes before the cut are those of the whole evening; an attempt cut short is put under review."""
     header, feed, scenes = evening
     whole = outcomes_of(header, feed, arrivals=True)
     cut = feed[: round(share * len(feed))]

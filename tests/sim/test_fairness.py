@@ -1,4 +1,4 @@
-"""The judge of evenings with faults finds every false word, and forgives only what a fault explains."""
+"""The check of evenings with faults finds every wrong outcome, and excuses only what a fault explains."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A simulated evening written as a log is read back as it was."""
+"""A simulated evening written as a log is read back unchanged."""
 
 from pathlib import Path
 

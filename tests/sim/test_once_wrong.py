@@ -1,4 +1,4 @@
-"""Throws of bodies that the judge once called, or voided, against what happened: watched again and again.
+"""Throws of rigid bodies that the judge once called or voided wrongly, sensed many times.
 
 `once_wrong.zlib` has them as the bank has its own. In each a die came near the wall and turned short of it:
 pushed by the other, which was knocked back into the wall; by its landing, which was heard; or the dice met
@@ -17,12 +17,12 @@ from tests.sim.dice_soak import BAD, Job, play
 
 FLIGHTS = flights.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
 THROWN_BACK = flights.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
-"""One die struck the wall again and again, thrown back by the other, which the wall never met."""
+"""One die struck the wall repeatedly, thrown back by the other, which never touched the wall."""
 STEEP = flights.unpack((Path(__file__).parent / "steep_landings.zlib").read_bytes())
-"""Put together of a hit and a lob that came down beside the wall, loud, and hardly turned."""
+"""Composed of a hit, and a lob that landed loudly beside the wall and hardly turned."""
 WATCHINGS = 8
 MANY = 24
-"""Watchings in the soak: a fault of one in eight shows with 96 %."""
+"""Repetitions in the soak: a failure rate of one in eight is found with a probability of 96 %."""
 FPS = pytest.mark.parametrize("fps", [60.0, 90.0, 120.0])
 
 

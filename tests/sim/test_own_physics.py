@@ -1,4 +1,6 @@
-"""The second physics keeps the laws that any must, and agrees with the engine where both can be reckoned."""
+"""The second physics obeys the laws of mechanics, and agrees with the engine in cases that can be
+computed.
+"""
 
 import math
 
@@ -26,7 +28,7 @@ def test_no_throw_gains_energy(kind: str) -> None:
     for _ in range(2500):
         world.step()
         now_j = energy_j(world)
-        # What is inside is moved out, and that lifts: a corner 0.3 mm deep in felt by a tenth of that.
+        # Correcting penetration lifts a die: a corner 0.3 mm deep in the felt by a tenth of that.
         assert now_j < least_j + 0.004 * start_j
         least_j = min(least_j, now_j)
     assert least_j < 0.2 * start_j

@@ -1,4 +1,4 @@
-"""Spins of a second physics, written apart from the judge: nothing false, nothing void against the truth."""
+"""Spins of a second, independent physics: no wrong call, and no valid spin void."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The referee finds every way in which a table can tell otherwise than it happened."""
+"""The referee finds every way in which a table's outcomes can differ from the truth."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The virtual table shows drawn throws to the product's own camera: from pixels, by cable, to the call."""
+"""The virtual table shows rendered throws to the product's own camera: from pixels, by cable, to the call."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.sim.virtual_house import CONFIG, House
 
 
 class Shown:
-    """Throws of these numbers, each worked out when it is played."""
+    """Throws of these numbers, each computed when it is played."""
 
     def __init__(self, table: DiceTable, *numbers: int) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""A virtual table plays the devices of its file by what they read, whatever their names."""
+"""A virtual table assigns readings to the devices of its file by kind, whatever their names."""
 
 from dataclasses import replace
 

@@ -11,14 +11,14 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
     seen = throw(0)
     assert seen is not None
     assert seen.faces == ((6, 6), (6, 6))
-    # One die stopped 350 mm short of the wall and came into sight 250 ms after the other: no camera over this
-    # end knows whether the hand, out of its sight, threw it so late, nor where it was before.
+    # One die stopped 350 mm short of the wall and came into view 250 ms after the other: with the hand out of
+    # view, this camera can't determine whether it was released that late, or where it was before.
     assert seen.call == "roll.review"
     assert count([seen]) == {"face right": 2, "review of the release": 1}
 
 
 def test_dice_that_come_into_sight_at_five_metres_a_second_are_not_mixed_up() -> None:
-    # The second die comes into sight where the first one was a frame before.
+    # The second die comes into view where the first one was a frame before.
     seen = throw(125)
     assert seen is not None
     assert seen.faces == ((5, 5), (2, 2))

@@ -1,4 +1,7 @@
-"""A slice of the spin soak: spins by physics, each told as it was. `make soak` plays 5,000 of every kind."""
+"""A slice of the spin soak: simulated spins, each published as it was.
+
+`make soak` plays 5,000 of every kind.
+"""
 
 import pytest
 

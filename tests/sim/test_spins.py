@@ -1,4 +1,4 @@
-"""Evenings of spins by physics: their readings say what their truth says, and the referee marks a table."""
+"""Evenings of simulated spins: their readings agree with their truth, and the referee judges a table."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ TRUTH = SpinTruth(
 
 
 def pocket_at(wheel: Wheel, passes: list[RotorIndex], t: int) -> str:
-    """Place a read between the index passes before and after it."""
+    """Return the pocket of a reading, from the index passes before and after it."""
     before = max(r.t for r in passes if r.t <= t)
     after = min(r.t for r in passes if r.t > t)
     way = next(r.direction for r in passes if r.t == after)

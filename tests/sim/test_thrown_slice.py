@@ -1,4 +1,4 @@
-"""The bank's throws, judged as `make soak` judges ten thousand: none false, none wrongly void."""
+"""The bank's throws, judged as `make soak` judges ten thousand: no wrong call, none wrongly void."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from drivers.sim.bodies.watching import Conditions
 from tests.sim.dice_soak import AN_EVENING, BAD, Job, play
 
 NEEDLESS = 0.015
-"""One in a hundred, and as much again as chance adds to five hundred throws."""
+"""One in a hundred, plus the statistical variation of five hundred throws."""
 CONDITIONS = Conditions(exchanges=0.25)
 
 

@@ -1,4 +1,4 @@
-"""A virtual table, the real devices and a session in simulated time: what was sensed is what is told."""
+"""A virtual table, the real devices and a session in simulated time: outcomes agree with the readings."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -93,7 +93,7 @@ def test_readings_come_out_as_they_went_in_and_as_late_as_the_link_promises(cam:
     house.play()
     went_in = [reading for _, reading in act.feed if reading.dev in house.devices]
     came_out = [reading for reading in house.readings if not isinstance(reading, (*HEALTH, Switch))]
-    key = lambda reading: (reading.dev, reading.t)  # noqa: E731 - one line says it
+    key = lambda reading: (reading.dev, reading.t)  # noqa: E731 - short enough
     went_in.sort(key=key)
     came_out.sort(key=key)
     assert [sensed_of(r) for r in came_out] == [sensed_of(r) for r in went_in]
@@ -118,7 +118,7 @@ def types_of(table: str, cam: DeviceKind) -> Mapping[str, DeviceKind]:
 
 
 def cases() -> list[tuple[str, DeviceKind, str, str]]:
-    """Each fault at one device of each type that can have it: table, camera's type, fault, device."""
+    """Return each fault on one device of each type that can have it: table, camera's type, fault, device."""
     found: list[tuple[str, DeviceKind, str, str]] = []
     tables: tuple[tuple[str, DeviceKind, tuple[DeviceKind, ...]], ...] = (
         ("craps", "node", ("node",)),
@@ -151,7 +151,7 @@ def test_every_fault_is_tried() -> None:
 def test_a_fault_is_named_as_it_promises_and_heals(
     table: str, cam: DeviceKind, fault: str, device: str
 ) -> None:
-    """In play, so that a wheel shows what it shows only then."""
+    """Faults begin in play, since a wheel reports some things only then."""
     mix = {"plain" if table == "three-card" else "valid": 1.0}
     house = House(table, seed=2, types=types_of(table, cam), mix=mix)
     house.after(12)
@@ -166,7 +166,7 @@ def test_a_fault_is_named_as_it_promises_and_heals(
 
 
 def impacts_of(house: House) -> list[WallImpact]:
-    """The knocks that were heard, in their own order: one that was said again arrives later."""
+    """Return the detected impacts in order of their own times; a repeated one arrives later."""
     return sorted((r for r in house.readings if isinstance(r, WallImpact)), key=lambda reading: reading.t)
 
 

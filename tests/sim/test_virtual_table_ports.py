@@ -1,4 +1,4 @@
-"""A virtual table behind pseudo-terminals: the real ports, links and devices, ten times as fast."""
+"""A virtual table behind pseudo-terminals: the real ports, links and devices at ten times real time."""
 
 import json
 import os
@@ -25,11 +25,11 @@ PATIENCE_S = 300.0
 
 
 def wait(what: Callable[[], bool]) -> None:
-    """Wait for what must happen; a test that waits for long has failed."""
+    """Wait for a condition; a test that waits for long has failed."""
     end_s = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < end_s
-        time.sleep(0.005)  # gives the threads the interpreter; nothing depends on how long it is
+        time.sleep(0.005)  # lets other threads run; nothing depends on its length
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_another_process_sees_the_same_time_and_never_one_that_was_not_allowed(t
 
 
 class Command:
-    """`tablectl simulate` in a process of its own."""
+    """Run `tablectl simulate` in a separate process."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(

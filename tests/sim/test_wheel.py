@@ -1,4 +1,4 @@
-"""The simulated wheel keeps its own promises: its readings say what its truth says."""
+"""The simulated wheel's readings agree with its truth."""
 
 from itertools import pairwise
 from random import Random
@@ -19,7 +19,7 @@ def play(kind: str, seed: int, on: Wheel = wheel.AMERICAN) -> tuple[Scene, list[
 
 
 def pocket_at(on: Wheel, readings: list[AnyReading], t: int) -> str:
-    """Return the ball's pocket by the contract's formula, the mark fitted to the last passes of the index."""
+    """Return the ball's pocket by the contract's formula, with the mark fitted to the last index passes."""
     index = [r for r in readings if isinstance(r, RotorIndex)]
     number = min(max(sum(r.t <= t for r in index) - 2, 0), len(index) - 3)
     a, b, c = (index[number + i].t for i in range(3))

@@ -1,4 +1,5 @@
-"""Hold the engines to real tosses: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics own]`.
+"""Compare the engines with real tosses: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics
+own]`.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa 2020): an acrylic cube of 10.48 cm and 0.37 kg on
 wood, motion-captured at 148 Hz; friction 0.18 and restitution 0.125 are their nominal figures. Each toss is
@@ -22,7 +23,7 @@ FRAME_S = 1 / 148
 CUBE_M, CUBE_KG = 0.1048, 0.37
 WOOD = Surface(friction=0.18, restitution=0.125, blow_s=0.004)
 AIR_FRAMES = 5
-"""Frames from which the speed and spin at the start are taken."""
+"""Number of frames from which the initial speed and spin are determined."""
 FLOOR_M = 50.0
 Simulate = Callable[[Cast], Recorder]
 
@@ -43,22 +44,22 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a toss did from its first blow on."""
+    """The measures of a toss from its first impact on."""
 
     bounce: float
-    """Vertical speed of the centre after the first blow, as a share of that before."""
+    """Vertical speed of the centre after the first impact, relative to that before."""
     slowed: float
-    """Horizontal speed after the first blow, as a share of that before."""
+    """Horizontal speed after the first impact, relative to that before."""
     way: float
-    """From the first blow to rest, in edges."""
+    """Distance from the first impact to rest, in edges."""
     time: float
-    """From the first blow to rest, in units of sqrt(edge / g)."""
+    """Time from the first impact to rest, in units of sqrt(edge / g)."""
     turns: float
-    """Turned through, from the first blow to rest."""
+    """Rotation from the first impact to rest."""
 
 
 def measured(poses: Poses) -> Measures | None:
-    """Measure a toss; None where no free fall was seen before its first blow."""
+    """Measure a toss; None if no free fall was recorded before its first impact."""
     lowest, places = poses.lowest, poses.places
     below = np.nonzero(lowest < 0.1 * CUBE_M)[0]
     if not below.size or below[0] < AIR_FRAMES:
@@ -88,7 +89,7 @@ def _angle(turned: Floats) -> float:
 
 
 def real(rows: Floats) -> Poses:
-    """Return a real toss; its rows are in half-widths, its cube's rest is taken as the floor."""
+    """Return a real toss; its rows are in half-widths, and the resting cube defines the floor."""
     half = CUBE_M / 2
     places = rows[:, :3].astype(float) * half
     places[:, 2] += half - places[-1, 2]
@@ -96,7 +97,7 @@ def real(rows: Floats) -> Poses:
 
 
 def thrown_again(poses: Poses, simulate: Simulate) -> Poses:
-    """Throw a toss again as it left the hand."""
+    """Simulate a toss from its initial state."""
     n = AIR_FRAMES
     times = np.arange(n) * FRAME_S
     fallen = poses.places[:n] + np.outer(times**2, [0, 0, 9.81 / 2])
@@ -172,16 +173,16 @@ def quartiles(found: list[Measures]) -> Mapping[str, tuple[float, float, float]]
 def simulator(physics: str) -> Simulate:
     """Return the engine of a name."""
     if physics == "own":
-        from tests.sim import own_physics  # noqa: PLC0415 - only the one that is asked for
+        from tests.sim import own_physics  # noqa: PLC0415 - imported only if selected
 
         return own_physics.simulate
-    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only where it is asked for
+    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only for the engine
 
     return engine.simulate
 
 
 def compare(tosses: Iterator[Floats], simulate: Simulate) -> tuple[list[Measures], list[Measures]]:
-    """Return the measures of real tosses and of the same thrown again."""
+    """Return the measures of real tosses and of the same tosses simulated."""
     theirs: list[Measures] = []
     ours: list[Measures] = []
     for rows in tosses:

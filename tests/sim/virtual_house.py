@@ -1,4 +1,4 @@
-"""A virtual table, the real devices and a session in one thread and in simulated time: no port, no clock."""
+"""A virtual table, the real devices and a session in one thread and in simulated time, without ports."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,13 +26,13 @@ from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.table import Play, VirtualTable
 
 START_US = 5_000_000_000
-"""Where the table's clock stands at the start: like a machine's that has run for a while."""
+"""The table's clock at the start, as on a machine that has been running for a while."""
 TRY_AGAIN_US = 700_000
 CONFIG = Path(__file__).parents[2] / "config" / "tables"
 
 
 def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
-    """The settings of a device as the table's file would say them."""
+    """Return the settings of a device as in a table's file."""
     match kind:
         case "node":
             return {"port": port, "node": name}
@@ -50,7 +50,7 @@ def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> AnyDevice:
 
 
 def setup_of(settings: TableSettings) -> Setup:
-    """The session's start, as the daemon makes it of a table's settings, but open and automatic."""
+    """Return the session's start for a table's settings as in the daemon, but open and automatic."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -69,7 +69,7 @@ def setup_of(settings: TableSettings) -> Setup:
 
 
 class Lead:
-    """What leads from the table's program to a port."""
+    """The connection from a table's device to its port."""
 
     def __init__(self, house: "House", name: str) -> None:
         self.name = name
@@ -90,7 +90,7 @@ class Lead:
 
 
 class House:
-    """A table with its virtual hardware, in a world where nothing else happens."""
+    """A table with its virtual hardware, in simulated time."""
 
     def __init__(
         self,
@@ -142,12 +142,12 @@ class House:
         self.until(self.now_us + round(seconds * 1e6))
 
     def play(self) -> None:
-        """Let the evening take place, and the last call its time."""
+        """Run the evening to its end, including the last call."""
         while not self.table.over:
             self.after(5.0)
         self.after(12.0)
 
-    # --- what was told ---
+    # --- outcomes ---
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -158,7 +158,7 @@ class House:
         return [story for story in self.stories if isinstance(story, Played)]
 
     def codes(self, dev: str, since_us: int = 0) -> list[str]:
-        """The codes that were told of a device's health, `up` among them."""
+        """Return the reported health codes of a device, including `up`."""
         health = (DeviceUp, DeviceDown, DeviceFault)
         told = [r for r in self.readings if isinstance(r, health) and r.dev == dev and r.t >= since_us]
         return [str(reading.code) for reading in told]

@@ -155,8 +155,8 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
                 code="favours_player",
                 wager=flat,
                 rule=odds.rule,
-                text=f"with full odds laid on {' and '.join(map(str, numbers))} only, the player is ahead by "
-                f"{ahead} of the flat bet ({decimal(ahead * 100, 3)} per cent)",
+                text=f"with full odds laid on {' and '.join(map(str, numbers))} only, the player has an "
+                f"advantage of {ahead} of the flat bet ({decimal(ahead * 100, 3)} per cent)",
             )
 
 

@@ -182,8 +182,8 @@ class RouletteBook(Book):
             return Refusal(BOOK_AMOUNT, f"reduce to less than its {chips.cents} cents").refuse(
                 request.id, "reduce"
             )
-        if request.to < self._limits.least_cents:
-            accepted = f"reduce to {self._limits.least_cents} cents or more, or remove it"
+        if request.to < self._limits.min_cents:
+            accepted = f"reduce to {self._limits.min_cents} cents or more, or remove it"
             return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
         handed_back = chips.cents - request.to
         self._move(chips, -handed_back)
@@ -204,7 +204,7 @@ class RouletteBook(Book):
         """Check a stake by itself and with all that the player has on the spot (!R-11)."""
         limits = self._limits
         there = self._on_spot.get((player, spot), 0)
-        if limits.holds(stake) and there + more <= limits.most_cents:
+        if limits.holds(stake) and there + more <= limits.max_cents:
             return None
         already = f", of which {there} lie there" if there else ""
         return Refusal(limits.rule, f"a player may have {limits} on a spot{already}; found {more} more")

@@ -85,7 +85,7 @@ def report(table: RoulettePayTable) -> Report:
     layout = Layout(settings.wheel.value, zero_splits=settings.zero_splits.value)
     edges = tuple(_edges(table, layout))
     rules: dict[str, str] = {wager: pays.rule for wager, pays in table.pays.items()}
-    chip_cents, unit_cents = settings.limits_cents.least_cents, settings.pay_unit_cents.value
+    chip_cents, unit_cents = settings.limits_cents.min_cents, settings.pay_unit_cents.value
     findings = (
         *_lost_row(table, {row.wager: row.edge for row in edges}),
         *_no_row(table),

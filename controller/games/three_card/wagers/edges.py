@@ -142,7 +142,7 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
         PAIR_PLUS: "T-PP-2",
         SIDE: "T-SIDE-2",
     }
-    chip_cents = settings.limits_cents["ante"].least_cents
+    chip_cents = settings.limits_cents["ante"].min_cents
     return Report(
         ruleset=table.name,
         title=table.title,

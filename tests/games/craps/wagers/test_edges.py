@@ -164,7 +164,8 @@ def test_the_owner_is_told_of_odds_that_favour_the_player() -> None:
         "dont_come",
     }
     full_lay = (
-        "with full odds laid on 5 and 9 only, the player is ahead by 7/5940 of the flat bet (0.118 per cent)"
+        "with full odds laid on 5 and 9 only, the player has an advantage of 7/5940 of the flat bet"
+        " (0.118 per cent)"
     )
     assert ("dont_pass", full_lay) in found
 
