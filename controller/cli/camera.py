@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import socket
 import sys
 import time
@@ -14,7 +13,16 @@ from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
 from controller.cli.camera_watching import Cameras, Keep, add_beside, cameras_of, in_order_of_time, pair_of
-from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole_number
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    OUT_OF_REACH,
+    printable,
+    real_number,
+    say,
+    whole_number,
+)
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.following import Follower
@@ -132,7 +140,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "images", metavar="IMAGE", nargs="+", type=Path, help="a picture of dice, taken from above"
     )
     read.add_argument(
-        "--die-px", metavar="N", type=_pixels, required=True, help="the length of a die's edge, in pixels"
+        "--die-px",
+        metavar="N",
+        type=real_number(1, 10_000, "pixels"),
+        required=True,
+        help="the length of a die's edge, in pixels",
     )
     read.add_argument(
         "--dice",
@@ -161,7 +173,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     track.add_argument(
         "--later-ms",
         metavar="MS",
-        type=_milliseconds,
+        type=real_number(-MAX_APART_MS, MAX_APART_MS, "milliseconds"),
         default=0.0,
         help="how much later the second film begins than the first, in milliseconds (default: 0)",
     )
@@ -263,28 +275,6 @@ def _run(arguments: argparse.Namespace) -> int:
 def _rest_line(rest: DieRest, why: str) -> str:
     shows = f"shows {rest.up} ({rest.confidence:.2f})" if rest.up else f"was not read: {why or 'unclear'}"
     return f"{rest.t / 1e6:.3f} s: die {rest.die} at rest at {rest.x:.0f}, {rest.y:.0f} mm {shows}"
-
-
-def _pixels(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 1.0 <= value <= 10_000.0:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number of pixels from 1 to 10000")
-    return value
-
-
-def _milliseconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not -MAX_APART_MS <= value <= MAX_APART_MS:
-        raise argparse.ArgumentTypeError(
-            f"found {text!r}, expected milliseconds from -{MAX_APART_MS} to {MAX_APART_MS}"
-        )
-    return value
 
 
 def _answer(path: Path, reading: PictureReading) -> dict[str, object]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.cli.camera_input import CameraInputError, Live, picture_of, rig_file_of, rig_of
 from controller.cli.camera_watching import add_beside, pair_of
-from controller.cli.shell import FAILED, OK, say, unwritable
+from controller.cli.shell import FAILED, OK, real_number, say, unwritable
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
@@ -115,7 +115,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate.add_argument(
         "--square-mm",
         metavar="MM",
-        type=_millimetres,
+        type=real_number(10, 200, "millimetres"),
         default=SQUARE_MM,
         help=f"the measured side of a printed square, in millimetres (default: {SQUARE_MM:g})",
     )
@@ -327,13 +327,3 @@ def _flat_view(text: str) -> FlatView:
             return FlatView(known, Path(path))
     corners = ", ".join(get_args(TableCorner))
     raise argparse.ArgumentTypeError(f"found {text!r}, expected CORNER=IMAGE with a corner of {corners}")
-
-
-def _millimetres(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 10.0 <= value <= 200.0:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected millimetres from 10 to 200")
-    return value

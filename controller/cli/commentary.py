@@ -10,6 +10,7 @@ from controller.cli.words import (
     dealer_in_words,
     dollars,
     game_in_words,
+    plain,
     pot_in_words,
     puck_in_words,
     seat_in_words,
@@ -279,21 +280,21 @@ class Commentary:
                 self.write_detail(f"seat {data.player} skips a roll")
             case BonusPaid():
                 whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
-                self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {_plain(data.cause)}")
+                self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {plain(data.cause)}")
             case Happening() if data.cause not in _SILENT_REFUSALS:
                 self.event(_happening(outcome.type, data), _HAPPENING.get(outcome.type, "plain"))
             case Happening():
                 pass
             case _:
-                self.event(f"{_plain(outcome.type)}: {msgspec.json.encode(data).decode()}")
+                self.event(f"{plain(outcome.type)}: {msgspec.json.encode(data).decode()}")
 
     def _bets(self, outcome: Outcome, data: Bets) -> None:
         if outcome.type == "bets.closed":
             self._closed_us = outcome.t
             if self._live and data.cause not in _SILENT_CLOSINGS:
-                self.event(f"No more bets ({_plain(data.cause)})")
+                self.event(f"No more bets ({plain(data.cause)})")
         elif self._live and data.cause != "result":
-            self.event(f"Bets are open ({_plain(data.cause)})")
+            self.event(f"Bets are open ({plain(data.cause)})")
         if self._live:
             self.write_detail(*(notice.seen for notice in data.notices))
 
@@ -304,24 +305,20 @@ class Commentary:
     def _void(
         self, word: str, attempt: int | None, reasons: Sequence[Reason], notices: Sequence[Notice]
     ) -> None:
-        causes = ", ".join(dict.fromkeys(_plain(reason.code) for reason in reasons))
+        causes = ", ".join(dict.fromkeys(plain(reason.code) for reason in reasons))
         self.call(attempt, "", f"{word}: {causes}", _VOID_STYLE)
         self.reasons(reasons)
         self.write_detail(*(notice.seen for notice in notices))
 
 
 def _happening(type_: str, data: Happening) -> str:
-    what = _plain(data.what or "the table")
+    what = plain(data.what or "the table")
     by = f", by the {_person(data.by, data.who)}" if data.by not in (None, "controller") else ""
     why = f": {data.says}" if data.says else ""
     if type_.startswith("table."):
-        return f"{_plain(type_)}{by}{why or ('' if not data.cause else f': {_plain(data.cause)}')}"
-    return f"{_plain(type_)}, {what}{by}{why}"
+        return f"{plain(type_)}{by}{why or ('' if not data.cause else f': {plain(data.cause)}')}"
+    return f"{plain(type_)}, {what}{by}{why}"
 
 
 def _person(role: str | None, who: str | None) -> str:
     return f"{role} {who}" if who else str(role)
-
-
-def _plain(word: str) -> str:
-    return word.replace("_", " ").replace(".", " ") if " " not in word else word

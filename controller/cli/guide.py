@@ -21,6 +21,7 @@ from controller.cli.link import (
     unreachable,
 )
 from controller.cli.screen import Entry, Screen, Style
+from controller.cli.shell import real_number
 from controller.model.readings import AnyReading
 from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding, Status
 
@@ -232,18 +233,8 @@ def add_guide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--who", metavar="NAME", help="the technician's name (default: the Unix user)")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=real_number(1, 3600, "seconds"),
         default=ACT_TIMEOUT_S,
         metavar="S",
         help=f"seconds allowed for each act (default: {ACT_TIMEOUT_S:g})",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected 1 to 3600 seconds")
-    return seconds

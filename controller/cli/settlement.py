@@ -24,6 +24,7 @@ from controller.cli.shell import (
     OUT_OF_REACH,
     add_subcommand,
     on_stop,
+    real_number,
     say,
     startup_frozen,
     whole_number,
@@ -79,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_it.add_argument(
         "--word-wait",
-        type=_seconds,
+        type=real_number(0.001, 60, "seconds"),
         default=0.6,
         metavar="SECONDS",
         help="how long a bet waits for its table's signed word that bets are open (default: %(default)s)",
@@ -211,14 +212,6 @@ def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
         case "release":
             return partial(_release, arguments)
     return partial(_token, arguments)
-
-
-def _seconds(text: str) -> float:
-    """Parse a duration; raises ValueError, which argparse reports."""
-    seconds = float(text)
-    if not 0 < seconds <= 60:
-        raise ValueError
-    return seconds
 
 
 def _show_key(arguments: argparse.Namespace) -> int:

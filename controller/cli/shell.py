@@ -4,6 +4,7 @@ import argparse
 import codecs
 import gc
 import io
+import math
 import os
 import pwd
 import select
@@ -145,6 +146,23 @@ def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:
             shown = text if len(text) < 40 else f"{text[:20]}..."
             raise argparse.ArgumentTypeError(
                 f"found {shown!r}, expected a whole number from {minimum} to {maximum}"
+            )
+        return found
+
+    return number
+
+
+def real_number(minimum: float, maximum: float, unit: str = "a number") -> Callable[[str], float]:
+    """Return an argparse type for numbers from `minimum` to `maximum`, both included, in this unit."""
+
+    def number(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not minimum <= found <= maximum:
+            raise argparse.ArgumentTypeError(
+                f"found {text!r}, expected {unit} from {minimum:g} to {maximum:g}"
             )
         return found
 

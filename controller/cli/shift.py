@@ -24,7 +24,7 @@ from controller.cli.shell import (
     unwritable,
     whole_number,
 )
-from controller.cli.words import counted, describe, wall_clock, wall_date
+from controller.cli.words import counted, describe, plain, wall_clock, wall_date
 from controller.journal.shifts import (
     NOBODY,
     Agreement,
@@ -147,7 +147,7 @@ def _when(shift: Shift) -> str:
 
 
 def _review(review: Review) -> str:
-    causes = ", ".join(_plain(cause) for cause in dict.fromkeys(review.causes))
+    causes = ", ".join(_cause(cause) for cause in dict.fromkeys(review.causes))
     began = f"{wall_clock(review.wall_us)}  #{review.attempt} {causes}"
     if review.ended_us is None:
         return f"{began}: open"
@@ -157,7 +157,7 @@ def _review(review: Review) -> str:
 
 def _span(span: Span) -> str:
     what = (
-        f"{span.what}: {_plain(span.cause)}" if span.what not in ("table", span.cause) else _plain(span.cause)
+        f"{span.what}: {_cause(span.cause)}" if span.what not in ("table", span.cause) else _cause(span.cause)
     )
     ended = "lasts" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
     return f"{wall_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
@@ -169,12 +169,12 @@ def _counts_line(made: dict[str, int]) -> str:
 
 def _by_count(counts: dict[str, int]) -> list[str]:
     return [
-        f"{count:>4}  {_plain(cause)}" for cause, count in sorted(counts.items(), key=lambda each: -each[1])
+        f"{count:>4}  {_cause(cause)}" for cause, count in sorted(counts.items(), key=lambda each: -each[1])
     ]
 
 
-def _plain(code: str) -> str:
-    return "called off by a person" if code == "called" else code.replace("_", " ")
+def _cause(code: str) -> str:
+    return "called off by a person" if code == "called" else plain(code)
 
 
 def _lasted(us: int) -> str:
@@ -287,7 +287,7 @@ def _comparison_lines(screen: Screen, table: str, attempts: Sequence[Compared]) 
 
 
 def _row(attempt: Compared) -> Entry:
-    causes = ", ".join(code.replace("_", " ") for code in attempt.why)
+    causes = ", ".join(plain(code) for code in attempt.why)
     called = "review" if attempt.called is None else f"called {attempt.called}"
     because = f" ({causes})" if causes else ""
     entered = f"entered {attempt.entered} by {attempt.by}" if attempt.entered else "nothing was entered"

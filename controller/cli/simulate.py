@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 
 from controller.cli.screen import Screen
-from controller.cli.shell import BAD_INPUT, MAX_ATTEMPTS, MAX_SEED, OK, inaccessible, say, whole_number
+from controller.cli.shell import (
+    BAD_INPUT,
+    MAX_ATTEMPTS,
+    MAX_SEED,
+    OK,
+    inaccessible,
+    real_number,
+    say,
+    whole_number,
+)
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
@@ -34,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--speed",
-        type=_speed,
+        type=real_number(0.1, _MAX_SPEED),
         default=1.0,
         metavar="X",
         help=f"speed relative to real time, up to {_MAX_SPEED:g}; only for a program that follows DIR/clock",
@@ -116,13 +125,6 @@ def list_faults() -> None:
     for name, fault in FAULTS.items():
         on = "all devices at once" if fault.all_devices else fault.only or ", ".join(fault.on)
         print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.sees}")
-
-
-def _speed(text: str) -> float:
-    speed = float(text)
-    if not 0.1 <= speed <= _MAX_SPEED:
-        raise argparse.ArgumentTypeError(f"found {text}, expected 0.1 to {_MAX_SPEED:g}")
-    return speed
 
 
 def _seed(text: str) -> int | None:

@@ -12,7 +12,7 @@ import msgspec
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.screen import Entry, Screen, Style, rows_of
 from controller.cli.shell import FAILED, MAX_ROW, OK, Command, say, whole_number
-from controller.cli.words import puck_in_words
+from controller.cli.words import plain, puck_in_words
 
 EVERY_S = 1.0
 """The interval at which a page is redrawn: its figures change once a second."""
@@ -187,7 +187,7 @@ def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
     yield Entry(str(awaited["attempt"]), f"{awaited['number']}, {_STANDS[str(awaited['state'])]}", "yellow")
     for reason in _list(awaited.get("reasons")):
         die = f" die {reason['die']}" if reason.get("die") else ""
-        yield Entry(str(reason["code"]).replace("_", " ") + die, f"{reason['seen']} [{reason['rule']}]")
+        yield Entry(plain(str(reason["code"])) + die, f"{reason['seen']} [{reason['rule']}]")
     if awaited.get("seen"):
         yield Entry("seen so far", str(awaited["seen"]))
     if awaited.get("proposes"):

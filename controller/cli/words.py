@@ -251,7 +251,7 @@ def describe(data: Data) -> str:
 @describe.register
 def _(data: RollCalled) -> str:
     return (
-        f"#{data.roll} {_dice(data.dice)}, {_stage(data)}: {_plain(data.call)}"
+        f"#{data.roll} {_dice(data.dice)}, {_stage(data)}: {plain(data.call)}"
         + _shooter_now(data)
         + _source(data.grade, data.by, data.who)
         + _noted(data.notices)
@@ -271,8 +271,8 @@ def _(data: RollReview) -> str:
 
 @describe.register
 def _(data: RollCorrected) -> str:
-    call = f"{_dice(data.dice)}, {_plain(data.call or '')}" if data.dice else _causes(data.reasons)
-    return f"#{data.roll} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+    call = f"{_dice(data.dice)}, {plain(data.call or '')}" if data.dice else _causes(data.reasons)
+    return f"#{data.roll} {call}, {plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
 
 
 @describe.register
@@ -296,13 +296,13 @@ def _(data: SpinReview) -> str:
 @describe.register
 def _(data: SpinCorrected) -> str:
     call = f"{data.number} {data.colour}" if data.number is not None else _causes(data.reasons)
-    return f"#{data.spin} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+    return f"#{data.spin} {call}, {plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
 
 
 @describe.register
 def _(data: DealCalled) -> str:
     folds = f", folded: {', '.join(data.folds)}" if data.folds else ""
-    hands = "; ".join(f"{result.seat} {result.hand} {_plain(result.result)}" for result in data.results)
+    hands = "; ".join(f"{result.seat} {result.hand} {plain(result.result)}" for result in data.results)
     source = _source(data.grade, data.by, data.who)
     return f"#{data.deal} {data.announcement}, {' '.join(data.dealer)}: {hands}{folds}{source}"
 
@@ -320,7 +320,7 @@ def _(data: DealReview) -> str:
 @describe.register
 def _(data: DealCorrected) -> str:
     call = data.announcement or _causes(data.reasons)
-    return f"#{data.deal} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+    return f"#{data.deal} {call}, {plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
 
 
 @describe.register
@@ -368,27 +368,27 @@ def _(data: GameWon) -> str:
 
 @describe.register
 def _(data: BonusPaid) -> str:
-    whom = "the house, as rake" if data.player is None else f"seat {data.player}, {_plain(data.cause)}"
+    whom = "the house, as rake" if data.player is None else f"seat {data.player}, {plain(data.cause)}"
     return f"{dollars(data.amount)} to {whom}"
 
 
 @describe.register
 def _(data: Bets) -> str:
     prompts = "".join(f"; {one.seen}" for one in data.notices if one.code == "without_pair_plus")
-    return f"round {data.round}, {_plain(data.cause)}{_noted(data.notices)}{prompts}"
+    return f"round {data.round}, {plain(data.cause)}{_noted(data.notices)}{prompts}"
 
 
 @describe.register
 def _(data: ShooterChanged) -> str:
     seat = "the next shooter" if data.shooter is None else f"seat {data.shooter}"
-    return f"{seat}, {_plain(data.cause)}{_by(data.by, data.who)}"
+    return f"{seat}, {plain(data.cause)}{_by(data.by, data.who)}"
 
 
 @describe.register
 def _(data: Happening) -> str:
     what = f"{data.what}: " if data.what else ""
     says = f" ({data.says})" if data.says else ""
-    return f"{what}{_plain(data.cause)}{_by(data.by, data.who)}{says}"
+    return f"{what}{plain(data.cause)}{_by(data.by, data.who)}{says}"
 
 
 def _explained(judged: Judged) -> Iterator[str]:
@@ -440,7 +440,7 @@ def _causes(reasons: Iterable[Reason]) -> str:
     dice: dict[str, set[int]] = {}
     for reason in reasons:
         dice.setdefault(reason.code, set()).update([] if reason.die is None else [reason.die])
-    return ", ".join(_plain(code) + _of_dice(which) for code, which in dice.items())
+    return ", ".join(plain(code) + _of_dice(which) for code, which in dice.items())
 
 
 def _of_dice(which: set[int]) -> str:
@@ -466,9 +466,10 @@ def _by(by: str | None, who: str | None) -> str:
 
 
 def _noted(notices: Iterable[Notice]) -> str:
-    codes = ", ".join(_plain(notice.code) for notice in notices)
+    codes = ", ".join(plain(notice.code) for notice in notices)
     return f" [{codes}]" if codes else ""
 
 
-def _plain(word: str) -> str:
-    return word.replace("_", " ")
+def plain(code: str) -> str:
+    """Return a code such as no_wall_hit or table.locked in words; text with blanks is returned unchanged."""
+    return code if " " in code else code.replace("_", " ").replace(".", " ")

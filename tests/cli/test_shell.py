@@ -1,5 +1,6 @@
-"""What all commands share: their own name, stopping on a signal, and pauses of the garbage collector."""
+"""What all commands share: their name, numbers, stopping on a signal, and pauses of the garbage collector."""
 
+import argparse
 import gc
 import signal
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from threading import Condition, Event, Lock
 
 import pytest
 
-from controller.cli.shell import collector_paused, on_stop, own_name, startup_frozen
+from controller.cli.shell import collector_paused, on_stop, own_name, real_number, startup_frozen
 from tests.app.rig import PATIENCE_S
 
 
@@ -86,3 +87,14 @@ def test_imports_pause_the_collector_and_leave_it_as_it_was(was_on: bool) -> Non
         assert gc.isenabled() is was_on
     finally:
         (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.parametrize("text", ["0.9", "10001", "nan", "inf", "-inf", "", "six"])
+def test_a_number_outside_its_range_is_refused_with_the_range(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=f"found '{text}', expected pixels from 1 to 10000"):
+        real_number(1, 10_000, "pixels")(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1.0), ("71.5", 71.5), ("1e4", 10_000.0)])
+def test_a_number_within_its_range_is_taken(text: str, number: float) -> None:
+    assert real_number(1, 10_000, "pixels")(text) == number
