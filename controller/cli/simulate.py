@@ -10,7 +10,6 @@ from controller.cli.shell import (
     MAX_ATTEMPTS,
     MAX_SEED,
     OK,
-    inaccessible,
     real_number,
     say,
     whole_number,
@@ -114,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, NoEveningError) as error:
         say(error)
     except OSError as error:
-        say(inaccessible(error.filename or arguments.dir, error))
+        # `drivers.sim.stage` raises it with a whole message.
+        say(f"{error.filename or arguments.dir}: {error.strerror or error}")
     return BAD_INPUT
 
 
