@@ -243,9 +243,8 @@ def advice(error: ImportError, command: str) -> str | None:
         return None
     wanted = _ALL_OF.get(command, extra)
     return (
-        f"{command}: found no package {package}, expected it installed: it comes with the extra"
-        f" `{extra}`; in the folder of the project run `make tools`,"
-        f" or .venv/bin/pip install '.[{wanted}]'"
+        f"{command}: found no package {package}, expected it to be installed: it comes with the extra"
+        f" `{extra}`; in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 
 

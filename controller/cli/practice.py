@@ -57,7 +57,7 @@ from drivers.sim.table import Act, VirtualTable
 
 
 @dataclass(slots=True)
-class Standing:
+class AttemptResult:
     """The present result of one attempt, by the table's outcomes."""
 
     number: int
@@ -102,7 +102,7 @@ class Turn:
     scene: Scene
     card: Input | None = None
     """The input that corrects a card of the deal, if one was misread."""
-    standing: Standing | None = None
+    published: AttemptResult | None = None
 
 
 @dataclass(slots=True)
@@ -157,17 +157,19 @@ class Score:
         number = attempt_of(outcome)
         if number is None or not self.turns:
             return
-        standing = next((t.standing for t in self.turns if t.standing and t.standing.number == number), None)
-        if standing is None:
-            standing = self.turns[-1].standing = self.turns[-1].standing or Standing(number)
-        standing.add(outcome)
+        published = next(
+            (t.published for t in self.turns if t.published and t.published.number == number), None
+        )
+        if published is None:
+            published = self.turns[-1].published = self.turns[-1].published or AttemptResult(number)
+        published.add(outcome)
 
     def counted(self) -> list[Turn]:
         """Return the attempts that have one right result and that the table has decided or reviewed."""
         return [
             turn
             for turn in self.turns
-            if turn.standing is not None and correct_result(turn.scene) is not None
+            if turn.published is not None and correct_result(turn.scene) is not None
         ]
 
     def missed(self) -> list[Missed]:
@@ -178,18 +180,17 @@ class Score:
         ]
 
     def _missed(self, turn: Turn) -> Missed | None:
-        right, standing = correct_result(turn.scene), turn.standing
+        right, published = correct_result(turn.scene), turn.published
         assert right is not None
-        assert standing is not None
-        stands = "under review" if not standing.decided else _result(standing.result)
-        if standing.decided and not standing.unruled and _same(standing.result, right.result):
+        assert published is not None
+        if published.decided and not published.unruled and _same(published.result, right.result):
             return None
-        if not standing.decided or standing.unruled:
+        if not published.decided or published.unruled:
             what = f"the review was not ruled on; correct was {_result(right.result)}"
-            return Missed(standing.number, what, self._remedy(right.result, turn.card), standing.rule)
+            return Missed(published.number, what, self._remedy(right.result, turn.card), published.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
-        what = f"{stands} stands; correct was {_result(right.result)}"
-        return Missed(standing.number, what, self._remedy(right.result, turn.card), rule)
+        what = f"the table has {_result(published.result)}; correct was {_result(right.result)}"
+        return Missed(published.number, what, self._remedy(right.result, turn.card), rule)
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:
         if result is None:
@@ -209,7 +210,7 @@ def score_lines(screen: Screen, score: Score) -> list[str]:
     for one in missed:
         rule = f" ({one.rule})" if one.rule else ""
         number = "" if one.number is None else one.number
-        lines += screen.entry(Entry(f"  {number:>3}  ", f"{one.what}: say {one.remedy}{rule}"))
+        lines += screen.entry(Entry(f"  {number:>3}  ", f"{one.what}: enter {one.remedy}{rule}"))
     return lines
 
 
@@ -221,7 +222,7 @@ def _same(one: Result | None, other: Result | None) -> bool:
 
 def _result(result: Result | None) -> str:
     if result is None:
-        return "that it does not count"
+        return "a void"
     if isinstance(result, Mapping):
         return _hands(result)
     return result if isinstance(result, str) else f"{result[0]}-{result[1]}"

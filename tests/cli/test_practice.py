@@ -162,13 +162,13 @@ def test_a_review_that_nobody_rules_on_is_missed_with_its_rule() -> None:
 
 def test_what_no_sensor_can_know_is_missed_where_nobody_says_it() -> None:
     told = shown(played((HAND, [said(1, (3, 4))]), (MISREAD, [said(2, (3, 4))])))
-    assert f"3-4 stands; correct was that it does not count: say no_roll ({SPOKEN})" in told
-    assert f"3-4 stands; correct was 5-5: say set_dice 5 5 ({READ})" in told
+    assert f"the table has 3-4; correct was a void: enter no_roll ({SPOKEN})" in told
+    assert f"the table has 3-4; correct was 5-5: enter set_dice 5 5 ({READ})" in told
 
 
 def test_a_wrong_ruling_is_missed_too() -> None:
     told = shown(played((UNSURE, [review(1), void(1, "called")])))
-    assert f"that it does not count stands; correct was 3-4: say set_dice 3 4 ({READ})" in told
+    assert f"the table has a void; correct was 3-4: enter set_dice 3 4 ({READ})" in told
 
 
 def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own() -> None:
