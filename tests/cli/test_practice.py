@@ -341,7 +341,7 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
         practised.execute(f"{asked.name} {asked.seat}")
     practised.execute("")
     assert practised.cue(), "play goes on"
-    missed = f"{asked.says}: say {asked.name} {asked.seat} ({asked.rule})"
+    missed = f"{asked.says}: enter {asked.name} {asked.seat} ({asked.rule})"
     assert (missed in shown(practised.score)) is not enters
 
 
