@@ -157,7 +157,7 @@ def test_a_review_that_nobody_rules_on_is_missed_with_its_rule() -> None:
     score = played((UNSURE, [review(1), void(1, "unruled")]), (UNSURE, [review(2)]))
     told = shown(score)
     assert "Score: 0 of 2" in told
-    assert told.count(f"say set_dice 3 4 ({REVIEWED})") == 2
+    assert told.count(f"enter set_dice 3 4 ({REVIEWED})") == 2
 
 
 def test_what_no_sensor_can_know_is_missed_where_nobody_says_it() -> None:
@@ -180,7 +180,7 @@ def test_at_a_wheel_a_void_is_said_as_no_spin() -> None:
     score = Score("!R-8", "R-SPIN-4", "no_spin")
     score.begin(Scene(kind="any", start_us=0, end_us=1, truth=HAND))
     score.add(said(1, (3, 4)))
-    assert "say no_spin (!R-8)" in shown(score)
+    assert "enter no_spin (!R-8)" in shown(score)
 
 
 def test_every_game_of_a_smart_wheel_that_is_practised_has_one_right_end_and_some_want_a_word() -> None:
@@ -235,7 +235,7 @@ def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_report
         for seat, hand in scene.truth.hands.items()
     }
     score.add(deal_called(1, misread))
-    assert f"say set_card {card.card} seat={card.seat} what={card.what} (T-DEAL-3)" in " ".join(
+    assert f"enter set_card {card.card} seat={card.seat} what={card.what} (T-DEAL-3)" in " ".join(
         shown(score).split()
     )
     score.add(deal_corrected(1, dict(scene.truth.hands)))
@@ -257,7 +257,7 @@ def test_a_misdeal_that_nobody_called_is_missed() -> None:
     score = Score("T-IRR-1", "T-DEAL-3", "misdeal")
     score.begin(scene, card_to_set(act))
     score.add(deal_called(1, {"1": ("2c", "3c", "5d"), "dealer": ("Kh", "Qh", "2d")}))
-    assert "say misdeal (T-IRR-1)" in " ".join(shown(score).split())
+    assert "enter misdeal (T-IRR-1)" in " ".join(shown(score).split())
     score.add(deal_corrected(1, None))
     assert "Score: 1 of 1" in shown(score)
 
