@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -35,6 +35,9 @@ from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
 from controller.console.technician import Bench, Panels, Technician
 from controller.evidence.pictures import FOLDER, MissingError
+
+if TYPE_CHECKING:
+    from controller.serving.connections import LimitedConnection
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
@@ -100,8 +103,8 @@ _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 def _end_of(request: Request) -> Callable[[], None]:
     """Return the function that closes a request's connection; a no-op if there is none, as in tests."""
-    connection = request.scope.get("state", {}).get("connection")
-    return _nothing if connection is None else connection.leave
+    connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
+    return _nothing if connection is None else connection.abort
 
 
 def _nothing() -> None:

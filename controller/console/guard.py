@@ -23,6 +23,8 @@ from controller.model.conversion import decode_strict
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from controller.serving.connections import LimitedConnection
+
 
 MAX_BODY_BYTES = 4096
 """The most bytes of a request's body; an input with all its arguments has a few hundred."""
@@ -107,7 +109,7 @@ STREAM_TYPES = (b"text/event-stream", b"multipart/x-mixed-replace")
 
 def _mark_stream(scope: "Scope", message: "Message") -> None:
     """Exempt the connection from the time limit of an exchange if the answer is a stream."""
-    connection = scope.get("state", {}).get("connection")
+    connection: LimitedConnection | None = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
     if connection is not None and kind.startswith(STREAM_TYPES):
         connection.remove_time_limit()

@@ -107,7 +107,7 @@ class LimitedConnection(H11Protocol):
         """Create a connection that takes one of these slots."""
         super().__init__(**of_uvicorn)
         self.trusted = False
-        """Whether a request had a valid token or the session of a person signed in."""
+        """Whether a request had a valid token."""
         self._slots = slots
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
