@@ -53,7 +53,7 @@ SPINS := 5000
 THROWS := 10000
 CUTS := 20
 LAB := tests/lab
-LAB_SLICE := $(addprefix tests/lab/test_,cache.py kernel.py kept.py writelog.py lines.py panel.py)
+LAB_SLICE := $(addprefix tests/lab/test_,cache.py kernel.py machine.py kept.py writelog.py lines.py panel.py)
 LAB_CACHE :=
 # One guest per core in parallel; an idle worker takes over tests from the other.
 LAB_PARALLEL := -n auto --dist worksteal

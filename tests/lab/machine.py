@@ -86,7 +86,7 @@ class Machine:
                 stdout=console,
                 stderr=console,
                 env={**os.environ, **self._environment()},
-                start_new_session=True,
+                process_group=0,  # not a session of its own: it would not have the run's priority
                 pass_fds=mouths,
             )
         for mouth in mouths:
