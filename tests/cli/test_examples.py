@@ -1,11 +1,13 @@
-"""Every command's help has examples, every example can be parsed, and those that need no table are run."""
+"""Every argument has a help text; every command has examples, all of them valid, and those without a table run."""
 
+import argparse
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,26 @@ def test_every_command_shows_an_example_of_itself(command: str) -> None:
     shown = parser_for((command,)).format_help()
     assert command in shown
     assert any(example.startswith(f"tablectl {command}") for example in examples(command))
+
+
+def parsers_in(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser and those of its subcommands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from parsers_in(below)
+
+
+def test_every_argument_says_what_it_sets_and_every_subcommand_what_it_does() -> None:
+    for parser in parsers_in(parser_for(COMMANDS)):
+        assert parser.description, parser.prog
+        silent = [
+            action.dest
+            for action in parser._actions
+            if not action.help and not isinstance(action, argparse._SubParsersAction)
+        ]
+        assert not silent, parser.prog
 
 
 @pytest.mark.parametrize(("command", "example"), SHOWN)
