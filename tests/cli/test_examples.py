@@ -1,4 +1,4 @@
-"""Every argument has a help text; every command has examples, all of them valid, and those without a table run."""
+"""Every argument has a help text; every command has valid examples, and those that need no table are run."""
 
 import argparse
 import os
