@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from controller.cli.camera_live import COLOURS, annotated
+from controller.cli.camera_watching import LEARNING_FRAMES, CameraWatch
 from controller.cli.main import main
+from controller.model.readings import DieRest
+from drivers.sim.filming import Filming, Rigging
 from drivers.vision.following import Track
 from tests.cli.test_camera_both import two_cameras
 from tests.cli.test_camera_command import RIG, film
+from tests.drivers.vision.films import rig_through, thrown
+from tests.drivers.vision.test_stills import LARGE
 
 
 def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
@@ -32,6 +37,22 @@ def test_a_wide_picture_is_reduced_with_its_tracks() -> None:
     shown = annotated(picture, (track,), "following")
     assert shown.shape == (720, 1280, 3)
     assert np.abs(shown[300, 200].astype(int) - COLOURS[1]).sum() < 60
+
+
+def test_the_tracks_of_a_large_picture_are_in_its_own_pixels() -> None:
+    camera, watching = Filming(Rigging(LARGE, fps=30.0, zoom=1.0), 1), CameraWatch(rig_through(LARGE))
+    for count in range(LEARNING_FRAMES):
+        watching.frame(count * 33_333, camera.empty())
+    rests = [
+        reading
+        for t_us, picture, _ in camera.frames(thrown(6, 3), 900_000)
+        for reading in watching.frame(LEARNING_FRAMES * 33_333 + t_us, picture)
+        if isinstance(reading, DieRest)
+    ]
+    assert sorted(rest.up or 0 for rest in rests) == [3, 6]
+    lying = LARGE.seen(np.array([[190.0, 70.0, 9.5], [160.0, 130.0, 9.5]]))
+    for track in watching.tracks:
+        assert np.hypot(*(lying - np.array(track.places[-1])).T).min() < 12.0
 
 
 def test_a_film_is_written_with_what_was_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
