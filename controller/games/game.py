@@ -1,4 +1,4 @@
-"""What the rest of the controller needs to know of a game: one `Game` value each, in its own package.
+"""The interface of a game to the rest of the controller: a `Game` value in each game's package.
 
 A new game is a package with such a value, a line in the registry, and its configuration.
 """
@@ -30,29 +30,29 @@ def _never(state: State) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """A game, as everything outside its package knows it."""
+    """A game's name, machine, wagers and properties."""
 
     name: str
     """Its name in a rule set's `game`."""
     sections: tuple[Section, ...]
-    """The sections that its rule sets have, and no others."""
+    """The sections that its rule sets must have; they may have no others."""
     geometry: Geometry | None
-    """What a table's file and a log's header must describe: the table's measures, its wheel, or neither."""
+    """What a table's file and a log's header must describe: the dice table, the wheel, or neither."""
     attempt: AttemptTerms
-    """The dealers' word for its attempts: throws, spins or deals."""
+    """The terms of its attempts: throws, spins or deals."""
     table: MachineTable
     """Its machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Makes its machine from the setup. Raises SetupError if that lacks what the game needs."""
+    """Creates its machine; raises SetupError if the setup lacks something that the game needs."""
     wagers: Callable[[], Wagers]
-    """Returns what settlement needs to know of it; imported only where wagers are settled."""
+    """Returns its wagers, which are imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged
-    """Returns the state to continue from after the controller was away."""
+    """Returns the state to continue from after the controller was stopped in this state."""
     bets_stay_closed: Callable[[State], bool] = _never
-    """Returns whether no bet is accepted from this state before the next game, whatever closed the bets."""
+    """Returns whether no bet is accepted before the next game, whatever closed the bets."""
     dealt_face_down: bool = False
-    """Whether cards leave the shoe face down, so that nobody may know them before they are shown."""
+    """Whether cards leave the shoe face down, so that they must be hidden until they are shown."""
     hides_results: bool = False
-    """Whether recent readings may reveal a result while bets are still accepted."""
+    """Whether recent readings may reveal a result while bets are still accepted, and so must be hidden."""
     has_puck: bool = False
     """Whether a puck shows the phase and the point."""

@@ -1,4 +1,4 @@
-"""The registry of games: a line for each."""
+"""The registry of games."""
 
 from controller.games.craps.game import CRAPS
 from controller.games.game import Game
@@ -11,5 +11,5 @@ GAMES: dict[str, Game] = {game.name: game for game in (CRAPS, HIGH_ROLLER, ROULE
 
 
 def game_of(name: str) -> Game:
-    """Return the game of this name, as in a rule set that was read. Raises KeyError if there is none."""
+    """Return the game of this name; raises KeyError if there is none."""
     return GAMES[name]

@@ -11,8 +11,8 @@ from drivers.sim.plain_throws import (
     short_path,
     valid_truth,
 )
-from drivers.sim.scenes import Truth
-from drivers.sim.throwing import CAMERA, Reach, Script, Thrower, nearest_approach
+from drivers.sim.scenes import CAMERA, Truth
+from drivers.sim.throwing import Reach, Script, Thrower, nearest_approach
 
 
 def either(script: Script, *, any_order: bool = False) -> Truth:

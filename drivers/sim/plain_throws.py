@@ -3,8 +3,8 @@
 import math
 
 from controller.model.readings import DieContact, Face, Surface
-from drivers.sim.scenes import Truth, Verdict
-from drivers.sim.throwing import CAMERA, Path, Point, Reach, Rest, Script, Thrower, nearest_approach
+from drivers.sim.scenes import CAMERA, Truth, Verdict
+from drivers.sim.throwing import Path, Point, Reach, Rest, Script, Thrower, nearest_approach
 
 ADJACENT: dict[Face, tuple[Face, ...]] = {
     1: (2, 3, 4, 5),

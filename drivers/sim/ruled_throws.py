@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-from controller.model.readings import Die, DieAt, DieContact, DieRest, Input
+from controller.model.readings import Die, DieAt, DieContact, Input
 from drivers.sim.doubtful_throws import camera_down, die_lost
 from drivers.sim.plain_throws import RedrawError, good_throw, valid_truth, void_truth
-from drivers.sim.scenes import Truth
-from drivers.sim.throwing import CAMERA, FRAME_US, Path, Rest, Script, Thrower
+from drivers.sim.scenes import CAMERA, Truth
+from drivers.sim.throwing import FRAME_US, Path, Rest, Script, Thrower
 
 
 def say(
@@ -194,20 +194,7 @@ _DICE: tuple[Die, Die] = (1, 2)
 
 
 def _seen_at_rest(arm: Thrower, script: Script, die: Die, rest: Rest, t_us: int) -> None:
-    x, y = arm.seen_at(script.paths[die - 1].here)
-    script.seen.append(
-        DieRest(
-            t=t_us,
-            dev=CAMERA,
-            die=die,
-            x=x,
-            y=y,
-            up=rest.up,
-            confidence=rest.confidence,
-            tilt_deg=rest.tilt_deg,
-            on=rest.on,
-        )
-    )
+    script.seen.append(rest.reading(t_us, die, arm.seen_at(script.paths[die - 1].here)))
 
 
 def _seen_moving(arm: Thrower, script: Script, die: Die, path: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Literal
 
 import msgspec
@@ -24,6 +25,8 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading
 
+CAMERA = "cam"
+"""The camera's device at a virtual table."""
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their times of arrival in table time (us), in order of arrival."""
@@ -95,6 +98,18 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     epoch: str = "2026-01-01T20:00:00Z"
     dice_table: DiceTable | msgspec.UnsetType = msgspec.UNSET
     wheel: Wheel | msgspec.UnsetType = msgspec.UNSET
+
+
+def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
+    """Return a camera's readings with their arrivals: each frame has its own lag; frames keep their order."""
+    feed: Feed = []
+    last_t, arrival = -1, 0
+    for reading in seen:
+        if reading.t != last_t:
+            arrival = max(arrival + 1, reading.t + rng.randint(30_000, 80_000))
+            last_t = reading.t
+        feed.append((arrival, reading))
+    return feed
 
 
 def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:

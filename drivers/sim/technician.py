@@ -24,10 +24,10 @@ from controller.model.readings import (
 )
 from drivers.sim.boards import Board
 from drivers.sim.plain_throws import valid
-from drivers.sim.scenes import Feed
+from drivers.sim.scenes import CAMERA, Feed
 from drivers.sim.ss2_wheel import Game, Ss2Wheel
 from drivers.sim.table import VirtualTable
-from drivers.sim.throwing import CAMERA, Script, Senses, Thrower
+from drivers.sim.throwing import Script, Senses, Thrower
 from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Rotor, launch_speed, run
 from drivers.sim.wheel_sensors import WHEEL, Faults, Optics, Play, sense
 

@@ -12,6 +12,7 @@ from typing import Literal
 from controller.model.geometry import DiceTable
 from controller.model.readings import (
     AnyReading,
+    Die,
     DieAt,
     DieOffTable,
     DieReleased,
@@ -22,7 +23,7 @@ from controller.model.readings import (
     Wall,
     WallImpact,
 )
-from drivers.sim.scenes import Feed, Truth, in_order_of_arrival
+from drivers.sim.scenes import CAMERA, Feed, Truth, in_order_of_arrival, with_camera_lag
 
 Point = tuple[float, float]
 Side = Literal["near", "far", "front", "back"]
@@ -134,6 +135,21 @@ class Rest:
     seen: bool = True
     off_table: bool = False
     at_us: int | None = None
+
+    def reading(self, t_us: int, die: Die, place: Point) -> DieRest:
+        """Return the camera's reading of it, at a place in the table's (x, y)."""
+        return DieRest(
+            t=t_us,
+            dev=CAMERA,
+            die=die,
+            x=place[0],
+            y=place[1],
+            up=self.up,
+            confidence=self.confidence,
+            tilt_deg=self.tilt_deg,
+            on=self.on,
+            resting_sides=self.sides,
+        )
 
 
 @dataclass(slots=True)
@@ -315,7 +331,6 @@ class Thrower:
 
 FRAME_US = 1_000_000 / 90
 IMPACT_ERROR_MM = 25.0
-CAMERA = "cam"
 
 
 class Senses:
@@ -348,7 +363,7 @@ class Senses:
         seen = self._camera(script)
         heard = [(reading.t + self.rng.randint(1000, 3000), reading) for reading in self._impacts(script)]
         entered = [(reading.t + self.rng.randint(200, 3000), reading) for reading in self._people(script)]
-        return in_order_of_arrival([*self._lagged(seen), *heard, *entered])
+        return in_order_of_arrival([*with_camera_lag(seen, self.rng), *heard, *entered])
 
     def _camera(self, script: Script) -> list[AnyReading]:
         readings = list(script.seen)
@@ -385,21 +400,7 @@ class Senses:
         die = self._name(t, index, script.swap_us)
         if rest.off_table:
             return [DieOffTable(t=t, dev=CAMERA, die=die)]
-        x, y = self._noisy(script.lies.get(index, path.here))
-        return [
-            DieRest(
-                t=t,
-                dev=CAMERA,
-                die=die,
-                x=x,
-                y=y,
-                up=rest.up,
-                confidence=rest.confidence,
-                tilt_deg=rest.tilt_deg,
-                on=rest.on,
-                resting_sides=rest.sides,
-            )
-        ]
+        return [rest.reading(t, die, self._noisy(script.lies.get(index, path.here)))]
 
     def _impacts(self, script: Script) -> list[AnyReading]:
         hits = [
@@ -441,17 +442,6 @@ class Senses:
                 Input(t=script.collected_us, dev="console", name="dice_collected", by="stickperson")
             )
         return [*script.extra, *collected]
-
-    def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Delay each frame by its own lag; frames keep their order."""
-        feed: Feed = []
-        last_t, arrival = -1, 0
-        for reading in seen:
-            if reading.t != last_t:
-                arrival = max(arrival + 1, reading.t + self.rng.randint(30_000, 80_000))
-                last_t = reading.t
-            feed.append((arrival, reading))
-        return feed
 
     def _noisy(self, point: Point) -> Point:
         x, y = self.place(point)

@@ -304,15 +304,15 @@ def test_a_player_leaves_out_a_roll_only_where_another_is_or_was_theirs(
 ) -> None:
     assert roll_off.may_decline() is bool(declines)
     leaves = {f"leave {seat}" for seat in (1, 2, 3, 4)}
-    assert asks(GAME.having(roll_off=roll_off)) == declines | leaves
+    assert asks(GAME.replace(roll_off=roll_off)) == declines | leaves
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        GAME.having(stage="tied", roll_off=TWICE, gone=("1",)),
-        GAME.having(stage="won", roll_off=None),
-        GAME.having(stage="elimination", seats=(1, 2, 3), roll_off=None),
+        GAME.replace(stage="tied", roll_off=TWICE, gone=("1",)),
+        GAME.replace(stage="won", roll_off=None),
+        GAME.replace(stage="elimination", seats=(1, 2, 3), roll_off=None),
         HighRollerState(),
     ],
 )
@@ -327,7 +327,7 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
     enters: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = io.StringIO()
-    told = {"high_roller": json.loads(msgspec.json.encode(GAME.having(roll_off=TWICE)))}
+    told = {"high_roller": json.loads(msgspec.json.encode(GAME.replace(roll_off=TWICE)))}
     monkeypatch.setattr(practice, "ask", lambda *_: {"ok": True, "says": "taken", "status": {"state": told}})
     for seed in range(20):
         practised = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)

@@ -241,7 +241,7 @@ def test_R_SPIN_1_where_its_later_pulses_have_begun_a_spin_meanwhile_a_person_ru
     played = sent_off(stop, plays_at=plays_at, late_ms=late_ms)
     assert played.told("spin") == ["spin.review"]
     (review,) = played.data(SpinReview)
-    assert "was cut before the table played" in review.reasons[0].seen
+    assert "was interrupted before the table was in play" in review.reasons[0].seen
 
 
 @pytest.mark.parametrize(("plays_at", "late_ms"), [(1, 60_000), (3, 40_000), (8, 60_000)])

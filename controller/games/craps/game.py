@@ -1,4 +1,4 @@
-"""Craps, as the rest of the controller knows it."""
+"""The `Game` value of craps."""
 
 from controller.games.craps.machine import CRAPS_TABLE, Craps, CrapsState
 from controller.games.game import Game
@@ -12,7 +12,9 @@ from controller.settlement.wagers import Wagers
 def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.craps is None:
-        raise SetupError(f"rule set {rules.name} plays craps: give the dice_table's measures in the header")
+        raise SetupError(
+            f"rule set {rules.name} is for craps: found no dice_table, expected its measures in the header"
+        )
     phase = "run_out" if state.run_out else "point" if state.point else "come_out"
     return Craps(
         rules.throw,

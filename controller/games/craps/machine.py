@@ -1,8 +1,4 @@
-"""The craps machine: come-out, point and run-out, the shooter and the puck, wagers made with the dice out.
-
-A wager made with the dice out is recorded with who has confirmed it aloud (C34-MK-1b) and changes no throw:
-the settlement engine decides whether it stands, by the table's statement.
-"""
+"""The craps machine: come-out, point and run-out, the shooter, the puck, and the rounds of bets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from controller.games.craps.late_wagers import LateWagers
 from controller.machines.agenda import Agenda
 from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.health import Health
 from controller.machines.lifecycle import Result, StandingCall
-from controller.machines.refusals import LATE_WAGER_CONFIRMERS
 from controller.machines.setup import read_memory, to_json_values
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.conversion import converter_of
@@ -35,53 +31,6 @@ from controller.model.outcomes import (
 from controller.model.readings import Input
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
 from controller.model.verdicts import Notice, Reason
-
-
-class LateWagers:
-    """The wagers lodged during one throw."""
-
-    def __init__(self) -> None:
-        self._confirmed: dict[str, dict[str, str]] = {}
-        """Who confirmed each wager, by role."""
-
-    def clear(self) -> None:
-        """Forget all wagers: another throw begins."""
-        self._confirmed.clear()
-
-    def lodge(self, entered: Input) -> None:
-        """Record that this wager waits to be confirmed, as the settlement engine reports it."""
-        if entered.what is not None:
-            self._confirmed.setdefault(entered.what, {})
-
-    def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Record that a person confirms a wager; return the answer to it. Raises InputRefused."""
-        confirmed = None if entered.what is None else self._confirmed.get(entered.what)
-        if confirmed is None:
-            waiting = ", ".join(self._confirmed) or "none"
-            raise InputRefused(
-                "no_late_wager", f"no such wager is waiting in this throw (waiting: {waiting})"
-            )
-        if not in_motion:
-            raise InputRefused("dice_at_rest")
-        person = entered.who or entered.dev
-        if entered.by in confirmed:
-            raise InputRefused("confirmed_already")
-        if person in confirmed.values():
-            raise InputRefused("same_person")
-        confirmed[entered.by] = person
-        missing = [role for role in LATE_WAGER_CONFIRMERS if role not in confirmed]
-        return f"Wager {entered.what}: confirmed" + (f"; the {missing[0]} has yet to" if missing else "")
-
-    @property
-    def confirmed(self) -> tuple[str, ...]:
-        """The wagers that both roles have confirmed."""
-        return tuple(wager for wager, by in self._confirmed.items() if len(by) == len(LATE_WAGER_CONFIRMERS))
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a wager was lodged that has not been confirmed by both roles."""
-        return any(len(by) < len(LATE_WAGER_CONFIRMERS) for by in self._confirmed.values())
-
 
 NATURALS = (7, 11)
 CRAPS = (2, 3, 12)
@@ -137,7 +86,7 @@ CRAPS_TABLE = MachineTable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsState:
-    """The phase, the point that is on, the shooter, and what is counted for this shooter."""
+    """The phase, the point that is on, the shooter, and this shooter's warnings and invalid rolls."""
 
     phase: str = "come_out"
     point: int | None = None
@@ -147,11 +96,11 @@ class CrapsState:
 
 
 as_craps_state = converter_of(CrapsState)
-"""Makes one of the JSON values of a recorded state."""
+"""Converts the JSON values of a recorded state."""
 
 
 class Craps(PlaysThrows):
-    """One craps game on its throws."""
+    """One table's game of craps."""
 
     def __init__(
         self,
@@ -171,8 +120,8 @@ class Craps(PlaysThrows):
     ) -> None:
         """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
 
-        `standing_call` is the last roll where it can still be corrected, `line_bet` what the settlement
-        engine said last of a shooter's line bet, `learned` what earlier throws taught of the walls.
+        `standing_call` is the last roll if it can still be corrected, `line_bet` the settlement engine's last
+        report on a shooter's line bet, `learned` the walls' properties learned from earlier throws.
         """
         self._line_bet = line_bet
         self._late = LateWagers()
@@ -180,7 +129,7 @@ class Craps(PlaysThrows):
         self._causes: Mapping[str, str] = throw_rules.causes
         self._agenda = agenda
         self._state = state or CrapsState()
-        self._told_shooter = self._state.shooter
+        self._published_shooter: Seat | None = self._state.shooter
         self._shooter_cause: str | None = None
         self._machine = FlatMachine(CRAPS_TABLE, self._state.phase)
         self._line_bet_shown = "missing" if self._lacks_line_bet else "off"
@@ -194,20 +143,18 @@ class Craps(PlaysThrows):
             if before is not None:
                 self.throws.resume(standing_call, before)
 
-    # --- what the session asks ---
+    # --- the GameMachine of the session ---
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The throw that late wagers depend on, from the release to the call; None without a throw
-        (C34-MK-1b).
-        """
+        """The state for wagers with the dice out, from release to call; None without a throw (C34-MK-1b)."""
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def memory(self) -> Mapping[str, object]:
-        """Return what the game remembers between throws, in the form of a recording's state."""
+        """Return the game's state between throws, by the fields of State."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -228,7 +175,7 @@ class Craps(PlaysThrows):
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)
@@ -246,8 +193,8 @@ class Craps(PlaysThrows):
             return self.attempts.enter(entered)
         if self.open_attempt:
             raise InputRefused("under_way")
-        self._may_go_on(entered)
-        self._go_on(entered)
+        self._check_between_throws(entered)
+        self._apply_between_throws(entered)
         self.attempts.keep(entered)
         self._publish_shooter(entered.t, entered)
         self._show_puck(entered.t)
@@ -267,15 +214,15 @@ class Craps(PlaysThrows):
                 yield "run_out"
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens (C34-DEF-2)."""
-        # Bets are closed only during a throw, when no table closes: there is nothing to open.
+        """Start with a come-out, as the table opens (C34-DEF-2)."""
+        # Bets are closed only during a throw, when the table can't be closed, so none need to be opened.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()
-        self._told_shooter = None
+        self._published_shooter = None
         self._bets_open = True
 
-    # --- what the throws ask ---
+    # --- the DiceGame of the throws ---
 
     @property
     def warnings(self) -> int:
@@ -283,18 +230,18 @@ class Craps(PlaysThrows):
         return self._state.warnings
 
     def snapshot(self) -> object:
-        """Return the state to which `restore` can return."""
+        """Return the game's state, for `restore`."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+        """Restore the state that `snapshot` returned."""
         assert isinstance(snapshot, CrapsState)
         self._state = snapshot
         self._machine.restore(snapshot.phase)
         self._shooter_cause = "corrected"
 
     def began(self, t: int) -> None:
-        """Close the bets: the dice left the hand (C34-MK-1a)."""
+        """Close the bets, as the dice leave the hand (C34-MK-1a)."""
         self._late.clear()
         if self._bets_open:
             self._bets_open = False
@@ -310,10 +257,9 @@ class Craps(PlaysThrows):
 
     @property
     def _lacks_line_bet(self) -> bool:
-        """Whether a come-out roll is due from a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
+        """Whether the shooter of the next come-out roll lacks a line bet (C34-DICE-4, CV1-SHOOT-1).
 
-        Only the settlement engine knows; if it has reported nothing about this shooter, no bet is assumed
-        missing.
+        The settlement engine reports that; without a report on this shooter, none is assumed to be missing.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"
@@ -324,14 +270,14 @@ class Craps(PlaysThrows):
         return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
 
     def _show_line_bet(self, t: int) -> None:
-        """Light the lamp that shows the crew, before the throw, that the shooter's line bet is missing."""
+        """Set the lamp that tells the crew before the throw whether the shooter's line bet is missing."""
         shows = "missing" if self._lacks_line_bet else "off"
         if shows != self._line_bet_shown:
             self._line_bet_shown = shows
             self._agenda.light(t, "line_bet", shows)
 
     def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts."""
+        """Apply a roll that counts; return its data."""
         assert result.value is not None
         before, call = self._apply(result.value, result.warning)
         return RollCalled(
@@ -351,7 +297,7 @@ class Craps(PlaysThrows):
         )
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Count a No Roll; the same shooter throws again."""
+        """Count a No Roll, after which the same shooter throws again; return its data."""
         self._agenda.inspections.require_after(result.reasons, plays_with="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
@@ -369,13 +315,13 @@ class Craps(PlaysThrows):
         )
 
     def review(self, result: Result[Dice]) -> Data:
-        """Return what is published for an attempt that a person must rule on."""
+        """Return the data of a roll that a person must rule on."""
         return RollReview(
             roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
         )
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, then what people entered since."""
+        """Apply a roll in place of the one just undone, then the inputs since; return its data."""
         corrected = self._corrected(result, corrects, ruling)
         for entered in since:
             self._enter_again(entered)
@@ -411,7 +357,7 @@ class Craps(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish that the dice pass, and that betting opens again."""
+        """Publish that the dice pass, if they do, and that bets open again."""
         self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:
@@ -443,10 +389,10 @@ class Craps(PlaysThrows):
     def _pass_dice(self, cause: str) -> None:
         self._state = replace(self._state, shooter=None, warnings=0, invalid_rolls=0)
         self._shooter_cause = cause
-        self._told_shooter = _ANOTHER
+        self._published_shooter = _ANOTHER
 
-    def _may_go_on(self, entered: Input) -> None:
-        """Raise InputRefused unless people may name a shooter, pass the dice or run out now."""
+    def _check_between_throws(self, entered: Input) -> None:
+        """Raise InputRefused if an input between two throws has no effect or is not offered."""
         if entered.name == "new_shooter" and entered.seat is None:
             raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
         if entered.name == "run_out" and not self._rules.run_out:
@@ -454,8 +400,8 @@ class Craps(PlaysThrows):
         if entered.name == "new_shooter" and entered.seat == self._state.shooter:
             raise InputRefused("no_change")
 
-    def _go_on(self, entered: Input) -> None:
-        """Handle an input between two throws. Raises InputRefused if the phase does not allow it."""
+    def _apply_between_throws(self, entered: Input) -> None:
+        """Apply an input between two throws; raises InputRefused if the phase does not allow it."""
         match entered.name:
             case "pass_dice":
                 self._pass_dice("pass_dice")
@@ -465,24 +411,24 @@ class Craps(PlaysThrows):
             case "new_shooter":
                 if self._state.phase == "run_out":
                     self._machine.fire("run_out_over")
-                named_late = self._state.shooter is None  # CV1-SHARP-2: it names the hand that is under way
+                named_late = self._state.shooter is None  # CV1-SHARP-2: the present hand's shooter is named
                 before = self._state if named_late else replace(self._state, warnings=0, invalid_rolls=0)
                 self._state = replace(before, phase=self._machine.state, shooter=entered.seat)
                 self._shooter_cause = "new_shooter"
 
     def _enter_again(self, entered: Input) -> None:
-        """Keep what people entered since a corrected roll; the shooter is published again."""
-        with suppress(InputRefused):  # a run-out lapses where the corrected roll leaves a point on
-            self._may_go_on(entered)
-            self._go_on(entered)
+        """Apply an input again that was entered since a corrected roll, and publish the shooter again."""
+        with suppress(InputRefused):  # a run-out is dropped if the corrected roll leaves a point on
+            self._check_between_throws(entered)
+            self._apply_between_throws(entered)
         if entered.name != "run_out":
-            self._told_shooter = _ANOTHER
+            self._published_shooter = _ANOTHER
             self._shooter_cause = "corrected"
 
     def _publish_shooter(self, t: int, entered: Input | None = None) -> None:
-        if self._told_shooter == self._state.shooter:
+        if self._published_shooter == self._state.shooter:
             return
-        self._told_shooter = self._state.shooter
+        self._published_shooter = self._state.shooter
         data = ShooterChanged(
             shooter=self._state.shooter,
             cause=self._shooter_cause or "new_shooter",
@@ -498,6 +444,7 @@ class Craps(PlaysThrows):
 
 
 _ANOTHER = "another shooter"
+"""In place of the published shooter, so that the next one is published in any case."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 

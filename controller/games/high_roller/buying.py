@@ -1,7 +1,6 @@
-"""The button and the cards: who draws, who buys and when, and whose each pitched card is.
+"""The button and the cards: who draws, who buys and when, and to whom each card is pitched.
 
-All of it is pure. Each function returns the state as it is afterwards, or raises InputRefused and changes
-nothing.
+The functions are pure: each returns the new state, or raises InputRefused.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
@@ -13,7 +12,7 @@ from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BonusPot
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Return the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises InputRefused."""
+    """Return the total that a card matches, written as `Qh`, `Q` or `12`; raises InputRefused."""
     text = "" if card is None else str(card).strip().upper()
     rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
     if rank is None:
@@ -22,43 +21,43 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Return the table with this seat at it, and its name. Raises InputRefused if none is named."""
+    """Return the state with this seat at the table, and its name; raises InputRefused if none is named."""
     if seat is None or not str(seat):
         raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
     if name in state.names:
         return state, name
     seats = sorted((*state.seats, seat), key=lambda s: (not str(s).isdecimal(), len(str(s)), str(s)))
-    return state.having(seats=tuple(seats)), name
+    return state.replace(seats=tuple(seats)), name
 
 
 def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
-    """Deal a player a card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
+    """Record a player's card for the button; players with equal best cards draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
             raise InputRefused("has_drawn", f"only {', '.join(state.redraw)} draw again for the button")
         if name not in state.draws:
-            return state.having(draws={**state.draws, name: rank})
+            return state.replace(draws={**state.draws, name: rank})
     elif name not in state.draws:
-        return state.having(draws={**state.draws, name: rank})
+        return state.replace(draws={**state.draws, name: rank})
     tied = _best(state, rules)
     if name not in tied or len(tied) < 2 or _still_to_draw(state):
         raise InputRefused("has_drawn")
-    return state.having(redraw=tied, draws={name: rank})
+    return state.replace(redraw=tied, draws={name: rank})
 
 
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
-    """Place the button at the highest card, or by setting the lowest (H-BTN-1, !H-9).
+    """Place the button at the highest card, or the lowest if so set (H-BTN-1, !H-9).
 
-    Raises InputRefused while there is no single one.
+    Raises InputRefused while several players have it.
     """
     if not state.draws:
         raise InputRefused("no_button")
     tied = _still_to_draw(state) or _best(state, rules)
     if len(tied) > 1 or _still_to_draw(state):
         raise InputRefused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
-    return state.having(stage="buy_in", button=tied[0], draws={}, redraw=())
+    return state.replace(stage="buy_in", button=tied[0], draws={}, redraw=())
 
 
 def _best(state: HighRollerState, rules: HighRollerRules) -> tuple[str, ...]:
@@ -71,23 +70,23 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase by this player belongs to the re-buy: the option has been round once."""
+    """Return whether a purchase by this player belongs to the re-buy, because the buy-in has passed."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise
-    been = name in order and state.asked in order and order.index(name) <= order.index(state.asked)
-    return been and bool(state.cards) and not state.owed
+    passed = name in order and state.asked in order and order.index(name) <= order.index(state.asked)
+    return passed and bool(state.cards) and not state.owed
 
 
 def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules) -> HighRollerState:
-    """Sell a player cards in the buy-in; none is a pass. The button is first, then clockwise (H-BTN-2)."""
+    """Sell a player cards in the buy-in; 0 is a pass. The button is first, then clockwise (H-BTN-2)."""
     state, name = seated(state, seat, "buy")
     order = state.clockwise
     if state.asked is None and name != state.button:
         raise InputRefused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
     if state.asked is not None and state.asked in order and order.index(name) <= order.index(state.asked):
         raise InputRefused("turn_passed")
-    return _sold(state, name, count, rules).having(asked=name)
+    return _sold(state, name, count, rules).replace(asked=name)
 
 
 def buy_again(
@@ -101,7 +100,7 @@ def buy_again(
         raise InputRefused("one_at_a_time")
     if state.owed:
         raise InputRefused("cards_owed", _owed_to(state))
-    return _sold(state, name, count, rules).having(stage="re_buy")
+    return _sold(state, name, count, rules).replace(stage="re_buy")
 
 
 def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules) -> HighRollerState:
@@ -119,29 +118,29 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     final = state.final if state.sold else state.closing
     owed = {**state.owed, name: state.owed.get(name, 0) + count}
     gone = tuple(seat for seat in state.gone if seat != name)
-    return state.having(owed=owed, final=final, gone=gone)
+    return state.replace(owed=owed, final=final, gone=gone)
 
 
 def pitch(
     state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules
 ) -> tuple[HighRollerState, str]:
-    """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1).
+    """Pitch a card to the named player, or to the first one clockwise who is owed one (H-DEAL-1).
 
-    Returns the state, and the player's name.
+    Return the state and the player's name; raises InputRefused.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
     if name is None or not state.owed.get(name) or state.stage not in BUYING:
         raise InputRefused("card_not_bought")
-    _must_exist(state, rank, rules)
+    _require_left_in_decks(state, rank, rules)
     less = {each: count - (each == name) for each, count in state.owed.items()}
     owed = {each: count for each, count in less.items() if count}
     cards = {**state.cards, name: (*state.cards.get(name, ()), rank)}
-    return state.having(owed=owed, cards=cards, missed=state.missed if owed else 0), name
+    return state.replace(owed=owed, cards=cards, missed=state.missed if owed else 0), name
 
 
 def in_order(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused unless no card was missed, or only one player waits for one."""
+    """Raise InputRefused if it is not known who gets this card, because one before it was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "a card before it was missed: enter both with set_card and their seats"
@@ -149,20 +148,18 @@ def in_order(state: HighRollerState, card: Card) -> None:
 
 
 def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe but lie in front of nobody yet: it is not known who gets the next
-    one.
-    """
+    """Record cards that left the shoe unseen, after which it is not known who gets the next one."""
     owed = sum(state.owed.values())
-    return state.having(missed=min(state.missed + cards, owed)) if owed else state
+    return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
 
 def entered(state: HighRollerState) -> HighRollerState:
-    """Record that a person has entered a card: one fewer is missing."""
-    return state.having(missed=max(0, state.missed - 1))
+    """Record that a person has entered one of the missed cards."""
+    return state.replace(missed=max(0, state.missed - 1))
 
 
 def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
-    """Return what is published of a purchase."""
+    """Return the data of a purchase."""
     player = state.seat(str(entered.seat))
     return CardsBought(game=state.game, player=player, count=count, by=entered.by, who=entered.who)
 
@@ -170,45 +167,45 @@ def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
 def pitched(
     state: HighRollerState, seen: Card | Input, name: str, rank: int, replaced: int | None
 ) -> CardPitched:
-    """Return what is published of a card that lies in front of its player."""
+    """Return the data of a card that was pitched to its player."""
     by, who = (seen.by, seen.who) if isinstance(seen, Input) else ("shoe", None)
     player = state.seat(name)
     return CardPitched(game=state.game, player=player, card=rank, replaces=replaced, by=by, who=who)
 
 
-def _must_exist(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Refuse a card if all of its kind in the decks already lie on the table: one was misread (H-EQ-1)."""
+def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
+    """Raise InputRefused if all cards of this rank are dealt already, so that one was misread (H-EQ-1)."""
     most = rules.decks * OF_A_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= most:
-        says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); look at it"
+        says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); check the card"
         raise InputRefused("sold_out", says)
 
 
 def replace_card(
     state: HighRollerState, seat: Seat | None, rank: int, replaced: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Correct a card that was read or entered wrong, while cards are bought."""
+    """Replace a card that was read or entered wrongly, while cards are being bought."""
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
         raise InputRefused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
     if rank != replaced:
-        _must_exist(state, rank, rules)
+        _require_left_in_decks(state, rank, rules)
     held[held.index(replaced)] = rank
-    return state.having(cards={**state.cards, name: tuple(held)})
+    return state.replace(cards={**state.cards, name: tuple(held)})
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return what a game gives to the Bonus Pot: as entered before the roll, else as set (!H-6)."""
+    """Return what a game pays into the Bonus Pot: as entered before the roll, else as configured (!H-6)."""
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
         most = rules.bonus_most_cents
-        raise InputRefused("bad_argument", f"a game gives 0 to {most} cents to the Bonus Pot; found {take}")
+        raise InputRefused("bad_argument", f"found {take} cents for the Bonus Pot, expected 0 to {most}")
     return take
 
 
 def ready(state: HighRollerState) -> None:
-    """Raise InputRefused unless the dice may be thrown: two or more have their cards (H-START-1)."""
+    """Raise InputRefused unless the dice may be thrown: two or more players have their cards (H-START-1)."""
     if state.stage not in BUYING:
         return
     if state.owed:
@@ -218,7 +215,7 @@ def ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return why dice that are thrown now do not count; None if a roll is due."""
+    """Return the refusal of dice that are thrown now; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:
@@ -231,23 +228,25 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Remove a player who leaves: his cards stay in (!H-19), seat and button go on without him."""
+    """Record that a player leaves; the player's cards stay in the game (!H-19)."""
     if name not in state.names or name in state.gone:
-        raise InputRefused("bad_argument", f"leave needs a seat of a player who is here; found {name}")
+        raise InputRefused(
+            "bad_argument", f"leave: found seat {name}, expected that of a player at the table"
+        )
     if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
-        return state.having(gone=(*state.gone, name))
+        return state.replace(gone=(*state.gone, name))
     return unseated(state, (name,))
 
 
 def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
-    """Remove these seats; a button among them goes on to the next who stays."""
+    """Remove these seats; if the button is among them, it moves to the next player who stays."""
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
     asked = state.asked
     if asked in left:
         before = state.clockwise[: state.clockwise.index(asked)]
         asked = next((name for name in reversed(before) if name not in left), None)
-    return state.having(
+    return state.replace(
         stage="button_draw" if not stay else state.stage,
         seats=stay,
         button=button,
@@ -259,10 +258,10 @@ def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
 
 
 def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
-    """Clear the table for the next game; the button moves clockwise (H-BTN-3) unless a game was void."""
+    """Return the state for the next game; the button moves clockwise (H-BTN-3) unless a game was void."""
     order = state.clockwise
     button = order[1] if button_moves and len(order) > 1 else state.button
-    fresh = state.having(
+    fresh = state.replace(
         stage="buy_in",
         game=state.game + 1,
         button=button,
@@ -284,19 +283,18 @@ def _owed_to(state: HighRollerState) -> str:
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
-    """Record that 15 minutes are left (H-CLOSE-1), or (entered again, or with `count`) that the hours are
-    over.
+    """Record that 15 minutes are left (H-CLOSE-1); entered again, or with `count`, that the hours are over.
 
-    `count` are the players who are left then; without it, those at the table. With fewer than two nobody
-    plays for the Bonus Pot any more (H-CLOSE-2). Raises InputRefused.
+    `count` is the number of players left then; without it, those at the table count. With fewer than two,
+    there is no final game for the Bonus Pot (H-CLOSE-2). Raises InputRefused.
     """
     if state.over:
         raise InputRefused("final_game_over")
     if count is None and not state.closing:
-        return state.having(closing=True)
+        return state.replace(closing=True)
     if state.sold and state.stage != "won":
         raise InputRefused("game_running")
     left = len(state.seats) - len(state.gone) if count is None else count
     if left >= 2:
         raise InputRefused("final_game_due")
-    return state.having(closing=True, over=True, pot=BonusPot())
+    return state.replace(closing=True, over=True, pot=BonusPot())

@@ -1,4 +1,4 @@
-"""High Roller, as the rest of the controller knows it."""
+"""The `Game` value of High Roller."""
 
 import msgspec
 
@@ -21,7 +21,8 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
-            f"rule set {rules.name} plays High Roller: give the dice_table's measures in the header"
+            f"rule set {rules.name} is for High Roller: found no dice_table, expected its measures in the"
+            " header"
         )
     return HighRoller(
         rules.throw,
@@ -39,7 +40,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
 
 
 def _after_stop(state: State) -> State:
-    """Count the cards that are owed as missed: they may have been pitched while the controller was away."""
+    """Count the owed cards as missed, because they may have been pitched while the controller was stopped."""
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state
@@ -47,7 +48,7 @@ def _after_stop(state: State) -> State:
 
 
 def _bets_stay_closed(state: State) -> bool:
-    """Return whether a game goes on, or its winner waits: no card is sold before the next game."""
+    """Return whether a game is being played or its winner is not paid: no card is sold before the next."""
     game = read_memory(state.high_roller, as_high_roller_state)
     return game is not None and game.stage in (*ROLLING, "won")
 

@@ -47,11 +47,11 @@ from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
 REJECTION_REPORT_US = 8_000_000
-"""At most one refusal in this time, however often the dice are released while no roll is due."""
+"""At most one refusal is published within this time for dice that are thrown while no roll is due."""
 
 
 class HighRoller(PlaysThrows):
-    """One High Roller table, game after game."""
+    """One High Roller table, through all of its games."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class HighRoller(PlaysThrows):
     ) -> None:
         """Begin in `state`, after roll number `last_roll`.
 
-        `standing_call` is the last roll where it can still be corrected, `learned` what earlier throws taught
-        of the walls.
+        `standing_call` is the last roll if it can still be corrected, `learned` the walls' properties learned
+        from earlier throws.
         """
         self._rules = rules
         self._agenda = agenda
@@ -89,10 +89,10 @@ class HighRoller(PlaysThrows):
             if before is not None:
                 self.throws.resume(standing_call, before)
 
-    # --- what the session asks ---
+    # --- the GameMachine of the session ---
 
     def memory(self) -> Mapping[str, object]:
-        """Return what the game remembers between throws, in the form of a recording's state."""
+        """Return the game's state between throws, by the fields of State."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=to_json_values(before))
@@ -104,7 +104,7 @@ class HighRoller(PlaysThrows):
 
     @property
     def attempt_under_way(self) -> bool:
-        """Whether a throw goes on and is not called, or a card is owed."""
+        """Whether a throw is in progress and not called, or a card is owed."""
         attempts = self.attempts
         return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
 
@@ -118,7 +118,7 @@ class HighRoller(PlaysThrows):
         if self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
             self.throws.see(reading)
         elif isinstance(reading, DieReleased):
-            self._turn_away(reading, refusal)
+            self._reject(reading, refusal)
 
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
@@ -128,20 +128,20 @@ class HighRoller(PlaysThrows):
             self.throws.late(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading would begin a throw, or lay a card that somebody bought."""
+        """Return whether this reading would begin a throw, or is a card that a player bought."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Record that this release was made, or this card pitched, while the table was not in play."""
+        """Handle a release, or a card, while the table was not in play."""
         if not isinstance(reading, Card):
             self.throws.reject_attempt(reading)
         elif reading.to is None:
             self._state = buying.missed(self._state)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "draw_button":
                 self._draw_button(entered)
@@ -195,63 +195,62 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Start again if nobody has cards; the Bonus Pot stays, and so does a game in play."""
+        """Start with the draw for the button, as the table opens; Bonus Pot and a running game stay."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":
             game = state.game + (state.stage == "won")
             self._become(HighRollerState(game=game, pot=state.pot))
 
-    # --- what the throws ask ---
+    # --- the DiceGame of the throws ---
 
     @property
     def warnings(self) -> int:
-        """How many warnings the roller has had: this game has none."""
+        """Always 0: this game has no warnings."""
         return 0
 
     def snapshot(self) -> object:
-        """Return the state to which `restore` can return."""
+        """Return the game's state, for `restore`."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+        """Restore the state that `snapshot` returned."""
         assert isinstance(snapshot, HighRollerState)
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """Close the buying if nobody entered `start_roll`: the dice left the hand."""
+        """Close the buying, as the dice leave the hand, unless `start_roll` was entered."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 
     def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts."""
+        """Apply a roll that counts; return its data."""
         assert result.value is not None
         before = self._state
         taken = self._apply_total(sum(result.value))
         return called(result, before, self._state, taken.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
+        """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
         self._agenda.inspections.require_after(result.reasons, plays_with="dice")
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
-        """Return what is published of an attempt that a person must rule on."""
+        """Return the data of a roll that a person must rule on."""
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, with all that followed, and what people entered."""
+        """Apply a roll in place of the one just undone, then the inputs since; return its data."""
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
-            with suppress(
-                InputRefused
-            ):  # a skipped roll lapses if the corrected one gives that turn to another player
+            # A skipped roll is dropped if the corrected roll gives that turn to another player.
+            with suppress(InputRefused):
                 self._enter_again(entered)
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
-        """Publish who is out and who has won."""
+        """Publish who is eliminated and who has won, and that buying opens."""
         following, self._following = self._following, ()
         for kind, data in following:
             self._agenda.publish(kind, t, data)
@@ -267,8 +266,8 @@ class HighRoller(PlaysThrows):
 
     def _follow(self, taken: RollEffect) -> None:
         self._machine.fire(taken.trigger)
-        self._state = taken.state.having(stage=self._machine.state)
-        self._following = (*self._following, *taken.told)
+        self._state = taken.state.replace(stage=self._machine.state)
+        self._following = (*self._following, *taken.outcomes)
 
     def _become(self, state: HighRollerState) -> None:
         self._state = state
@@ -304,7 +303,7 @@ class HighRoller(PlaysThrows):
         self.follow_up(entered.t)
 
     def _enter_again(self, entered: Input) -> None:
-        """Keep what people entered since a roll that is corrected. Raises InputRefused if it lapses."""
+        """Apply an input again that was entered since a corrected roll; raises InputRefused."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))
@@ -317,7 +316,7 @@ class HighRoller(PlaysThrows):
         attempts = self.attempts
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
-    def _turn_away(self, reading: Reading, refused: InputRefused) -> None:
+    def _reject(self, reading: Reading, refused: InputRefused) -> None:
         self.throws.reject_attempt(reading)
         if reading.t < self._rejection_reported_until_us:
             return
@@ -409,14 +408,14 @@ class HighRoller(PlaysThrows):
     # --- between games ---
 
     def _next_game(self, t: int) -> None:
-        """Open the next game: the last one's winner is paid, and nothing changes it any more."""
+        """Open the next game, as the last one's winner is paid, which makes it final."""
         self._settle_last()
         self._machine.fire("next_game")
         self._become(buying.next_game(self._state, button_moves=True))
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Settle the last roll: play went on from what it led to, and nothing changes it any more."""
+        """Settle the last roll, as play continues from its result, which makes it final."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 

@@ -1,4 +1,4 @@
-"""The effect of a roll on a High Roller game, and what is published of it: who is out, who has won what."""
+"""The effect of a roll on a High Roller game, and the data of the outcomes that it causes."""
 
 from typing import NamedTuple
 
@@ -31,22 +31,22 @@ Publication = tuple[str, Data]
 
 
 class RollEffect(NamedTuple):
-    """The effect of a roll, or of a skipped one, on the game: the trigger, the state, and what to publish."""
+    """The effect of a roll, or of a skipped one: its trigger, the new state, and the outcomes to publish."""
 
     call: HighRollerCall
     trigger: str
     state: HighRollerState
-    told: tuple[Publication, ...] = ()
+    outcomes: tuple[Publication, ...] = ()
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
-    """Begin the rolls with the button, or with who throws for one without cards (!H-16): buying is over."""
+    """Return the state after buying: the button throws, or the next player with cards (!H-16)."""
     thrower = state.holders[0] if policy_of(rules).button_needs_cards else None
-    return state.having(stage="elimination", bonus_take=bonus_take, thrower=thrower)
+    return state.replace(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 
 
 def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
-    """Return what is published of a game that begins: who plays with which cards, and for what."""
+    """Return the data of a game that begins: the players, their cards and the money."""
     clockwise = state.clockwise
     return GameStarted(
         game=state.game,
@@ -67,24 +67,24 @@ def roller(state: HighRollerState) -> str:
 
 
 def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
-    """Note that the dealer rolls for a player who has left (!H-19)."""
+    """Return the notice that the dealer rolls for this player, if the player has left (!H-19)."""
     if name not in state.gone:
         return ()
-    seen = f"seat {name} has left; the dealer rolls for them"
+    seen = f"seat {name} has left; the dealer rolls for that seat"
     return (Notice(code="dealer_rolls", seen=seen, rule="!H-19"),)
 
 
 def remaining(state: HighRollerState) -> tuple[str, ...]:
-    """Return who is still in, in the order of their rolls."""
+    """Return the players still in, in the order of their rolls."""
     if state.roll_off is not None:
         return state.roll_off.players
     return tuple(state.holders)
 
 
 def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> RollEffect:
-    """Handle a legal roll's total."""
+    """Return the effect of a legal roll with this total."""
     if state.roll_off is not None:
-        return _went_on(state, state.roll_off.roll(total), rules)
+        return _roll_off_effect(state, state.roll_off.roll(total), rules)
     found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
     match found:
         case None if rules.no_match == "void_game":
@@ -94,16 +94,16 @@ def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Ro
         case None:
             return RollEffect("no_match", "no_match", state)
         case RollOff():
-            after = state.having(roll_off=found)
+            after = state.replace(roll_off=found)
             return RollEffect("elimination", "survivors", after, _out(state, found.players))
         case BoughtCard():
             out = _out(state, (found.player,))
             won = _won(state, found.player, total, rules)
-            return RollEffect("elimination", "win", won.state, (*out, *won.told))
+            return RollEffect("elimination", "win", won.state, (*out, *won.outcomes))
 
 
 def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
-    """Leave out the roll that is next (!H-17). Raises InputRefused if it must be rolled."""
+    """Return the effect of skipping the next roll (!H-17); raises InputRefused if it must be rolled."""
     roll_off = state.roll_off
     if roll_off is None:
         raise InputRefused("no_roll_off")
@@ -111,20 +111,20 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
         raise InputRefused("not_offered")
     if not roll_off.may_decline():
         raise InputRefused("must_roll")
-    taken = _went_on(state, roll_off.decline(), rules)
+    taken = _roll_off_effect(state, roll_off.decline(), rules)
     return taken._replace(trigger="decline") if taken.trigger == "roll" else taken
 
 
 def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Publication:
-    """Return what is published of a game that is void: all stakes go back (!H-19)."""
+    """Return the outcome of a void game, whose stakes all go back (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 
-def _went_on(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> RollEffect:
+def _roll_off_effect(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> RollEffect:
     if isinstance(found, Rolled):
         won = _won(state, found.card.player, found.total, rules)
-        return RollEffect("roll_off", "win", won.state, won.told)
-    after = state.having(roll_off=found)
+        return RollEffect("roll_off", "win", won.state, won.outcomes)
+    after = state.replace(roll_off=found)
     if found.done or not found.tied or not _round_over(state):
         return RollEffect("roll_off", "roll", after)
     return RollEffect("tie", "tie", after, _out(state, found.players))
@@ -142,7 +142,7 @@ def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Publication, ..
 
 class _Won(NamedTuple):
     state: HighRollerState
-    told: tuple[Publication, ...]
+    outcomes: tuple[Publication, ...]
 
 
 def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules) -> _Won:
@@ -159,7 +159,7 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
         wins_needed=rules.wins_for_bonus,
         share_first=rules.bonus_share_joins == "before",
     )
-    told: list[Publication] = [
+    outcomes: list[Publication] = [
         (
             "game.won",
             GameWon(
@@ -177,15 +177,15 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
         bonus = BonusPaid(
             player=state.seat(winner), amount=paid, cause="in_a_row" if in_a_row else "final_game"
         )
-        told.append(("bonus.paid", bonus))
-    after = state.having(roll_off=None, pot=pot, over=state.over or state.final)
-    return _Won(after, tuple(told))
+        outcomes.append(("bonus.paid", bonus))
+    after = state.replace(roll_off=None, pot=pot, over=state.over or state.final)
+    return _Won(after, tuple(outcomes))
 
 
 def called(
     result: Result[Dice], before: HighRollerState, after: HighRollerState, call: HighRollerCall
 ) -> RollCalled:
-    """Return what is published of a roll that counts: who threw it, who is still in, and who rolls next."""
+    """Return the data of a roll that counts: who threw it, who is still in, and who rolls next."""
     assert result.value is not None
     thrower = roller(before)
     return RollCalled(
@@ -209,7 +209,7 @@ def called(
 
 
 def illegal(result: Result[Dice]) -> RollNoRoll:
-    """Return what is published of a roll that the same player throws again (H-LEGAL-4)."""
+    """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
     return RollNoRoll(
         roll=result.number,
         reasons=result.reasons,
@@ -220,7 +220,7 @@ def illegal(result: Result[Dice]) -> RollNoRoll:
 
 
 def under_review(result: Result[Dice]) -> RollReview:
-    """Return what is published of a roll that a person must rule on."""
+    """Return the data of a roll that a person must rule on."""
     return RollReview(roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices)
 
 
@@ -233,7 +233,7 @@ def corrected(
     corrects: str,
     ruling: str,
 ) -> RollCorrected:
-    """Return what is published of a roll in place of the one just undone, and of all that follows."""
+    """Return the data of a corrected roll."""
     return RollCorrected(
         roll=result.number,
         corrects=corrects,

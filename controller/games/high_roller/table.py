@@ -1,4 +1,4 @@
-"""High Roller's states and triggers in the dealers' words, and what a table remembers of its game."""
+"""The High Roller machine's table, and the game's state between rolls."""
 
 import msgspec
 
@@ -17,21 +17,21 @@ HIGH_ROLLER_TABLE = MachineTable(
         "button_draw": "everybody gets a card face up; the highest places the button",
         "buy_in": "players buy cards, the button first, and the dealer pitches them face up",
         "re_buy": "players buy further cards, one at a time",
-        "elimination": "the button throws; who has no card of the total is out",
-        "roll_off": "who is left rolls once for each matching card",
-        "tied": "the highest were equal and roll again, once each",
+        "elimination": "the button throws; players without a card of the total are out",
+        "roll_off": "each remaining player rolls once for each matching card",
+        "tied": "the players with equal highest rolls roll again, once each",
         "won": "the game is won; the winner is paid",
     },
     triggers={
         "draw_button": "a player's card for the button",
-        "button_placed": "the highest card alone has the button",
+        "button_placed": "the player with the highest card has the button",
         "buy": "a player buys cards, or passes with none",
         "re_buy": "a player buys one more card",
         "start_roll": "buying is over",
         "no_match": "nobody has a card of the total; the same player throws again",
         "survivors": "two or more players have a card of the total",
-        "roll": "a roll that leaves others to come",
-        "decline": "a player skips a roll that is his",
+        "roll": "a roll after which others are due",
+        "decline": "a player skips a roll",
         "tie": "the last roll leaves two or more players equal at the top",
         "win": "only one player matched, or rolled the highest",
         "abandon": "the game is void and all stakes go back",
@@ -87,12 +87,13 @@ HIGH_ROLLER_TABLE = MachineTable(
 
 
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a High Roller table remembers between throws, in a recording's state.
+    """The game's state between throws, in a recording's header.
 
-    `seats` are those at the table in the order in which they are numbered, clockwise; inside they go by their
-    names as text. `draws` are the cards for the button, `redraw` who drew equal ones and draws again.
-    `cards` are the totals that each player's cards match, `owed` what he bought and was not pitched yet,
-    `asked` the last who bought or passed in the buy-in. `gone` have left, their cards still in.
+    `seats` are those at the table, clockwise; all other fields name a seat by its text. `draws` are the cards
+    for the button, `redraw` the players with equal ones, who draw again. `cards` are the totals that each
+    player's cards match, `owed` how many cards each has bought that are not pitched yet, `asked` is the last
+    player who bought or passed in the buy-in. `gone` are the players who have left but have cards in the
+    game.
     """
 
     stage: str = "button_draw"
@@ -105,17 +106,17 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """How many cards left the shoe for nobody known: it is not known who gets the next one."""
+    """How many cards left the shoe for an unknown player; if any, it is not known who gets the next one."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None
-    """Who throws the elimination roll, if not the button."""
+    """The player who throws the elimination roll, if not the button."""
     roll_off: RollOff | None = None
     pot: BonusPot = BonusPot()
     closing: bool = False
     final: bool = False
     over: bool = False
-    """The final game was played, or the hours ended without one."""
+    """Whether the final game was played, or the hours ended without one."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,12 +130,12 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def holders(self) -> list[str]:
-        """Those who have cards, clockwise from the button."""
+        """The players with cards, clockwise from the button."""
         return [seat for seat in self.clockwise if self.cards.get(seat)]
 
     @property
     def bought(self) -> list[BoughtCard]:
-        """Every card in front of a player, clockwise from the button."""
+        """All cards that were pitched, clockwise from the button."""
         return [
             BoughtCard(f"{seat}:{number}", seat, rank)
             for seat in self.clockwise
@@ -143,17 +144,17 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def sold(self) -> int:
-        """Count the cards that were bought, pitched or not."""
+        """The number of cards that were bought, pitched or not."""
         return sum(map(len, self.cards.values())) + sum(self.owed.values())
 
     def seat(self, name: str) -> Seat:
-        """Return a seat as it was first named."""
+        """Return the seat of this name, in its original type."""
         return next((seat for seat in self.seats if str(seat) == name), name)
 
-    def having(self, **changes: object) -> "HighRollerState":
-        """Return this state with something changed."""
+    def replace(self, **changes: object) -> "HighRollerState":
+        """Return this state with changed fields."""
         return msgspec.structs.replace(self, **changes)
 
 
 as_high_roller_state = converter_of(HighRollerState)
-"""Makes one of the JSON values of a recorded state."""
+"""Converts the JSON values of a recorded state."""

@@ -1,4 +1,4 @@
-"""Roulette, as the rest of the controller knows it."""
+"""The `Game` value of roulette."""
 
 from controller.games.game import Game
 from controller.games.roulette.machine import ROULETTE_TABLE, Roulette
@@ -13,7 +13,9 @@ from controller.settlement.wagers import Wagers
 def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
     rules, state = setup.ruleset, setup.state
     if setup.wheel is None or rules.spin is None:
-        raise SetupError(f"rule set {rules.name} plays roulette: give the wheel's geometry in the header")
+        raise SetupError(
+            f"rule set {rules.name} is for roulette: found no wheel, expected its geometry in the header"
+        )
     return Roulette(
         rules.spin,
         setup.wheel,

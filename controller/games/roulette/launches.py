@@ -1,4 +1,5 @@
-"""Launches: when pulses in the track are a launched ball, and when a hand or the last spin's."""
+"""Launches: whether pulses in the track come from a launched ball, from a hand or from the last spin's
+ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,18 +8,16 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""A hand's pulses and the ball's can make up one lap, but not this many."""
+"""A hand's pulses together with the ball's can look like one turn, but not like this many."""
 NO_BALL_US = 6_000_000
-"""A pulse after which no lap closes for this long was a hand or a cloth, not a ball."""
+"""A pulse that is not followed by a complete turn within this time came from a hand or a cloth."""
 
 
 class Launches:
-    """Watches for the next launch: a ball that runs in the track or drops from it."""
+    """Detects the next launch: a ball that runs in the track, or drops from it."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
-        """`new_watch` returns a watch that knows the wheel and the devices' state before a first pulse at
-        that time.
-        """
+        """Use `new_watch`, which returns a watch for a spin with its first pulse at that time."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._running_out: RunningOut | None = None
@@ -26,11 +25,11 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Late pulses from a time when the table was not in play: the next pulse may be the same ball's."""
+        """Late pulses from a time when the table was not in play; the next pulse may be of the same ball."""
         self.first_pulse_us = 0
-        """When the latest launch began."""
+        """The time of the latest launch's first pulse."""
         self.rejected_us = 0
-        """When a ball last ran that was launched while the table was not in play."""
+        """The last pulse of the last ball that was launched while the table was not in play."""
 
     @property
     def at_rest(self) -> bool:
@@ -44,14 +43,14 @@ class Launches:
 
     @property
     def pending(self) -> bool:
-        """Whether a pulse that may belong to a launch has been seen."""
+        """Whether a pulse has been seen that may belong to a launch."""
         return self._candidate is not None
 
     def pending_at(self, t: int) -> bool:
-        """Return whether a recent pulse may belong to a launch: an old one was caused by a hand."""
+        """Return whether a pulse shortly before t may belong to a launch."""
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
-    def turn_away(self, reading: Reading) -> bool:
+    def reject(self, reading: Reading) -> bool:
         """Handle a reading while the table is not in play; return whether it could begin a spin."""
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
@@ -62,10 +61,8 @@ class Launches:
             self._running_out = None
         return is_pulse and not ran
 
-    def turn_away_late(self, pulse: BallBeam) -> bool:
-        """Record a late pulse from while the table was not in play; return whether it may belong to a
-        launch.
-        """
+    def reject_late(self, pulse: BallBeam) -> bool:
+        """Handle a late pulse from when the table was not in play; return whether it may be a launch."""
         self._refused_us = max(self._refused_us, pulse.t)
         if self._running_out is not None:
             return False
@@ -73,11 +70,11 @@ class Launches:
         return True
 
     def let_run_out(self, watch: SpinWatch) -> None:
-        """Attribute further pulses of this void spin's ball to it."""
+        """Attribute further pulses to the ball of this void spin until it has left the track."""
         self._running_out = RunningOut(watch)
 
     def see(self, reading: Reading) -> SpinWatch | None:
-        """Handle a reading; return the watch of a spin that has begun."""
+        """Handle a reading; return the watch of a spin that has begun, if one has."""
         old = self._running_out
         if old is None:
             return self._check(reading)
@@ -94,9 +91,7 @@ class Launches:
         return self._launched(launched)
 
     def relaunched(self, watch: SpinWatch) -> SpinWatch | None:
-        """Return the watch of a later launch than the one with which this watch began; None if none was
-        seen.
-        """
+        """Return the watch of a later launch that this watch has seen; None if there was none."""
         first = watch.launched_anew()
         if first is None:
             return None
@@ -108,17 +103,17 @@ class Launches:
         return fresh
 
     def launched_by_person(self) -> SpinWatch | None:
-        """Return the watch of what may be a launch, because a person says that it is one."""
+        """Return the watch of the pending pulses, which a person's input confirms as a launch."""
         candidate, self._candidate = self._candidate, None
         return candidate
 
-    def launched_by_wheel(self, word: WheelStatus) -> SpinWatch:
-        """Return the watch of a spin that a smart wheel says has begun."""
+    def launched_by_wheel(self, report: WheelStatus) -> SpinWatch:
+        """Return the watch of a spin that began by a smart wheel's report."""
         watch = self.launched_by_person()
         if watch is None:
-            self.first_pulse_us = word.t
-            watch = self._new_watch(word.t)
-            watch.see(word)
+            self.first_pulse_us = report.t
+            watch = self._new_watch(report.t)
+            watch.see(report)
         return watch
 
     def _check(self, reading: Reading) -> SpinWatch | None:
@@ -134,12 +129,12 @@ class Launches:
         if candidate is None:
             return None
         candidate.see(reading)
-        if not (candidate.ball_runs or self._tells(reading)):
+        if not (candidate.ball_runs or self._proves_ball(reading)):
             return None
         return self._launched(candidate)
 
     def _see_late(self) -> None:
-        """Put the late pulses before what may be a launch, so that both are recognized as one ball's."""
+        """Add the late pulses to the pending ones, so that both are recognized as the same ball's."""
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -154,11 +149,11 @@ class Launches:
 
     def _launched(self, candidate: SpinWatch) -> SpinWatch | None:
         if self._ran_before(candidate):
-            self._turn_away(candidate)
+            self._reject(candidate)
             return None
         return self.launched_by_person()
 
-    def _turn_away(self, candidate: SpinWatch) -> None:
+    def _reject(self, candidate: SpinWatch) -> None:
         if not candidate.ball_runs:
             self._candidate = None
         elif candidate.turns >= SURE_TURNS:
@@ -171,10 +166,11 @@ class Launches:
         since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
         return since_us <= self._refused_us
 
-    def _tells(self, reading: Reading) -> bool:
-        """Return whether this proves a ball, or makes a proof impossible: the beams were lost after a pulse.
+    def _proves_ball(self, reading: Reading) -> bool:
+        """Return whether this reading proves a ball without a complete turn.
 
-        A ball that jumps out of the wheel before its first lap leaves its pulses and is seen outside.
+        That is its drop, or the ball seen outside the wheel after pulses. The loss of the beams' device after
+        a pulse counts too, because no turn can be seen from then on.
         """
         lately = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
@@ -184,15 +180,15 @@ class Launches:
         return isinstance(reading, BallDrop)
 
 
-LONGEST_RUN_US = 40_000_000
-"""No ball runs for this long, so a later one is another ball."""
+MAX_RUN_US = 40_000_000
+"""No ball runs longer than this, so later pulses are another ball's."""
 
 
 class RunningOut:
-    """Follows a void spin's ball until it fell silent or was launched again."""
+    """Follows a void spin's ball until it causes no more pulses, or is launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
-        """Go on from the void spin's own watch."""
+        """Continue with the void spin's own watch."""
         self.watch = watch
         pulses = [r.t for r in watch.readings if isinstance(r, BallBeam)]
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)
@@ -201,7 +197,7 @@ class RunningOut:
             self._see_device(reading)
 
     def is_over(self, t: int) -> bool:
-        """Return whether a pulse then is another ball's: this one has had no pulse for this long."""
+        """Return whether a pulse at t is another ball's, because this one's last pulse is too long ago."""
         return t - self._last_us > SURELY_SEEN_US
 
     def see(self, reading: Reading) -> None:
@@ -214,10 +210,10 @@ class RunningOut:
             self._see_device(reading)
 
     def _see_device(self, reading: Reading) -> None:
-        """Handle a device's absence: its silence means something only from its return on."""
+        """Handle a device's absence: missing pulses prove nothing before its return."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:
             self._lost.discard(reading.dev)
-            if reading.t - self._first_us <= LONGEST_RUN_US:
+            if reading.t - self._first_us <= MAX_RUN_US:
                 self._last_us = reading.t

@@ -1,4 +1,4 @@
-"""The roulette machine: betting, ball in the track, No More Bets, drop, number, paying, chip colours."""
+"""The roulette machine: the rounds from betting to paying, and the colours of the players' chips."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -40,40 +40,41 @@ from controller.rules.wheel.smart_wheel_game import WheelHeard
 
 
 class ChipColours:
-    """The colours of the non-value chips in play, by seat, as the dealer sells and takes back stacks."""
+    """The colours of the players' own chips, by seat, as the dealer sells and takes back stacks."""
 
     def __init__(self, value_colours: Iterable[str], sold: Mapping[str, str]) -> None:
-        """Begin with these colours sold; no stack may look like the house's value chips."""
+        """Begin with these colours sold; those of the house's value chips can't be sold."""
         self._value_colours = frozenset(colour.casefold() for colour in value_colours)
         self.by_seat: dict[str, str] = dict(sold)
 
     def enter(self, entered: Input) -> None:
-        """Sell a seat a colour (`what`), or take its chips back without one. Raises InputRefused."""
+        """Sell a seat the colour in `what`, or without one take its chips back; raises InputRefused."""
         seat = "" if entered.seat is None else str(entered.seat)
         if not seat:
             raise InputRefused("bad_argument", "chips needs the seat that the stack is for; enter it again")
         colour = (entered.what or "").strip().casefold()
         if not colour:
             if self.by_seat.pop(seat, None) is None:
-                raise InputRefused("bad_argument", f"seat {seat} has no chips; name the colour that it gets")
+                raise InputRefused("bad_argument", f"seat {seat} has no chips; enter the colour to sell it")
             return
         if colour in self._value_colours:
             raise InputRefused(
-                "colour_taken", f"{colour} is the colour of value chips (R-PLACE-2); take another"
+                "colour_taken", f"{colour} is a colour of value chips (R-PLACE-2); choose another"
             )
         holder = next(
             (other for other, sold in self.by_seat.items() if sold == colour and other != seat), None
         )
         if holder is not None:
             raise InputRefused(
-                "colour_taken", f"seat {holder} plays {colour} (R-PLACE-2); take another, or its chips back"
+                "colour_taken",
+                f"seat {holder} has {colour} (R-PLACE-2); choose another, or take its chips back",
             )
         self.by_seat[seat] = colour
 
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
-"""!R-5: the document gives no colours; these are every wheel's."""
+"""The red numbers: the document gives none (!R-5), and all wheels have these."""
 GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
@@ -122,11 +123,11 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Any one of these may decide a spin; the judge can do without a few beam and index pulses."""
+"""Readings of which a single one may decide a spin; a few missing beam or index pulses don't matter."""
 
 
 class Roulette(PlaysAttempts):
-    """One roulette game on its spins."""
+    """One table's game of roulette."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class Roulette(PlaysAttempts):
     ) -> None:
         """Begin after spin number `last_spin`, with bets open for `betting_round`.
 
-        `standing_call` is the last spin where it can still be corrected, `chips` the colours sold, by seat.
+        `standing_call` is the last spin if it can still be corrected, `chips` the colours sold, by seat.
         """
         self._agenda = agenda
         self._machine = FlatMachine(ROULETTE_TABLE)
@@ -167,15 +168,15 @@ class Roulette(PlaysAttempts):
             if number is not None:
                 self._machine.restore("settled")
 
-    # --- what the session asks ---
+    # --- the GameMachine of the session ---
 
     @property
     def attempts(self) -> Attempts[str, SpinVerdict]:
-        """The spins, one after another through their life-cycle."""
+        """The attempts: this game's spins."""
         return self.spins.attempts
 
     def memory(self) -> dict[str, object]:
-        """Return what the game remembers between spins, in the form of a recording's state."""
+        """Return the game's state between spins, by the fields of State."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),
@@ -188,7 +189,7 @@ class Roulette(PlaysAttempts):
 
     @property
     def heard(self) -> WheelHeard | None:
-        """A smart wheel's last report; None if there is none, or none has arrived yet."""
+        """A smart wheel's last report; None without one, or before its first report."""
         return self.spins.games.heard
 
     def begins_attempt(self, reading: Reading) -> bool:
@@ -196,11 +197,11 @@ class Roulette(PlaysAttempts):
         return self.spins.would_launch(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Do nothing: the spins follow every ball in the track, even one whose launch does not count."""
+        """Do nothing: `begins_attempt` has passed the reading to the spins, which follow every ball."""
 
     def reject_late(self, reading: Reading) -> bool:
-        """Record a late reading from while the table was not in play."""
-        return self.spins.turn_away_late(reading)
+        """Handle a late reading from a time when the table was not in play."""
+        return self.spins.reject_late(reading)
 
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
@@ -214,7 +215,7 @@ class Roulette(PlaysAttempts):
         self.spins.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "no_more_bets":
                 self._dealer_closes(entered)
@@ -258,14 +259,14 @@ class Roulette(PlaysAttempts):
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens, and the bets where the dealer had closed them."""
+        """Start a new round, as the table opens, with bets open."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
         self.attempts.settle_at_opening()
         if not self._bets_open:
             self._open_bets(t, "open_table")
 
-    # --- what the spins ask ---
+    # --- the WheelGame of the spins ---
 
     @property
     def bets_open(self) -> bool:
@@ -273,15 +274,15 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Return the state to which `restore` can return: a spin changes only the stage of the round."""
+        """Return the state for `restore`: a spin changes only the machine's state."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+        """Restore the state that `snapshot` returned."""
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """Handle a ball in the track; bets stay open until No More Bets (R-SPIN-3)."""
+        """Handle a launch; bets stay open until No More Bets (R-SPIN-3)."""
         del t
         self._bets_by_hand = False
         self._dropped_us = UNSET
@@ -292,7 +293,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("no_more_bets")
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets: the ball is about to drop (R-SPIN-3), or a person must rule first."""
+        """Close the bets, because the ball is about to drop (R-SPIN-3), or a person must rule first."""
         if self._bets_open:
             self._close_bets(t, cause)
 
@@ -305,7 +306,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("drop")
 
     def call(self, result: Result[str]) -> Data:
-        """Call the number (R-SPIN-4)."""
+        """Apply the number; return the data of its call (R-SPIN-4)."""
         assert result.value is not None
         self._machine.fire("number")
         return SpinCalled(
@@ -321,7 +322,7 @@ class Roulette(PlaysAttempts):
         )
 
     def no_result(self, result: Result[str]) -> Data:
-        """Call No Spin (R-IRR-1..3)."""
+        """Apply a No Spin; return its data (R-IRR-1..3)."""
         self._agenda.inspections.require_after(result.reasons, plays_with="wheel")
         self._machine.fire("no_spin")
         return SpinNoSpin(
@@ -333,13 +334,13 @@ class Roulette(PlaysAttempts):
         )
 
     def review(self, result: Result[str]) -> Data:
-        """Return what is published of an attempt that a person must rule on."""
+        """Return the data of a spin that a person must rule on."""
         return SpinReview(
             spin=result.number, reasons=result.reasons, number=result.value, notices=result.notices
         )
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of what was called; closed bets stay closed."""
+        """Apply a ruling in place of the call, and return its data; closed bets stay closed."""
         del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")
@@ -355,9 +356,9 @@ class Roulette(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again: after a No Spin they stand or may be taken back (!R-7).
+        """Open the bets again, also after a No Spin, when they stand or may be taken back (!R-7).
 
-        A ruling on the last spin opens none that the dealer has closed for the next (R-SPIN-3).
+        After a correction, bets that the dealer has closed for the next spin stay closed (R-SPIN-3).
         """
         if self._stay_closed:
             self._stay_closed = False

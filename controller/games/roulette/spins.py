@@ -1,6 +1,6 @@
-"""Spins of the ball: when one begins, when it is decided, and how it passes through the life-cycle.
+"""Spins by the table's own beams: when a spin begins, and when it is judged.
 
-The judge decides what a spin is worth (`controller.rules.wheel`); this module decides when to ask it.
+The judge itself is `controller.rules.wheel`.
 """
 
 from collections import deque
@@ -37,25 +37,25 @@ from controller.rules.wheel.watch import CheckedWatch
 
 SECOND_US = 1_000_000
 
-OBJECTS_KEPT = 16
+MAX_OBJECTS = 16
 """More readings than a foreign-object sensor sends in the second before a launch."""
-SPOKEN = "spoken"
+EARLY_NO_SPIN = "spoken"
 """The timer of a No Spin that was called before any ball was seen."""
 RUNS_UNTIL_US = 3_000_000
-"""A ball without a pulse for this long is not known to run: a person may enter where it lies."""
+"""A ball without a pulse for this long may be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
-"""Share of the turn by which a spin would be given up. A shorter turn shows that passes were missed or
-that a hand pushed the rotor; an untouched rotor makes none.
+"""If a rotor turn is shorter than this share of the turn assumed for giving up, that time is set anew. It
+shows that passes were missed or that a hand pushed the rotor; an untouched rotor does not speed up.
 """
-_PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
-"""Readings that move the time at which a spin is given up."""
+_POSTPONES = (BallDrop, PocketBall, DeviceDown)
+"""Readings that change the time at which a spin is given up."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
 """Readings that may change a verdict whose call is held."""
 
 
 class Spins(WheelSpins):
-    """The spins of one wheel by the table's own beams, from the launch to the ruling."""
+    """The spins of one wheel, by the table's own beams, from the launch to the ruling."""
 
     launch_reported_by = "ball_beam"
 
@@ -72,13 +72,13 @@ class Spins(WheelSpins):
         heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, knowing what was learned of the wheel."""
+        """Begin after spin number `last`, with the learned properties of the wheel."""
         super().__init__(
             game, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last
         )
         self._index_passes: deque[Reading] = deque(maxlen=2 * INDEX_PASSES_KEPT)
-        self._objects: deque[Reading] = deque(maxlen=OBJECTS_KEPT)
-        self._spoken: Input | None = None
+        self._objects: deque[Reading] = deque(maxlen=MAX_OBJECTS)
+        self._early_no_spin: Input | None = None
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
@@ -102,7 +102,7 @@ class Spins(WheelSpins):
         elif kind is RotorIndex and state != "held" and self._launches.at_rest:
             self._index_passes.append(reading)
         else:
-            self._see_with_care(reading)
+            self._see_other(reading)
 
     def _see_mark(self, mark: Reading) -> None:
         """Handle an index pass while a spin is under way."""
@@ -136,8 +136,8 @@ class Spins(WheelSpins):
         if pulse.t >= self._ask_for_drop_us and self._game.bets_open:
             self._expect_drop(pulse.t)
 
-    def _see_with_care(self, reading: Reading) -> None:
-        told = reading if isinstance(reading, WheelStatus) and self.games.see(reading) == "seen" else None
+    def _see_other(self, reading: Reading) -> None:
+        begun = reading if isinstance(reading, WheelStatus) and self.games.see(reading) == "seen" else None
         state = self._machine.state
         if state == SPIN.under_way:
             self._follow(reading)
@@ -145,8 +145,8 @@ class Spins(WheelSpins):
             self._follow_held(reading)
         else:
             launched = self._launches.see(reading)
-            if launched is None and told is not None and not self._launches.old_ball_runs:
-                launched = self._launches.launched_by_wheel(told)
+            if launched is None and begun is not None and not self._launches.old_ball_runs:
+                launched = self._launches.launched_by_wheel(begun)
             if launched is not None:
                 self._begin(launched, reading)
         if isinstance(reading, RotorIndex):
@@ -158,7 +158,7 @@ class Spins(WheelSpins):
         """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
-        elif name == SPOKEN:
+        elif name == EARLY_NO_SPIN:
             self._no_launch_followed(t)
         elif name == "no_more_bets" and self.attempts.under_way:
             if not self._put_off(name, self._no_more_bets_at_us(), t):
@@ -172,74 +172,70 @@ class Spins(WheelSpins):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Return whether this reading could begin a spin.
+        """Handle a reading while the table is not in play; return whether it could begin a spin.
 
-        It is asked while the table is not in play, so that the spin is known and never counts later.
+        That spin is then known, and never counts later.
         """
-        return not self.attempts.under_way and self._launches.turn_away(reading)
+        return not self.attempts.under_way and self._launches.reject(reading)
 
-    def turn_away_late(self, reading: Reading) -> bool:
-        """Record a pulse from while the table was not in play that is reported late: a spin begun then never
-        counts.
+    def reject_late(self, reading: Reading) -> bool:
+        """Handle a late pulse from a time when the table was not in play: a spin begun then never counts.
 
-        If its later pulses have already begun a spin, a person rules on it.
+        If its later pulses have begun a spin already, that goes to review.
         """
         if not isinstance(reading, BallBeam):
             return False
         attempts = self.attempts
         if not attempts.open:
-            return self._launches.turn_away_late(reading)
+            return self._launches.reject_late(reading)
         if 0 < attempts.began_us - reading.t <= NO_BALL_US:
             attempts.note_late(
-                f"a beam of {reading.dev} was cut before the table played, and reported too late"
+                f"a beam of {reading.dev} was interrupted before the table was in play, and reported too late"
             )
         return False
 
     def launch_seen(self, t: int) -> None:
-        """Begin the spin whose first pulses were seen: a person refers to it before its first lap is
-        complete.
-        """
+        """Begin the spin of pending pulses, if any, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is called before a ball is seen: it applies to the next launch, if one
-        follows.
-        """
+        """Hold a No Spin that is called before a ball is seen, for a launch that follows shortly."""
         named = entered.what is not None
-        if named or self._spoken is not None or not self._game.bets_open or self.attempts.open:
+        if named or self._early_no_spin is not None or not self._game.bets_open or self.attempts.open:
             return False
-        self._spoken = entered
-        self._agenda.set_timer(SPOKEN, entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1)
+        self._early_no_spin = entered
+        due_us = entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1
+        self._agenda.set_timer(EARLY_NO_SPIN, due_us)
         return True
 
-    def _is_of_launch(self, spoken_us: int) -> bool:
-        before_us = self._launches.first_pulse_us - spoken_us
+    def _is_of_launch(self, entered_us: int) -> bool:
+        before_us = self._launches.first_pulse_us - entered_us
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """Apply the held No Spin, which no launch followed, to the last spin, or to none."""
-        spoken = self._spoken
-        assert spoken is not None
-        if self._launches.pending_at(t) and self._is_of_launch(spoken.t):
-            self._agenda.set_timer(SPOKEN, t + SECOND_US)
+        """Apply the held No Spin, which no launch followed, to the last spin, or refuse it."""
+        entered = self._early_no_spin
+        assert entered is not None
+        if self._launches.pending_at(t) and self._is_of_launch(entered.t):
+            self._agenda.set_timer(EARLY_NO_SPIN, t + SECOND_US)
             return
-        self._spoken = None
+        self._early_no_spin = None
         try:
-            self._game.rule(spoken)
+            self._game.rule(entered)
         except InputRefused as refused:
-            self._agenda.refuse(spoken, refused.code, refused.says)
+            self._agenda.refuse(entered, refused.code, refused.says)
 
     @property
     def revolutions(self) -> float | None:
-        """How far the present spin's ball provably ran in the track."""
+        """The revolutions that the present spin's ball provably made in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
         if self._launches.pending_at(t):
-            return "a track beam was cut"
+            return "a track beam was interrupted"
         if self._launches.rejected_us > self.attempts.over_us:
             return "a ball was launched while the table was not in play"
         return super()._sign_of_another(t, new_round=new_round)
@@ -267,10 +263,10 @@ class Spins(WheelSpins):
         self._dropped_us = None
         self._late_close = False
         self._set_give_up(latest.t)
-        spoken, self._spoken = self._spoken, None
-        if spoken is not None and self._is_of_launch(spoken.t):
-            self._agenda.stop_timer(SPOKEN)
-            self.attempts.enter(spoken)
+        no_spin, self._early_no_spin = self._early_no_spin, None
+        if no_spin is not None and self._is_of_launch(no_spin.t):
+            self._agenda.stop_timer(EARLY_NO_SPIN)
+            self.attempts.enter(no_spin)
             return
         self._after(watch, latest)
 
@@ -283,7 +279,7 @@ class Spins(WheelSpins):
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was launched.
 
-        Nobody could rule on a review of it: it ends at once as a No Spin without a ruling.
+        A review of it is impossible, so it becomes a No Spin without a ruling.
         """
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
@@ -300,7 +296,7 @@ class Spins(WheelSpins):
             self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
-        elif isinstance(reading, _PUTS_OFF):
+        elif isinstance(reading, _POSTPONES):
             self._set_give_up(reading.t)
         elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
             self._watched_since_us = reading.t
@@ -380,10 +376,10 @@ class Spins(WheelSpins):
             relaunched=relaunched,
         )
 
-    # --- what the life-cycle asks of its game ---
+    # --- the AttemptJudge of the life-cycle ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin on what was seen up to t."""
+        """Judge the present spin by its readings up to t."""
         assert self._watch is not None
         self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]
@@ -396,9 +392,7 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for the drop or the number; a ball that runs on after No Spin belongs to no later
-        spin.
-        """
+        """Stop waiting for drop and number; after a No Spin, attribute further pulses to its ball."""
         if self._watch is not None and decided == "void":
             self._launches.let_run_out(self._watch)
         super().decided(decided)

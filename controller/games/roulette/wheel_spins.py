@@ -1,8 +1,8 @@
-"""What the spins of every wheel share, and the spins of a smart wheel whose report is trusted.
+"""The common part of all spins, and the spins of a smart wheel whose reports are trusted.
 
-A smart wheel's states drive the round at a table whose rule set trusts it (`revolutions: trusted_wheel`). The
-wheel's ball in the rim is the launch, its own No More Bets closes the bets, its number is called when it was
-witnessed.
+With a rule set that trusts a smart wheel (`revolutions: trusted_wheel`), the wheel's states drive the round:
+its ball in the rim is the launch, its own No More Bets closes the bets, and its number is called if its
+reports up to it were received.
 """
 
 from abc import ABC, abstractmethod
@@ -23,20 +23,18 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import WheelGames, WheelHeard, WheelWord
 
 HIDES_A_SPIN_US = 2_000_000
-"""Shorter than any ball's run from the hand to its pocket: a wheel that was unobserved for less than this
-hid none.
-"""
+"""A wheel that was unobserved for less than this can't have had a whole spin in that time."""
 
 
 class WheelGame(Results[str], Protocol):
-    """What a wheel game does with its spins."""
+    """A wheel game's part in the life-cycle of its spins."""
 
     @property
     def bets_open(self) -> bool:
         """Whether bets can still be placed."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets: the ball is about to drop, or a person must rule first."""
+        """Close the bets, because the ball is about to drop, or a person must rule first."""
 
     def dropped(self, t: int) -> None:
         """Handle the ball's drop from the track."""
@@ -46,13 +44,13 @@ class WheelGame(Results[str], Protocol):
 
 
 class WheelSpins(ABC):
-    """The spins of one wheel as their life-cycle and the table's people know them."""
+    """The spins of one wheel."""
 
     last_entry: Input | None = None
-    """None: a spin is seen only by sensors."""
+    """Always None: no input contributes to the number that the sensors see."""
 
     launch_reported_by: ClassVar[str]
-    """The kind of reading without which a launch is not noticed."""
+    """The kind of reading without which a launch is not detected."""
 
     def __init__(
         self,
@@ -67,8 +65,9 @@ class WheelSpins(ABC):
         heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, knowing what was learned of the wheel and what a smart one
-        reported.
+        """Begin after spin number `last`, with the learned properties of the wheel.
+
+        `heard` is a smart wheel's last report before.
         """
         self.learned = learned
         self.games = WheelGames(heard)
@@ -79,12 +78,12 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """When a track beam was cut while no spin was open, reported too late to count."""
+        """The latest pulse of a track beam that was reported too late to count while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
 
-    # --- what the game asks ---
+    # --- called by the game ---
 
     @abstractmethod
     def see(self, reading: Reading) -> None:
@@ -96,22 +95,23 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def would_launch(self, reading: Reading) -> bool:
-        """Return whether this reading could begin a spin.
+        """Handle a reading while the table is not in play; return whether it could begin a spin.
 
-        Asked while the table does not play, and so that spin is known and never counts later.
+        That spin is then known, and never counts later.
         """
 
-    def turn_away_late(self, reading: Reading) -> bool:
-        """Record a late reading from while the table was not in play; return whether it may begin a spin.
+    def reject_late(self, reading: Reading) -> bool:
+        """Handle a late reading from a time when the table was not in play; return whether it may begin a
+        spin.
 
-        Nothing by default: a smart wheel's reports have no time other than their arrival.
+        By default none may: a smart wheel's reports have no time other than their arrival.
         """
         del reading
         return False
 
     @abstractmethod
     def launch_seen(self, t: int) -> None:
-        """Begin the spin of which only the first signs were seen by t: a person refers to it."""
+        """Begin the spin of which only the first pulses were seen by t, as a person's input refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
         """Hold a No Spin that is called before a ball is seen; return whether it is held."""
@@ -121,15 +121,15 @@ class WheelSpins(ABC):
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """How far the present spin's ball provably ran in the track; None if that is not counted."""
+        """The revolutions that the present spin's ball provably made; None if they are not counted."""
 
     def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
-        """Check that a ruling after the call is for the spin that was decided last.
+        """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
 
-        `new_round` tells that the dealer has closed or opened bets since then. `what` names the spin.
+        `new_round` is whether the dealer has closed or opened bets since the call.
 
         Raises:
-            InputRefused: it may be for a spin that nobody saw, or names another one.
+            InputRefused: the ruling may be for a spin that no sensor saw, or names another spin.
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
@@ -141,17 +141,17 @@ class WheelSpins(ABC):
         seen = self._sign_of_another(ruling.t, new_round=new_round) if corrects else None
         if seen is not None:
             says = (
-                f"{seen} since spin {number} was decided, so this may be for a spin that nobody saw: "
-                f"to rule on spin {number} add what={number}; what no sensor saw is spun again"
+                f"{seen} since spin {number} was decided, so this may be for a spin that no sensor saw: "
+                f"to rule on spin {number}, add what={number}; a spin that no sensor saw is repeated"
             )
             raise InputRefused("which_spin", says)
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
-        """Return the evidence that another spin may have been launched since the last was decided."""
+        """Return why another spin may have been launched since the last was decided; None if none was."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
-            return "a cut track beam was reported too late"
+            return "an interrupted track beam was reported too late"
         if self.attempts.away:
             return "the controller was restarted"
         for since_us, until_us, dev in self._health.absences(t):
@@ -165,37 +165,37 @@ class WheelSpins(ABC):
         for name in ("no_more_bets", "give_up"):
             self._agenda.stop_timer(name)
 
-    # --- what the life-cycle asks ---
+    # --- the AttemptJudge of the life-cycle ---
 
     @abstractmethod
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin on what was seen up to t."""
+        """Judge the present spin by its readings up to t."""
 
     @property
     @abstractmethod
     def _seen(self) -> Sequence[Reading]:
-        """Every reading of the present spin."""
+        """All readings of the present spin."""
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball is known to run, so that nobody can say yet where it lies."""
+        """Return whether the ball still runs at t, as far as is known, so that it has no number yet."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
-        """Return the number seen."""
+        """Return the number that the sensors saw."""
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Return the number a person entered; raises InputRefused while the ball runs or for no pocket."""
+        """Return the number entered; raises InputRefused while the ball runs, or for an unknown pocket."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
-            says = f"set_number: this wheel has no pocket {number!r}; enter one it has"
+            says = f"set_number: found {number!r}, expected a pocket of this wheel; enter it again"
             raise InputRefused("bad_argument", says)
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the ball is at rest, as far as is known at t."""
+        """Return whether the ball is at rest at t, as far as is known."""
         return not (self.attempts.under_way and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
@@ -203,7 +203,7 @@ class WheelSpins(ABC):
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return what the last verdict rests on apart from the readings."""
+        """Return the basis of the last verdict beside the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
@@ -213,9 +213,9 @@ class WheelSpins(ABC):
 
 
 SILENCE_US = 1_000_000
-"""The wheel reports its state twice a second: after this long without a report two may be missing."""
-IN_ONE_GO_US = 250_000
-"""States that arrive faster than the wheel sends them were held back in the cable."""
+"""The wheel reports its state twice a second; after this long without a report, two may be missing."""
+BURST_US = 250_000
+"""Reports that arrive faster than the wheel sends them were delayed on their way."""
 
 
 class SmartSpins(WheelSpins):
@@ -225,6 +225,7 @@ class SmartSpins(WheelSpins):
 
     _word: WheelWord | None = None
     _dropped = False
+
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
@@ -248,18 +249,18 @@ class SmartSpins(WheelSpins):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Return whether this reading begins a spin.
+        """Handle a reading while the table is not in play; return whether it begins a spin.
 
-        Asked while the table does not play, and so that spin is known and never counts later.
+        That spin is then known, and never counts later.
         """
         return isinstance(reading, WheelStatus) and self.games.see(reading) is not None
 
     def launch_seen(self, t: int) -> None:
-        """Begin nothing on a person's input: the wheel reports no launch before the ball is in its rim."""
+        """Do nothing: the wheel's report of the ball in its rim is the first sign of a spin."""
 
     @property
     def revolutions(self) -> float | None:
-        """None: they are not counted, but taken from the wheel's report."""
+        """Return None: the wheel counts the revolutions, and is trusted."""
         return None
 
     def _begin(self, before: WheelStatus | None, reading: Reading) -> None:
@@ -296,7 +297,7 @@ class SmartSpins(WheelSpins):
         self.attempts.judged(t, verdict)
 
     def _close(self, word: WheelWord, t: int) -> None:
-        """Close the bets that are still open: the ball has dropped, or a person must rule first."""
+        """Close bets that are still open, because the ball has dropped, or a person must rule first."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)
@@ -312,23 +313,24 @@ class SmartSpins(WheelSpins):
             return
         if t - last.t > SILENCE_US:
             self.games.before_silence_us = last.t
-        elif t - last.t > IN_ONE_GO_US:
+        elif t - last.t > BURST_US:
             self.games.before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
-        """Return the time as of which bets close when the wheel is heard by t to have closed them
-        (R-SPIN-3). Its states carry no time of their own. What comes after a silence may be as old as the
-        silence: bets were accepted meanwhile, from people who could see the wheel.
+        """Return the time as of which bets close if the wheel's report of that arrives at t (R-SPIN-3).
+
+        The reports have no time of their own. One that arrives after a silence may be as old as the silence,
+        during which bets were accepted from people who could see the wheel.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us
         last = self.games.last
         return t if last is None or t - last.t <= SILENCE_US else last.t
 
-    # --- what the life-cycle asks of its game ---
+    # --- the AttemptJudge of the life-cycle ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin on what was seen so far."""
+        """Judge the present spin by its readings so far."""
         assert self._word is not None
         self._basis = Basis(decided_at_us=t, called=called)
         return self._word.verdict(called)

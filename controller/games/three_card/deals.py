@@ -1,7 +1,7 @@
-"""Deals of cards: when one begins, when it is decided, and how it passes through the life-cycle.
+"""Deals of cards: when a deal begins, and when it is judged.
 
-The judge decides what a deal is worth (`controller.rules.cards`); this module decides when to ask it. Its
-final verdict is taken only when every position has played or folded: until then no card is shown to anybody.
+The judge itself is `controller.rules.cards`. Its final verdict is used only when every position has played or
+folded; until then no card is revealed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,32 +31,32 @@ from controller.rules.cards.deal import (
     position_of,
 )
 
-PLAYER_ROLES = frozenset({"player", "guest"})
-"""Those who may not take back a play or a fold."""
+ACTING_ROLES = frozenset({"player", "guest"})
+"""The roles that may play or fold, but may not change that afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards that follow a void deal within this time still belong to it: the dealer had not stopped yet."""
+"""Cards that follow a void deal within this time belong to it, because the dealer had not stopped yet."""
 PLAY_DECIDED_US = 10 * SECOND_US
-"""How long after Play was requested a fold has to wait: by then the settlement engine has granted it or
-never will (0.6 s for the table's statement, 5 s for its database), and its report `played` has come back.
+"""How long a fold must wait after Play was requested: the settlement engine has granted Play by then or never
+will (0.6 s for the table's statement, 5 s for its database), and its report `played` has arrived.
 """
 
 
 class CardGame(Results[Dealt], Protocol):
-    """What a card game does with its deals."""
+    """A card game's part in the life-cycle of its deals."""
 
     @property
     def seats(self) -> Sequence[str]:
-        """The positions that are dealt in; none if nobody has named them."""
+        """The positions that are dealt in; empty if nobody has named them."""
 
     def note_late(self, t: int) -> None:
         """Handle a card that left the shoe at t and was reported too late."""
 
     def cards_out(self) -> None:
-        """Handle that everybody has three cards."""
+        """Handle that every position has three cards."""
 
     def all_acted(self) -> None:
-        """Handle that everybody has played or folded."""
+        """Handle that every position has played or folded."""
 
 
 class Deals:
@@ -85,15 +85,13 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """Positions where the settlement engine may accept Play, and when it asked: they can't fold
-        meanwhile.
-        """
-        self._questions: set[str | None] = set()
-        """The nonces of the engine's queries, each used once."""
+        """By position: when the settlement engine requested Play; until that is decided, it can't fold."""
+        self._nonces: set[str | None] = set()
+        """The nonces of the engine's requests, each used once."""
         self._played: set[str] = set()
-        """Positions with Play in this round, as the settlement engine reports: they can't fold."""
+        """The positions with Play in this round, by the settlement engine; they can't fold."""
         self._stood_played: frozenset[str] = frozenset()
-        """The same for the deal decided last, for a ruling on it while the next one's bets are closed."""
+        """The same for the last decided deal, for a ruling on it while bets are closed for the next."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -109,7 +107,7 @@ class Deals:
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
-        """Go on from a deal that can still be corrected."""
+        """Continue from a deal that can still be corrected, with the game's state before it."""
         self.attempts.resume(call, call.value if isinstance(call.value, Dealt) else None, before)
         self._seats = call.seats
         self._readings = list(call.cards)
@@ -129,7 +127,7 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that came too late to count: it is not known to whom such a card went."""
+        """Handle a reading that came too late to count; the position of such a card is not known."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
@@ -140,7 +138,7 @@ class Deals:
         self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
-        """Return whether this card begins a deal: not one that is dealt, under review or just void."""
+        """Return whether this card would begin a deal, and does not belong to the present or the last one."""
         attempts = self.attempts
         if attempts.under_way or attempts.state == "held":
             return False
@@ -153,13 +151,11 @@ class Deals:
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
     def reject_attempt(self, card: Reading) -> None:
-        """Record that a deal was begun that must not be judged: the cards that follow belong to it."""
+        """Handle the first card of a deal that must not be judged; the cards that follow belong to it."""
         self._runs_on_from_us = card.t
 
-    def between(self) -> None:
-        """Record that people go on to the next deal: cards that come from the shoe now do not belong to
-        the last.
-        """
+    def end_last(self) -> None:
+        """End the last deal, as people continue with the next: further cards don't belong to it."""
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
@@ -170,11 +166,11 @@ class Deals:
             self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
-        """Handle a position's play or fold. Raises InputRefused."""
+        """Handle a position's play or fold; raises InputRefused."""
         attempts = self.attempts
         attempts.require_attempt(entered)
         if attempts.state in ("called", "settled"):
-            if entered.by in PLAYER_ROLES:
+            if entered.by in ACTING_ROLES:
                 raise InputRefused("has_acted")
             if entered.name == "fold" and position_of(entered.seat) in self._stood_played:
                 raise InputRefused("played")
@@ -187,13 +183,13 @@ class Deals:
         before = layout.acts.get(position)
         if before == _act_of(entered):
             raise InputRefused("no_change")
-        if before is not None and entered.by in PLAYER_ROLES:
+        if before is not None and entered.by in ACTING_ROLES:
             raise InputRefused("has_acted")
-        self._may_fold(position, entered)
+        self._check_fold(position, entered)
         self._note(entered)
 
-    def _may_fold(self, position: str, entered: Input) -> None:
-        """Raise InputRefused for a fold where Play has been made, or may be in a moment (T-DEAL-4)."""
+    def _check_fold(self, position: str, entered: Input) -> None:
+        """Raise InputRefused for a fold at a position with Play, or with a request for it (T-DEAL-4)."""
         if entered.name != "fold":
             return
         if position in self._played:
@@ -201,22 +197,22 @@ class Deals:
         asked_us = self._play_asked.get(position)
         if asked_us is None:
             return
-        if entered.by in PLAYER_ROLES:
+        if entered.by in ACTING_ROLES:
             raise InputRefused("play_asked")
         wait_us = asked_us + PLAY_DECIDED_US - entered.t
         if wait_us > 0:
             wait_s = -(-wait_us // SECOND_US)
-            says = f"Play was asked for here and may still be granted; enter the fold again in {wait_s} s"
+            says = f"Play was requested here and may still be granted; enter the fold again in {wait_s} s"
             raise InputRefused("play_asked", says)
 
     def play_asked(self, entered: Input) -> None:
-        """Record where Play is requested, unless the position has folded: what came first stands
-        (T-DEAL-4). The table's statement, by which Play is granted, is given only after this, so no
-        position has both.
+        """Record a request for Play at positions that have not folded before it (T-DEAL-4).
+
+        The table signs the statement by which Play is granted only after this, so no position has both.
         """
-        if entered.what in self._questions:
-            return  # A repeated request: the dealer must not wait for that.
-        self._questions.add(entered.what)
+        if entered.what in self._nonces:
+            return  # A repeated request must not make the dealer wait again.
+        self._nonces.add(entered.what)
         folded = self._folded
         for seat in entered.seats or ():
             position = position_of(seat)
@@ -224,27 +220,25 @@ class Deals:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
-        """Record where Play has been made. A position that the dealer folded meanwhile has both: a person
-        rules.
-        """
+        """Record the positions with Play; if the dealer folded one meanwhile, the deal goes to review."""
         positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
         self._played.update(positions)
         folded = self._folded
         both = [position for position in positions if position in folded]
         if both:
-            self.attempts.note_late(f"position {', '.join(both)} was folded, and Play lies there (T-DEAL-4)")
+            self.attempts.note_late(f"position {', '.join(both)} was folded, and has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return the folded positions at which the settlement engine may have Play, in words; empty if
-        none (T-DEAL-4). It asked for them and never reported the result: whether the deal fits its book
-        must not be guessed.
+        """Return why a person must check the folds, if the settlement engine may have Play there; else empty.
+
+        The engine requested Play at these positions and never reported the result (T-DEAL-4).
         """
         folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
         if not folded:
             return ""
         return (
-            f"position {', '.join(folded)} was folded, Play was asked for there, and the settlement engine"
-            " did not say whether it granted it (T-DEAL-4): look at the player's account, then accept the"
+            f"position {', '.join(folded)} was folded, Play was requested there, and the settlement engine"
+            " did not report whether it was granted (T-DEAL-4): check the player's account, then accept the"
             " deal, or enter play"
         )
 
@@ -256,28 +250,28 @@ class Deals:
 
     @property
     def has_both(self) -> bool:
-        """Whether a position of the present deal was folded and has Play: the deal can't be called so."""
+        """Whether a position of the present deal was folded and has Play, so that it can't be called."""
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Forget where Play was requested or made: it was in a round of bets that is over."""
+        """Forget where Play was requested or made, as that round of bets is over."""
         self._play_asked.clear()
-        self._questions.clear()
+        self._nonces.clear()
         self._played.clear()
 
     def set_card(self, entered: Input) -> None:
-        """Handle a card that a person enters: unread, never read, or read wrong. Raises InputRefused."""
+        """Handle a card that a person enters because it was read wrongly or not read; raises InputRefused."""
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
         self.attempts.require_attempt(entered)
-        entered = self._of_this_deal(entered)
-        self._must_fit(entered)
+        entered = self._without_number(entered)
+        self._check_card(entered)
         self._note(entered)
 
     def _begin(self, first: Card) -> None:
         self.attempts.begin(first.t)
-        self.between()
+        self.end_last()
         self._readings = [*self._health.down.values(), first]
         self._seats = tuple(self._game.seats)
         if self._late:
@@ -285,7 +279,7 @@ class Deals:
         self._follow(first)
 
     def _follow(self, reading: Reading) -> None:
-        """Judge again after a reading: what is certain against the deal ends it at once."""
+        """Judge the deal again after a reading; it ends at once if it is certainly void."""
         attempts = self.attempts
         verdict = self._judge(reading.t)
         if attempts.state in ("review", "proposed"):
@@ -293,15 +287,15 @@ class Deals:
         elif verdict.ruling is Ruling.VOID or attempts.state == "held":
             self._decide(reading.t, verdict)
         else:
-            self._go_on(reading.t, verdict, new_card=isinstance(reading, Card))
+            self._advance(reading.t, verdict, new_card=isinstance(reading, Card))
 
     def _note(self, entered: Input) -> None:
-        """Add a person's entry to the deal, and continue as far as possible."""
+        """Add a person's input to the deal, and advance it as far as possible."""
         attempts = self.attempts
         readings = [*self._readings, entered]
         if attempts.under_way:
             self._readings = readings
-            self._go_on(entered.t, self._judge(entered.t), new_card=False)
+            self._advance(entered.t, self._judge(entered.t), new_card=False)
             return
         verdict = self._judge(entered.t, readings)
         self._readings = readings
@@ -310,11 +304,11 @@ class Deals:
             return
         self._reconsider(entered.t, verdict)
         if verdict.ruling is Ruling.VALID and attempts.state == "review" and not self.has_both:
-            # For a card, `what` is the card that it replaced, not a deal's number.
+            # The `what` of a card is the card that it replaced, not a deal's number.
             what = None if entered.name == "set_card" else entered.what
             attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
 
-    def _go_on(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
+    def _advance(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
         layout = self._layout()
         if layout.all_out:
             self._game.cards_out()
@@ -341,7 +335,7 @@ class Deals:
     def _note_basis(self, t: int, called: Reason | None = None) -> None:
         self._basis = Basis(decided_at_us=t, called=called, sources=dict(self._health.sources))
 
-    # --- the deal as it lies ---
+    # --- the layout of the deal ---
 
     def _layout(self, readings: Sequence[Reading] | None = None) -> Layout:
         return layout_of(self._readings if readings is None else readings, self._seats, self._rules.order)
@@ -367,11 +361,12 @@ class Deals:
             )
         return position
 
-    def _of_this_deal(self, entered: Input) -> Input:
-        """Return the entry without the deal's number, which is checked: `what` is then the card replaced."""
+    def _without_number(self, entered: Input) -> Input:
+        """Return the input without the deal's number, so that `what` is the replaced card alone."""
         return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
-    def _must_fit(self, entered: Input) -> None:
+    def _check_card(self, entered: Input) -> None:
+        """Raise InputRefused if this card can't be entered at its position."""
         layout = self._layout()
         filled = fill(layout.hands, entered)
         if filled is None:
@@ -380,49 +375,48 @@ class Deals:
         if not layout.directed and len(hand) > len(layout.hands[position]):
             raise InputRefused("order_broken")
 
-    # --- what the life-cycle asks ---
+    # --- the AttemptJudge of the life-cycle ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Return the deal as it was seen, if nothing about it is unknown."""
+        """Return the complete deal; None if something about it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether entering a card can decide the deal: in a void one all cards must be out and
-        everybody must have acted.
-        """
+        """Return whether a card can be entered: in a decided deal, all must be out and have acted."""
         del t
         layout = self._layout()
         return self.attempts.open or (layout.all_out and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Return what a position can still do, or be ruled to have done: play, fold."""
+        """Yield `play` and `fold`, if any position can still do that, or be ruled to have done it."""
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
             yield from (act for act in ("play", "fold") if any(each != act for each in done))
 
     def acted(self) -> Mapping[str, str]:
-        """Return what each position did so far, play or fold; nothing between deals."""
+        """Return `play` or `fold` for each position that has acted; empty between deals."""
         return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Return the deal as a person entered it; raises InputRefused if that leaves it unknown."""
-        entered = self._of_this_deal(entered)
+        """Return the deal with a person's input; raises InputRefused if it is still incomplete."""
+        entered = self._without_number(entered)
         if entered.name == "set_card":
-            self._must_fit(entered)
+            self._check_card(entered)
         else:
             self._position_in(self._layout(), entered)
         readings = [*self._readings, entered]
         dealt = self._judge(entered.t, readings).dealt
         if dealt is None:
             raise InputRefused(
-                "bad_argument", "the deal would still not be whole: enter what is missing first"
+                "bad_argument",
+                "the deal would still be incomplete; enter the missing cards and actions first",
             )
         self._readings = readings
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return what is still to be entered of a deal under review."""
+        """Return the deal that awaits a person, with the cards that must be entered under review."""
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
@@ -433,32 +427,32 @@ class Deals:
         return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks, entered=entered)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
-        """Judge the present deal on what was seen so far."""
+        """Judge the present deal by its readings so far."""
         verdict = self._judge(t, called=called)
         self._note_basis(t, called)
         return verdict
 
     def readings(self) -> tuple[Reading, ...]:
-        """Return every reading of the present deal, and what people entered in it."""
+        """Return all readings of the present deal, including inputs."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return what the last verdict rests on apart from the readings."""
+        """Return the basis of the last verdict beside the readings."""
         return self._basis
 
     @property
     def last_entry(self) -> Input | None:
-        """The last card that a person entered in the deal; None if the shoe read them all."""
+        """The last card that a person entered; None if the shoe read all cards."""
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
         return by_hand[-1] if by_hand else None
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for cards; those that a void deal lacks may still come from the shoe."""
+        """Stop waiting for cards; those that a void deal lacks may still leave the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""
             self._play_asked.clear()
-            self._questions.clear()
+            self._nonces.clear()
             self._stood_played = frozenset(self._played)
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]

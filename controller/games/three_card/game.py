@@ -1,4 +1,4 @@
-"""Three Card Poker, as the rest of the controller knows it."""
+"""The `Game` value of Three Card Poker."""
 
 from controller.games.game import Game
 from controller.games.three_card.machine import (
@@ -16,7 +16,9 @@ from controller.settlement.wagers import Wagers
 def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
     rules, state = setup.ruleset, setup.state
     if rules.deal is None:
-        raise SetupError(f"rule set {rules.name} plays Three Card Poker: give it a section `deal`")
+        raise SetupError(
+            f"rule set {rules.name} is for Three Card Poker: found no section `deal`, expected one"
+        )
     return ThreeCard(
         rules.deal,
         agenda,

@@ -1,4 +1,4 @@
-"""The Three Card Poker machine: bets, the cards, play or fold, the dealer's hand, and reconciling."""
+"""The Three Card Poker machine: the rounds from betting through the deal to reconciling the hands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -35,10 +35,10 @@ THREE_CARD_TABLE = MachineTable(
     initial="betting",
     states={
         "betting": "bets are placed; no card is out",
-        "no_more_bets": "the dealer has called it; the shoe gives the first card next",
+        "no_more_bets": "the dealer has called it; the first card leaves the shoe next",
         "dealing": "cards go face down to the positions and the dealer",
-        "acting": "everybody has three cards; each position plays or folds",
-        "showdown": "all have acted; the dealer arranges his hand and shows it",
+        "acting": "every position has three cards and plays or folds",
+        "showdown": "all have acted; the dealer arranges and shows the dealer's hand",
         "reconciling": "the deal is called; hands are reconciled one after the other",
     },
     triggers={
@@ -101,7 +101,7 @@ THREE_CARD_TABLE = MachineTable(
 
 
 class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a Three Card Poker table remembers between deals, in a recording's state."""
+    """The game's state between deals, in a recording's header."""
 
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
@@ -110,11 +110,11 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 as_three_card_state = converter_of(ThreeCardState)
-"""Makes one of the JSON values of a recorded state."""
+"""Converts the JSON values of a recorded state."""
 
 
 class ThreeCard(PlaysAttempts):
-    """One Three Card Poker game on its deals."""
+    """One table's game of Three Card Poker."""
 
     def __init__(
         self,
@@ -131,8 +131,8 @@ class ThreeCard(PlaysAttempts):
     ) -> None:
         """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
 
-        `bets_opened_us` is since when, 0 if not known; `standing_call` is the last deal where it can still be
-        corrected.
+        `bets_opened_us` is when they opened, 0 if not known; `standing_call` is the last deal if it can still
+        be corrected.
         """
         before = state or ThreeCardState()
         self._rules = rules
@@ -141,7 +141,7 @@ class ThreeCard(PlaysAttempts):
         self._opened_us = bets_opened_us
         """When bets last opened; 0 if that was before the first recording."""
         self._closed_us = 0
-        """When they last closed, according to the readings."""
+        """When bets last closed, by the readings."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -154,30 +154,30 @@ class ThreeCard(PlaysAttempts):
             if standing_call.value is not None:
                 self._machine.restore("reconciling")
 
-    # --- what the session asks ---
+    # --- the GameMachine of the session ---
 
     @property
     def attempts(self) -> Attempts[Dealt, DealVerdict]:
-        """The deals, one after another through their life-cycle."""
+        """The attempts: this game's deals."""
         return self.deals.attempts
 
     def memory(self) -> Mapping[str, object]:
-        """Return what the game remembers between deals, in the form of a recording's state."""
-        seated = ThreeCardState(
+        """Return the game's state between deals, by the fields of State."""
+        state = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
-        return {"three_card": to_json_values(seated), "call": self.deals.standing_call()}
+        return {"three_card": to_json_values(state), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Return the numbers of the next deal and of the present round of bets."""
         return {"deal": self.attempts.number + 1, "round": self._round}
 
     def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now, and which cards are still to be entered."""
+        """Return the deal that a person must rule on or confirm now, with the cards that must be entered."""
         return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
-        """Return what the positions of the present deal did so far."""
+        """Return `play` or `fold` for each position of the present deal that has acted."""
         return self.deals.acted()
 
     @property
@@ -187,7 +187,7 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def awaits_play(self) -> bool:
-        """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
+        """Whether Play is accepted: bets are closed and not all positions have acted (T-DEAL-4)."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def see(self, reading: Reading) -> None:
@@ -199,7 +199,7 @@ class ThreeCard(PlaysAttempts):
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Record that this card was dealt while the table was not in play."""
+        """Handle a card that was dealt while the table was not in play."""
         self.deals.reject_attempt(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -211,7 +211,7 @@ class ThreeCard(PlaysAttempts):
         self.deals.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
         match entered.name:
             case "seats":
                 self._name_seats(entered)
@@ -219,7 +219,7 @@ class ThreeCard(PlaysAttempts):
                 self._note_bets(entered)
             case "no_more_bets":
                 self._machine.fire("no_more_bets")
-                self.deals.between()
+                self.deals.end_last()
                 self._close_bets(entered.t, "dealer")
             case "open_bets":
                 self._machine.fire("open_bets")
@@ -261,7 +261,7 @@ class ThreeCard(PlaysAttempts):
             yield "seats"
 
     def reset(self, t: int) -> None:
-        """Start again: the table opens, and so do bets that the dealer had closed; no position is taken."""
+        """Start a new round, as the table opens, with bets open and no positions named."""
         self._machine.restore(THREE_CARD_TABLE.initial)
         self.attempts.settle_at_opening()
         if not self._bets_open:
@@ -270,18 +270,18 @@ class ThreeCard(PlaysAttempts):
         self._players.clear()
         self.deals.forget_play()
 
-    # --- what the deals ask ---
+    # --- the CardGame of the deals ---
 
     def snapshot(self) -> object:
-        """Return the state to which `restore` can return: a deal changes only the stage of the round."""
+        """Return the state for `restore`: a deal changes only the machine's state."""
         return "showdown"
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+        """Restore the state that `snapshot` returned."""
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """Close the bets: the first card is out (T-DEAL-2)."""
+        """Close the bets, as the first card is out (T-DEAL-2)."""
         if not self._machine.allows("first_card"):
             self._machine.restore(THREE_CARD_TABLE.initial)
         self._machine.fire("first_card")
@@ -289,8 +289,9 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def note_late(self, t: int) -> None:
-        """Close the bets as of t, when a card that was reported late left the shoe (T-DEAL-2). If they are
-        already closed, they are closed again as of then: what was bet in between goes back.
+        """Close the bets as of t, when a card left the shoe that was reported late (T-DEAL-2).
+
+        If they were closed later, they are closed again as of t, so that bets made in between go back.
         """
         if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
             return
@@ -299,17 +300,17 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Open the positions' actions (T-DEAL-4)."""
+        """Handle that every position has its cards and may act (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """Show the dealer's hand (T-DEAL-6)."""
+        """Handle that every position has acted, so that the dealer's hand is shown (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 
     def call(self, result: Result[Dealt]) -> Data:
-        """Call the hands, in the order in which they are reconciled (T-DEAL-7)."""
+        """Apply the hands; return the data of their call, in the order of reconciling (T-DEAL-7)."""
         assert result.value is not None
         self._without_pair_plus = ()
         self._show()
@@ -330,7 +331,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def no_result(self, result: Result[Dealt]) -> Data:
-        """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
+        """Apply a void deal, whose cards are reshuffled; return its data (T-IRR-1)."""
         self._agenda.inspections.require_after(result.reasons, plays_with="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
@@ -343,11 +344,11 @@ class ThreeCard(PlaysAttempts):
         )
 
     def review(self, result: Result[Dealt]) -> Data:
-        """Return what is published of an attempt that a person must rule on."""
+        """Return the data of a deal that a person must rule on."""
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of what was called; closed bets stay closed."""
+        """Apply a ruling in place of the call, and return its data; closed bets stay closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(
@@ -375,7 +376,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again; a ruling on the last deal opens none closed for the next (T-DEAL-2)."""
+        """Open the bets again; after a correction, bets closed for the next deal stay closed (T-DEAL-2)."""
         if self._stay_closed:
             self._stay_closed = False
             self._machine.restore("no_more_bets")
@@ -412,16 +413,17 @@ class ThreeCard(PlaysAttempts):
             raise InputRefused(
                 "bad_argument", "seats needs the positions dealt in, each once; enter them again"
             )
-        self.deals.between()
+        self.deals.end_last()
         if entered.what is None:
             self.seats = positions
             self._players = {seat: who for seat, who in self._players.items() if seat in positions}
             return
-        self._must_be_allowed(positions, entered.what)
+        self._check_positions(positions, entered.what)
         self.seats = left_to_right((*self.seats, *positions))
         self._players |= dict.fromkeys(positions, entered.what)
 
-    def _must_be_allowed(self, positions: tuple[str, ...], player: str) -> None:
+    def _check_positions(self, positions: tuple[str, ...], player: str) -> None:
+        """Raise InputRefused if this player may not play these positions, with those named before."""
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:
@@ -441,9 +443,9 @@ class ThreeCard(PlaysAttempts):
         self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
 
     def _to_be_named(self) -> Iterator[Notice]:
-        """Prompt the dealer to name the positions without Pair Plus (T-DEAL-2b).
+        """Yield the notice that prompts the dealer to name the positions without Pair Plus (T-DEAL-2b).
 
-        Only the settlement engine knows them; if it reported none, nobody is prompted.
+        The settlement engine reports them; without a report there is no prompt.
         """
         if self._without_pair_plus:
             seen = f"name the positions without Pair Plus: {', '.join(self._without_pair_plus)}"
@@ -459,7 +461,7 @@ class ThreeCard(PlaysAttempts):
 
 
 def arranged(dealt: Dealt) -> Dealt:
-    """Arrange the dealer's hand from the highest card down (T-DEAL-6)."""
+    """Return the deal with the dealer's hand from the highest card down (T-DEAL-6)."""
     dealer = sorted(dealt.dealer, key=lambda text: _faces((text,)), reverse=True)
     return msgspec.structs.replace(dealt, dealer=tuple(dealer))
 

@@ -21,9 +21,8 @@ from controller.model.readings import (
     WallImpact,
 )
 from drivers.sim.bodies.flights import FLAT_DEG, Flight, Place, Stay
-from drivers.sim.scenes import Feed, Truth, Verdict, in_order_of_arrival
+from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
-CAMERA = "cam"
 Why = Literal["brushed", "band", "names", "leaning", "hidden", "zone_edge"]
 """Why a review is as correct as the verdict: a wall was touched too softly to be detected for certain; a die
 missed the wall by so little that its centre does not decide; the camera may have exchanged the dice's names
@@ -270,19 +269,8 @@ class Watch:
         collected = Input(t=collected_us, dev="console", name="dice_collected", by="stickperson")
         seen = sorted(self._seen(), key=lambda r: r.t)
         return in_order_of_arrival(
-            [*self._lagged(seen), *heard, (collected_us + rng.randint(200, 3000), collected)]
+            [*with_camera_lag(seen, rng), *heard, (collected_us + rng.randint(200, 3000), collected)]
         )
-
-    def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Delay each frame by its own lag; frames keep their order."""
-        feed: Feed = []
-        last_t, arrival = -1, 0
-        for reading in seen:
-            if reading.t != last_t:
-                arrival = max(arrival + 1, reading.t + self.rng.randint(30_000, 80_000))
-                last_t = reading.t
-            feed.append((arrival, reading))
-        return feed
 
     def _seen(self) -> Iterator[AnyReading]:
         frame_us = 1e6 / self.conditions.fps

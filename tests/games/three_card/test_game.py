@@ -248,7 +248,7 @@ def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_pe
     table = asked(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
     (refused,) = table.played.data(Happening)
-    assert refused.says == "Play was asked for here and may still be granted; enter the fold again in 1 s"
+    assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
     assert review.reasons[0].seen.startswith("position 1 was folded, Play was asked for there")
@@ -319,7 +319,7 @@ def test_T_DEAL_4_a_position_that_was_folded_before_its_play_was_heard_of_goes_t
     table = asked(after_s=20)
     table = lies(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
-    assert review.reasons[0].seen.endswith("position 1 was folded, and Play lies there (T-DEAL-4)")
+    assert review.reasons[0].seen.endswith("position 1 was folded, and has a Play wager (T-DEAL-4)")
     assert called(table.says("play", seat="1").end()).folds == ()
 
 

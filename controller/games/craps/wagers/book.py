@@ -1,4 +1,4 @@
-"""The wager book of craps: a table's bets from the first to the last, by either document."""
+"""The wager book of craps, for either document: it accepts, changes and decides a table's bets."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -41,7 +41,7 @@ from controller.settlement.wagers import Ended, Wagers
 COMES = ("come", "dont_come")
 
 Change = Working | Increase | Reduce | Remove | NoAction
-"""A request about a bet that is up."""
+"""A request that changes a bet that is up."""
 
 
 class CrapsBook(Book):
@@ -63,33 +63,33 @@ class CrapsBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly."""
+        """The exact cents that rounding down has left with the house so far."""
         return self._breakage.total_cents
 
     @property
     def remembers(self) -> bool:
-        """Whether more than bets and dice must be kept: lowered Don't bets that may not be replaced yet."""
+        """Whether the book has state beside bets and dice: lowered Don't bets that can't be replaced yet."""
         return self._book.remembers
 
     @property
     def line_bet_missing(self) -> bool:
         """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
-        A roll that comes nevertheless is a fact, and settles like any other; in a run-out none is required.
+        A roll without it settles like any other; in a run-out none is required.
         """
         shooter = self._dice.shooter
-        asked = shooter is not None and self._dice.point is None and not self._dice.run_out
-        return asked and not any(
+        required = shooter is not None and self._dice.point is None and not self._dice.run_out
+        return required and not any(
             bet.player == shooter and bet.wager in ("pass", "dont_pass") for bet in self._book
         )
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is accepted with the dice out, even if it is confirmed; None if it is."""
+        """The refusal of bets with the dice out, even confirmed ones; None if they are accepted."""
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out one request and return its answer, bets in the order they were made."""
+        """Handle one request and return its answer, with bets in the order in which they were made."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -107,7 +107,7 @@ class CrapsBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a craps table")
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each bet that was never decided."""
+        """Return a line for each undecided bet."""
         return [pending(bet.id, bet.wager, bet.stake_cents) for bet in self._book]
 
     def _bet(self, request: BetRequest) -> list[AnswerLine]:
@@ -170,7 +170,7 @@ class CrapsBook(Book):
             self._book.lower(bet)
 
     def _uncovered_odds(self, flat: Bet) -> list[AnswerLine]:
-        """Return the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
+        """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
@@ -213,11 +213,11 @@ class CrapsBook(Book):
         return lines
 
     def _end_run_out(self) -> None:
-        """End a run-out once it has no Come or Don't Come bet left to decide (C34-CONT-2b)."""
+        """End a run-out if no Come or Don't Come bet is left to decide (C34-CONT-2b)."""
         self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
 
     def _end_calls(self) -> None:
-        """End the players' calls on bets that were for the come-out that is over: the rules apply again."""
+        """End the on and off calls that were for the come-out just over; the defaults apply again."""
         for bet in self._book:
             if bet.call_lapses:
                 bet.called_on, bet.call_lapses = None, False
@@ -267,12 +267,12 @@ class CrapsBook(Book):
 
 
 _PAIRS = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""A throw that sets each point."""
+"""By point: dice that set it."""
 _NATURAL = (3, 4)
 
 
 def asked_by(outcome: Outcome) -> list[Asked]:
-    """Return what an outcome asks of the book, in order."""
+    """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case RollCalled(dice=dice, run_out=run_out):
             return [*_run_out(run_out), {"do": "roll", "dice": dice}]
@@ -288,16 +288,16 @@ def asked_by(outcome: Outcome) -> list[Asked]:
             return []
 
 
-def _run_out(told: object) -> list[Asked]:
+def _run_out(run_out: object) -> list[Asked]:
     """Return the request that begins or ends a run-out, as the table reports with each roll (!34-16)."""
-    return [{"do": "run_out", "on": told, "by_table": True}] if isinstance(told, bool) else []
+    return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 
 class DiceCourse:
-    """The position of the dice: the point, who has them, and how far the hand has come."""
+    """The state of the dice without bets: the point, the shooter, and the rolls of the hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
-        """Begin with these dice, or at a come-out roll of nobody."""
+        """Begin with these dice, or at a come-out without a shooter."""
         self.dice = dice or Dice()
 
     @property
@@ -311,7 +311,7 @@ class DiceCourse:
         return self.dice.shooter
 
     def follow(self, request: Request) -> None:
-        """Note a request that was granted."""
+        """Update the state by a request that was granted."""
         match request:
             case Roll(dice=faces):
                 self.dice.move_point(self.dice.throw(sum(faces)))
@@ -323,8 +323,7 @@ class DiceCourse:
                 pass
 
     def is_no_news(self, request: Request) -> bool:
-        """Return whether the table only repeats who has the dice (which ends no hand), or that there is no
-        run-out."""
+        """Return whether a request changes nothing: it repeats the shooter, or that there is no run-out."""
         match request:
             case NewShooter(player=None):
                 return not self.dice.rolls and self.dice.shooter is None
@@ -336,14 +335,14 @@ class DiceCourse:
                 return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether this says who has the dice."""
+        """Return whether this request names the shooter."""
         return isinstance(request, NewShooter)
 
     def prelude(self) -> Sequence[Asked]:
-        """Return the requests that bring a fresh game without bets to these dice.
+        """Return the requests that bring a new book without bets to this state.
 
-        Points that the hand has made are left out: they count for Sharp Shooter bets alone, which are taken
-        only before a hand's first roll.
+        Points that the hand has made are left out, because they count only for Sharp Shooter bets, which are
+        accepted only before a hand's first roll.
         """
         dice = self.dice
         named = dice.shooter is not None
@@ -356,21 +355,19 @@ class DiceCourse:
 
 
 def _settled_at(ended: Ended) -> Sequence[Asked] | None:
-    """Return the requests after a roll that leaves neither a bet nor a Sharp Shooter's points, except in a
-    run-out.
-    """
+    """Return the prelude after a roll that leaves no bet and no other state; None after any other outcome."""
     rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in ended.asked)
     in_run_out = isinstance(ended.course, DiceCourse) and ended.course.dice.run_out
     return ended.course.prelude() if rolled and not (in_run_out or ended.remembers) else None
 
 
 def _course_after(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
-    """Return what brings a fresh game to where the table says it is after this outcome."""
+    """Return the requests that bring a new book to the table's state after this outcome."""
     dice = Dice()
     if isinstance(roll := outcome.data, RollCalled) and roll.phase is not None:
-        goes_on = roll.call != "seven_out" and roll.shooter is not None
-        shooter = players[str(roll.shooter)] if goes_on else None
-        dice = Dice(point=roll.point_after, shooter=shooter, rolls=int(goes_on))
+        hand_continues = roll.call != "seven_out" and roll.shooter is not None
+        shooter = players[str(roll.shooter)] if hand_continues else None
+        dice = Dice(point=roll.point_after, shooter=shooter, rolls=int(hand_continues))
     return tuple(DiceCourse(dice).prelude())
 
 

@@ -1,7 +1,7 @@
-"""What each of the 36 rolls does to each bet, computed once from the pay table.
+"""The effect of each of the 36 rolls on each bet, computed once from the pay table.
 
-A bet is a row of 36 endings, one per roll, with None if the roll leaves it up; a fresh line bet changes to
-its number's row when it gets one. The edges of a bet are computed from the same rows.
+A bet has a row of 36 endings, one per roll; None means that the roll leaves it up. A line bet changes to its
+number's row when it gets its number. House edges are computed from the same rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from controller.settlement.paytable import Pays, Ratio
 
 
 class Ending(NamedTuple):
-    """How a roll ends a bet: what it pays if it wins, and why."""
+    """How a roll ends a bet: the reason, and what it pays if it wins."""
 
     status: Literal["win", "lose", "push"]
     reason: str
@@ -43,7 +43,7 @@ NATURALS = (7, 11)
 
 
 def roll_index(dice: Faces) -> int:
-    """Return a roll's place in a row of endings."""
+    """Return a roll's index in a row of endings."""
     return dice[0] * 6 + dice[1] - 7
 
 
@@ -63,15 +63,14 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet other than a Hop, on its number if it has one; None if there is no such
-        bet.
+        """Return the row of a bet other than a Hop, on its number if it has one; None for an unknown bet.
 
-        A line bet without a number is on its first roll.
+        A line bet without a number is before its first roll.
         """
         return self.rows.get((wager, number))
 
     def hop(self, faces: Sequence[int]) -> Endings | None:
-        """Return the row of a Hop on a pair of faces in any order; None if two dice never show them."""
+        """Return the row of a Hop on two faces in any order; None if no roll shows them."""
         return self._hops.get((min(faces), max(faces))) if len(faces) == 2 else None
 
 

@@ -1,4 +1,4 @@
-"""The exact house edges of craps, computed from the same rows by which bets are settled."""
+"""The exact house edges of craps, computed from the rows of endings by which bets are settled."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -21,18 +21,18 @@ from controller.settlement.paytable import (
 )
 
 DOLLAR_CENTS = 100
-"""The chip by which uneven payouts are found if a table has no minimum."""
+"""The chip that is assumed for breakage if a table has no minimum."""
 
 
 class Worth(NamedTuple):
-    """What a bet of one is expected to win, net, and how often it is pushed."""
+    """The expected net win of a bet of 1, and the chance of a push."""
 
     net: Fraction
     pushed: Fraction
 
 
 def report(table: CrapsPayTable) -> Report:
-    """Compute every wager's edge and every printed chance, and report what stands out."""
+    """Return every wager's edge, the printed chances, and the findings."""
     edges, pays = tuple(_edges(table)), tuple(_single_pays(table))
     rules = {row.wager: rules_of(table)[row.wager.partition(" ")[0]] for row in edges}
     rules.update({wager: pay.rule for wager, pay in pays})
@@ -55,9 +55,9 @@ def report(table: CrapsPayTable) -> Report:
 
 
 def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
-    """Return what a bet is worth by its row of endings.
+    """Return the worth of a bet by its row of endings.
 
-    A roll that ends nothing leaves it where it is, or moves it to the number that was rolled.
+    A roll that does not end it leaves it up, or with `on_number` moves it to the rolled number.
     """
     net, pushed, counted = Fraction(), Fraction(), 0
     for roll, ending in zip(ROLLS, endings, strict=True):
@@ -79,13 +79,13 @@ def _net(ending: Ending) -> Fraction:
 
 
 def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
-    """Return the chance of each number of points in a hand; the largest stands for itself and more."""
+    """Return the chance of each number of points in a hand; the largest number includes more points."""
     if table.sharp_shooter is None:
         return {}
     top = max(table.sharp_shooter.pays)
-    goes_on = _point_made(crapping_out=table.settings.sharp_shooter_ends.value == "crapping_out")
-    chances = {points: goes_on**points * (1 - goes_on) for points in range(top)}
-    return {**chances, top: goes_on**top}
+    made = _point_made(crapping_out=table.settings.sharp_shooter_ends.value == "crapping_out")
+    chances = {points: made**points * (1 - made) for points in range(top)}
+    return {**chances, top: made**top}
 
 
 def _point_made(*, crapping_out: bool) -> Fraction:
@@ -130,13 +130,15 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
     chances = sharp_shooter_chances(table)
     least, most = min(table.sharp_shooter.pays), max(table.sharp_shooter.pays)
     chances[least - 1] = sum((chance for points, chance in chances.items() if points < least), Fraction())
-    words = {least - 1: " or less", most: " or more"}
+    suffix = {least - 1: " or less", most: " or more"}
     for points, printed in table.sharp_shooter.printed_chances.items():
-        yield Chance(event=f"{points}{words.get(points, '')} points", chance=chances[points], printed=printed)
+        yield Chance(
+            event=f"{points}{suffix.get(points, '')} points", chance=chances[points], printed=printed
+        )
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Find Don't bets that favour the player if odds are laid on the favourable numbers only (!34-3)."""
+    """Yield a finding for each Don't bet that favours a player who lays odds on some numbers only (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]
@@ -161,7 +163,7 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
 
 
 def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
-    """Find lay odds that can outlast the bet they were laid behind (!34-27)."""
+    """Yield a finding for each kind of lay odds that can outlast its flat bet (!34-27)."""
     settings = table.settings
     if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
         return

@@ -1,6 +1,6 @@
-"""The requests of a craps table, and its gates: who may bet, raise, lower or call what, and when.
+"""The requests of a craps table, and its gates: which bets may be made, raised, lowered or called, and when.
 
-Requests are those of the settle contract. Every gate answers with the rule that closes it.
+Requests are those of the settle contract. Each refusal names the rule behind it.
 """
 
 from typing import Annotated, Literal
@@ -28,8 +28,9 @@ Face = Annotated[int, Meta(ge=1, le=6)]
 class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
-    `base` is the flat bet's id behind which odds go, `dice` the two faces of a Hop in any order. `late`: the
-    dice had left the hand; `confirmed`: dealer and boxperson both said aloud that it stands (C34-MK-1b).
+    `base` is the id of the flat bet behind which odds go, `dice` are the two faces of a Hop in any order.
+    `late` is whether the dice had left the hand, `confirmed` whether dealer and boxperson both confirmed it
+    (C34-MK-1b).
     """
 
     id: str
@@ -46,7 +47,7 @@ class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class NoAction(Request, frozen=True, kw_only=True, tag="no_action"):
-    """Return a Don't Come bet instead of moving it to its number (CV1-DC-7)."""
+    """Hand back a Don't Come bet instead of moving it to its number (CV1-DC-7)."""
 
     id: str
 
@@ -62,16 +63,17 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice; without a player, they pass to a shooter who is not named yet."""
+    """A player takes the dice; without `player`, the dice pass to a shooter who is not named yet."""
 
     player: str | None = None
 
 
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
-    """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b).
+    """Begin or end a run-out, in which rolls decide only the remaining Come and Don't Come bets
+    (C34-CONT-2b).
 
-    `by_table`: a table reports it, which knows of no bets and continues until its boxperson ends the run-out;
-    it is then not refused because no bet is waiting any more (!34-17).
+    `by_table` is whether a table reports it. A table has no bets and continues until its boxperson ends the
+    run-out, so it is not refused when no bet is waiting any more (!34-17).
     """
 
     on: bool
@@ -97,11 +99,11 @@ _DONT = ("dont_pass", "dont_come")
 _ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
 _ANOTHER_LATER = "CV1-DC-8"
 _NO_ODDS_BEHIND = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
-"""The rule that closes odds behind a bet that is no longer up, if the document has one."""
+"""The document's rule against odds behind a bet that is no longer up, if it has one."""
 
 
 class Gates:
-    """The gates of one pay table, for one book and one pair of dice."""
+    """The gates of one pay table, for one book and its dice."""
 
     def __init__(self, table: CrapsPayTable, decisions: Decisions, book: Bets, dice: Dice) -> None:
         self._table = table
@@ -115,7 +117,7 @@ class Gates:
         self._gates = (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
-        """Return a bet as it will stand in the book, or why it is not accepted."""
+        """Return the bet for the book, or why it is refused."""
         for gate in self._gates:
             if refusal := gate(request):
                 return refusal
@@ -145,7 +147,7 @@ class Gates:
         return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why raising a bet to `cents` is refused; None if it is not."""
+        """Return why raising a bet to `cents` is refused; None if it is allowed."""
         if cents <= bet.stake_cents:
             return Refusal(
                 BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
@@ -162,7 +164,7 @@ class Gates:
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why reducing a bet to `cents` is refused; None if it is not."""
+        """Return why reducing a bet to `cents` is refused; None if it is allowed."""
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
@@ -172,7 +174,7 @@ class Gates:
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
-        """Return why taking a bet down is refused; None if it is not."""
+        """Return why taking a bet down is refused; None if it is allowed."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
             return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
@@ -184,7 +186,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Return why calling a bet on or off is refused; None if it is not."""
+        """Return why calling a bet on or off is refused; None if it is allowed."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -193,27 +195,27 @@ class Gates:
         return Refusal(rule, f"{bet.wager} always works; it can't be called off")
 
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
-        """Call a bet on or off, or leave it to the rules again (None).
+        """Call a bet on or off, or return it to the default (None).
 
-        If the pay table says so, a call holds until the next point is set; then the rules' default applies
-        again, unless the player said that the call stands.
+        If the pay table says so, the default applies again when the next point is set, unless the player said
+        that the call stands.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the most that odds behind this amount may be; None if nothing limits them."""
+        """Return the most cents of odds behind a flat bet of this amount; None if there is no limit."""
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
-        """Return why returning a bet by No Action is refused; None if it is not."""
+        """Return why handing a bet back by No Action is refused; None if it is allowed."""
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Return why beginning throws without a line bet is refused; None if it is not."""
+        """Return why beginning or ending a run-out is refused; None if it is allowed."""
         policy = self._settings.run_out
         if not on:
             return None
@@ -245,7 +247,7 @@ class Gates:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is accepted with the dice out, even if it is confirmed; None if it is."""
+        """The refusal of bets with the dice out, even confirmed ones; None if they are accepted."""
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
@@ -297,7 +299,7 @@ class Gates:
         return None
 
     def _bet_this_roll(self, request: BetRequest) -> bool:
-        """Return whether the player has used up the one such bet allowed per roll."""
+        """Return whether the player has made, or had handed back, such a bet since the last roll."""
         book, player, wager = self._book, request.player, request.wager
         return book.made_this_roll(player, wager) or book.handed_back_this_roll(player, wager)
 
@@ -358,7 +360,7 @@ class Limits:
         self._book = book
 
     def size(self, wager: str, cents: int) -> Refusal | None:
-        """Refuse an amount below the minimum, above the maximum or not in whole units of a combined bet."""
+        """Return why an amount is refused: below the minimum, above the maximum, no multiple of the unit."""
         settings, combined = self._settings, self._combined.get(wager)
         units = combined.unit_count if combined else 1
         least, rule = settings.minimum_cents.value, settings.minimum_cents.rule
@@ -378,7 +380,7 @@ class Limits:
         return None
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse a bet that brings a player's bets on one spot above the maximum: they are one bet
+        """Return why a bet is refused that brings a player's bets on one spot above the maximum
         (CV1-LIM-1)."""
         most = self._settings.maximum_cents
         if most.value is None:
@@ -393,7 +395,7 @@ class Limits:
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the most that such odds behind this amount may be; None if nothing limits them."""
+        """Return the most cents of such odds behind a flat bet of this amount; None if there is no limit."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
@@ -404,9 +406,10 @@ class Limits:
         return most
 
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse odds that, with all others behind the same flat bet, would be more than allowed.
+        """Return why odds are refused that, with all others behind the same flat bet, are above the limit.
 
-        Lay odds are measured by what was originally wagered, unless they follow a reduction (!34-27).
+        The limit of lay odds follows from the amount originally wagered, unless they follow a reduction
+        (!34-27).
         """
         if bet.base is None:
             return None

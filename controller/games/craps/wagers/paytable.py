@@ -1,6 +1,7 @@
-"""A craps pay table: what is offered, what it pays, and every policy the document leaves open.
+"""A craps pay table: the wagers offered, what they pay, and the policies that the document leaves open.
 
-Filled from `config/paytables/craps-*.yaml`. Each figure has its rule's id beside it, each setting its reason.
+It is filled from `config/paytables/craps-*.yaml`, where each figure has its rule's id, and each setting its
+reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,35 +33,35 @@ FLAT_OF: Mapping[str, LineWager] = {
 }
 """The flat bet that each kind of odds supports."""
 LAID = ("dont_pass_odds", "dont_come_odds")
-"""Odds that are laid: they win on a 7."""
+"""Odds that are laid, and win on a 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBet:
-    """Pass, Don't Pass, Come or Don't Come: the rule behind each thing that can happen to it."""
+    """Pass, Don't Pass, Come or Don't Come: its pay, and the ids of its rules."""
 
     made: str
-    """When it may be made."""
+    """The rule that says when it may be made."""
     pay: Pays
     natural: str
-    """7 or 11 on its first roll."""
+    """The rule for 7 or 11 on its first roll."""
     craps: str
-    """2, 3 or 12 on its first roll."""
+    """The rule for 2, 3 or 12 on its first roll."""
     number_first: str
     seven_first: str
     bar_12: str = ""
-    """12 on the first roll of a Don't bet: neither won nor lost."""
+    """The rule for 12 on the first roll of a Don't bet, which is neither won nor lost."""
     lowered: str
-    """When it may be reduced or removed."""
+    """The rule that says when it may be reduced or removed."""
     raised: str
-    """When it may be increased."""
+    """The rule that says when it may be increased."""
     off: str
-    """Why it is never off."""
+    """The rule by which it is never off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Odds:
-    """Odds behind one kind of flat bet, by the number they ride on."""
+    """Odds behind one kind of flat bet, by the bet's number."""
 
     rule: str
     limit: str
@@ -69,7 +70,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A wager on one number against the 7, by number; `results` where each number has a rule of its own."""
+    """A wager on one number against the 7, by number; `results` if each number has a rule of its own."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -82,7 +83,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRoll:
-    """A one-roll wager: the totals it wins on. Every other total loses."""
+    """A one-roll wager: it wins on the totals in `pays`, and loses on all others."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -90,7 +91,7 @@ class OneRoll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """Several one-roll wagers in one bet, `parts` units each; `high` adds a unit on one of them."""
+    """Several one-roll wagers in one bet, with the units of each in `parts`; `high` adds a unit on one."""
 
     rule: str
     units: str
@@ -107,13 +108,13 @@ class Combined:
 
     @property
     def unit_count(self) -> int:
-        """The units that one bet is made of."""
+        """The number of units in one bet."""
         return sum(self.parts.values()) + (1 if self.high else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """One exact pair of faces on the next roll."""
+    """A wager on two exact faces on the next roll."""
 
     rule: str
     easy: Pays
@@ -122,20 +123,20 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharpShooter:
-    """Pays by the points one shooter makes; the largest number of points stands for itself and more."""
+    """A wager on the points that one shooter makes; the largest number of points includes more."""
 
     rule: str
-    """When it may be made."""
+    """The rule that says when it may be made."""
     result: str
-    """How it is decided."""
+    """The rule that says how it is decided."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The document's chance of each number of points; one below the first row stands for itself and fewer."""
+    """The document's chance of each number of points; one below the first row of `pays` includes fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A figure, or None for no limit."""
+    """A figure; null for no limit."""
 
     value: AtLeastOne | None
     rule: str
@@ -144,7 +145,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """The wagers that a policy holds for."""
+    """The wagers to which a policy applies."""
 
     value: tuple[Wager, ...]
     rule: str
@@ -153,7 +154,7 @@ class Wagers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The box numbers that a policy holds for."""
+    """The box numbers to which a policy applies."""
 
     value: tuple[Literal[4, 5, 6, 8, 9, 10], ...]
     rule: str
@@ -171,7 +172,7 @@ class LineLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandEnd:
-    """What ends the count of a shooter's points."""
+    """The event that ends the count of a shooter's points."""
 
     value: Literal["seven_out", "crapping_out"]
     rule: str
@@ -203,37 +204,37 @@ _ORIGINAL_CAPS = Switch(
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call stands until the player changes it or the bet is decided"
 )
-"""The values for a pay table file that was written before these settings existed."""
+"""The defaults for a pay table file from before these settings existed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsSettings:
-    """The policies of a craps table, each with the rule or contradiction that it answers."""
+    """The policies of a craps table, each with the rule or contradiction that it resolves."""
 
     minimum_cents: Limit
     maximum_cents: Limit
     unit_cents: Figure
-    """What combined bets are counted in."""
+    """The unit of combined bets."""
     pay_unit_cents: Figure
-    """What winnings are rounded down to."""
+    """Winnings are rounded down to multiples of this."""
     max_win_cents: Limit
-    """The most one decision of one bet may win."""
+    """The most that one decision of one bet may win."""
     odds_multiple: Limit
-    """Odds may be at most this many times the flat bet: taken by stake, laid by what they win."""
+    """Odds may be at most this many times the flat bet: by their stake if taken, by their win if laid."""
     no_lay_on: Numbers
     minimum_per_unit: Wagers
-    """Combined bets whose every unit must be worth the table minimum."""
+    """The combined bets of which every unit must be at least the table minimum."""
     come_needs_point: Switch
     one_come_per_roll: Switch
     one_pass_per_roll: Switch = _ANY_NUMBER
-    """Whether a player may make one Pass and one Don't Pass a roll (CV1-PASS-1, CV1-DP-1)."""
+    """Whether a player may make only one Pass and one Don't Pass per roll (CV1-PASS-1, CV1-DP-1)."""
     lay_odds_follow_reduction: Switch = _ORIGINAL_CAPS
-    """Whether a reduced Don't bet hands back the lay odds that it no longer covers."""
+    """Whether lay odds that a reduced Don't bet no longer covers are handed back."""
     call_lapses: Wagers = _CALLS_STAND
-    """The wagers whose call on or off ends when the next point is set: the rules' default applies again."""
+    """The wagers whose call on or off ends when the next point is set, so that the default applies again."""
     line_locked: LineLock
     no_action: Switch
-    """Whether a Don't Come may be handed back by the call of No Action."""
+    """Whether a Don't Come may be handed back by No Action."""
     dont_lowered_stays_low: Switch
     shooter_keeps_dont_pass: Switch
     late_if_confirmed: Switch
@@ -264,15 +265,15 @@ class CrapsPayTable:
     hop: Hop | None = None
     sharp_shooter: SharpShooter | None = None
     offered_by: str
-    """The rule by which a wager that is not here is refused, where `not_offered` names none."""
+    """The rule by which an unknown wager is refused, unless `not_offered` names one."""
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The rule behind a wager that the document does not allow."""
+    """The rule by which each wager is refused that the document does not allow."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
-    """House edges in per cent as the document prints them, by the row's name in an edge report."""
+    """The house edges in per cent as printed in the document, by the row's name in an edge report."""
     settings: CrapsSettings
 
     def __post_init__(self) -> None:
-        """Refuse a table that could not be settled; raises ValueError."""
+        """Raise ValueError for a table that can't be settled."""
         if missing := [wager for wager in FLAT if wager not in self.line]:
             raise ValueError(f"{', '.join(missing)} under line too")
         for name, numbers, possible in self._numbers():
@@ -304,9 +305,10 @@ class CrapsPayTable:
                 raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
-        """Return what a combined bet wins on a total, as a fraction of its whole stake; -1 when it loses.
+        """Return what a combined bet wins on a total, as a fraction of its whole stake; -1 if all of it
+        loses.
 
-        Each part is a separate wager (C34-PAY-22, C34-PAY-23): what the winning one pays, less the others.
+        Each part is a separate wager (C34-PAY-22, C34-PAY-23): the winning one's pay less the others' stakes.
         """
         shares = combined.shares(high)
         won = Fraction()
@@ -317,12 +319,12 @@ class CrapsPayTable:
 
 
 def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
-    """Return rows for look-up by a name that may not be among them."""
+    """Return the rows with keys of type str, to look up names that may be unknown."""
     return {str(name): row for name, row in rows.items()}
 
 
 def rules_of(table: CrapsPayTable) -> dict[str, str]:
-    """Return every wager on offer with the rule that defines it, in the order of the document."""
+    """Return the rule that defines each offered wager, in the order of the document."""
     rules: dict[str, str] = {}
     rules.update({wager: line.made for wager, line in table.line.items()})
     rules.update({wager: odds.rule for wager, odds in table.odds.items()})

@@ -1,6 +1,6 @@
-"""What stands on a craps table: the bets that are up, and the dice with their point and shooter.
+"""The state of a craps table for its wagers: the bets that are up, and the dice with point and shooter.
 
-Bets are kept in the order they were made. The dice also keep the hand that a Sharp Shooter bet counts.
+Bets are in the order in which they were made. The dice also count the points of the hand, for Sharp Shooter.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from controller.settlement.paytable import Ratio
 
 
 class Thrown(NamedTuple):
-    """What one roll is to the table, before it moves the point."""
+    """The meaning of a roll, before it moves the point."""
 
     total: int
     come_out: bool
@@ -28,12 +28,12 @@ class Dice:
     point: int | None = None
     shooter: str | None = None
     rolls: int = 0
-    """The rolls of this hand: one shooter's turn, from taking the dice to the seven-out."""
+    """How many rolls this hand has: one shooter's turn, from taking the dice to the seven-out."""
     points_made: int = 0
     run_out: bool = False
 
     def throw(self, total: int) -> Thrown:
-        """Return what a roll means for the point, and count it in the hand."""
+        """Count a roll in the hand, and return its meaning."""
         thrown = Thrown(
             total,
             come_out=self.point is None,
@@ -54,16 +54,16 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this names the shooter of the hand under way, late or again."""
+        """Return whether this names the shooter of the hand under way, be it late or again."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Pass the dice to a player, or to one who has not been named yet (None); the point stands.
+        """Pass the dice to a player, or to one who is not named yet (None); the point stays.
 
         A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
-        or twice does not start one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
+        or twice begins none (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
             self.new_hand(player)
@@ -71,19 +71,19 @@ class Dice:
             self.shooter, self.run_out = player, False
 
     def new_hand(self, shooter: str | None) -> None:
-        """Begin a hand; the point is kept."""
+        """Begin a hand; the point stays."""
         self.shooter, self.rolls, self.points_made, self.run_out = shooter, 0, 0, False
 
 
 class SharpShooterEndings:
-    """When a Sharp Shooter bet ends, and how, by the points of the hand."""
+    """The endings of a Sharp Shooter bet, by the points of the hand."""
 
     def __init__(self, table: CrapsPayTable) -> None:
         self._settings = table.settings
         self._bet = table.sharp_shooter
 
     def after(self, thrown: Thrown, points: int) -> Ending | None:
-        """Return the ending after a roll, with the points the hand has made; None while the bet goes on."""
+        """Return the ending after a roll of a hand with this many points; None if the bet stays up."""
         if thrown.seven_out:
             return self.by_points(points, "the seven-out")
         crapped_out = thrown.come_out and thrown.total in CRAPS
@@ -95,7 +95,7 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, end: str) -> Ending | None:
-        """Return the ending for a hand that is over with this many points made."""
+        """Return the ending after a hand with this many points; `end` says how the hand ended."""
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made before {end}"
@@ -109,28 +109,28 @@ class SharpShooterEndings:
 
 
 Spot = tuple[str, str, int | None, str | None, Faces | None]
-"""The spot of a player's chips: player, wager, number, flat bet that odds are behind, faces of a Hop."""
+"""The spot of a player's chips: player, wager, number, the odds' flat bet, the faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Bet:
-    """One bet that is up. `stake_cents` is what is at risk now."""
+    """One bet that is up; `stake_cents` is at risk now."""
 
     id: str
     player: str
     wager: str
     stake_cents: int
     endings: Endings
-    """What each roll does to it; empty for a Sharp Shooter, which the hand decides."""
+    """The effect of each roll on it; empty for a Sharp Shooter, which the hand decides."""
     number: int | None = None
-    """A line bet's own number once it has one, or the number that its odds or its place are on."""
+    """A line bet's number once it has one, or the number of odds, a Place bet and the like."""
     base: str | None = None
     faces: Faces | None = None
     """The faces of a Hop, the lower first."""
     original_cents: int = 0
-    """The largest amount ever wagered on it, which limits lay odds (!34-27)."""
+    """The largest stake that it ever had, which limits lay odds (!34-27)."""
     called_on: bool | None = None
-    """Called on or off by the player; None leaves it to the rules."""
+    """Whether the player called it on or off; None: the default applies."""
     call_lapses: bool = False
     """Whether that call ends when the next point is set."""
     off_on_come_out: bool = False
@@ -139,11 +139,11 @@ class Bet:
 
     @property
     def spot(self) -> Spot:
-        """Where it lies."""
+        """The spot of the bet's chips."""
         return self.player, self.wager, self.number, self.base, self.faces
 
     def works(self, come_out: bool) -> bool:
-        """Return whether a roll counts for it."""
+        """Return whether the bet is on for a roll."""
         if self.called_on is None:
             return not (come_out and self.off_on_come_out)
         return self.called_on
@@ -151,15 +151,18 @@ class Bet:
 
 @dataclass(slots=True)
 class Lowered:
-    """A Don't bet that was lowered: none is made or raised in its place until it is decided (C34-MK-4)."""
+    """A Don't bet that was reduced or removed.
+
+    The player may not make or raise another until this one would be decided (C34-MK-4).
+    """
 
     player: str
     wager: str
     number: int | None
-    """The number that it waits for; None if it has none yet."""
+    """The bet's number; None if it has none yet."""
 
     def decided_by(self, total: int) -> bool:
-        """Follow the bet as it would stand after a roll; return whether the roll decides it."""
+        """Apply a roll; return whether it would decide the bet."""
         if self.number is not None:
             return total in (self.number, 7)
         if total in NATURALS or total in CRAPS:
@@ -169,7 +172,7 @@ class Lowered:
 
 
 class Bets:
-    """Bets by id. An id is never accepted twice, so that a repeated request can't bet twice."""
+    """The bets that are up, by id. An id is never accepted twice, so a repeated request can't bet twice."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}
@@ -179,11 +182,11 @@ class Bets:
         self._lowered: list[Lowered] = []
 
     def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
-        """Return whether a bet may have this id."""
+        """Return whether a new bet may have this id."""
         return id not in self._taken
 
     def put_up(self, bet: Bet) -> None:
-        """Enter a bet."""
+        """Add a bet."""
         self.bets[bet.id] = bet
         self._taken.add(bet.id)
         self._made_this_roll.add((bet.player, bet.wager))
@@ -193,7 +196,7 @@ class Bets:
         del self.bets[bet.id]
 
     def note_handed_back(self, bet: Bet) -> None:
-        """Remember until the next roll that a player had this kind of bet returned."""
+        """Record until the next roll that a player had such a bet handed back."""
         self._taken_down_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
@@ -201,11 +204,11 @@ class Bets:
         return (player, wager) in self._made_this_roll
 
     def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player had such a bet returned since the last roll."""
+        """Return whether a player had such a bet handed back since the last roll."""
         return (player, wager) in self._taken_down_this_roll
 
     def lower(self, bet: Bet) -> None:
-        """Remember that a Don't bet was reduced or removed."""
+        """Record that a Don't bet was reduced or removed."""
         self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
 
     def has_lowered(self, player: str, wager: str) -> bool:
@@ -214,18 +217,18 @@ class Bets:
 
     @property
     def remembers(self) -> bool:
-        """Whether the book contains more than its bets, so that a fresh one would not be equivalent."""
+        """Whether there is state beside the bets, so that a new book would not be equivalent."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget who made what since the last roll, and the lowered bets that this one decides."""
+        """Forget the bets of the roll before, and the lowered ones that this roll decides."""
         self._made_this_roll.clear()
         self._taken_down_this_roll.clear()
         if self._lowered:
             self._lowered = [one for one in self._lowered if not one.decided_by(total)]
 
     def on_spot(self, bet: Bet) -> int:
-        """Return the cents that a bet's player has on its spot in addition to it."""
+        """Return the cents of the player's other bets on a bet's spot."""
         spot, wager = bet.spot, bet.wager
         return sum(
             other.stake_cents
@@ -242,5 +245,5 @@ class Bets:
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:
-        """Iterate over the bets in the order they were made, as they stand now."""
+        """Iterate over a snapshot of the bets, in the order in which they were made."""
         return iter(tuple(self.bets.values()))

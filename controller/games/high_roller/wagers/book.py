@@ -1,4 +1,4 @@
-"""The wager book of High Roller: game after game, with the Bonus Pot between them."""
+"""The wager book of High Roller: its games, and the Bonus Pot between them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ Count = Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Open(Request, frozen=True, kw_only=True, tag="game"):
-    """A new game: the seats clockwise, the button, the Bonus Pot's share, whether it is the final one."""
+    """Open a game: the seats clockwise, the button, the Bonus Pot's share, and whether it is final."""
 
     seats: tuple[Seat, ...]
     button: Seat
@@ -67,7 +67,7 @@ class Open(Request, frozen=True, kw_only=True, tag="game"):
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A card bought: its rank, 2 to 9, T or 10, J or 11, Q or 12."""
+    """A card that was bought: its rank is 2 to 9, T or 10, J or 11, Q or 12."""
 
     id: str
     player: Seat
@@ -77,27 +77,27 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Throw(Request, frozen=True, kw_only=True, tag="throw"):
-    """A legal roll and its player; if none is named, the one whose turn it is."""
+    """A legal roll and its player; without one, of the player whose turn it is."""
 
     dice: tuple[Face, Face]
     player: Seat | None = None
 
 
 class Illegal(Request, frozen=True, kw_only=True, tag="illegal"):
-    """A roll that does not count: the same player rolls again (H-LEGAL-4)."""
+    """A roll that does not count, after which the same player rolls again (H-LEGAL-4)."""
 
     player: Seat | None = None
     reason: str = ""
 
 
 class Decline(Request, frozen=True, kw_only=True, tag="decline"):
-    """A player leaves out one of the rolls that his matching cards give him (!H-17)."""
+    """A player skips one of the rolls that the player's matching cards allow (!H-17)."""
 
     player: Seat | None = None
 
 
 class Void(Request, frozen=True, kw_only=True, tag="void"):
-    """The game is abandoned; all stakes go back (!H-19)."""
+    """Abandon the game; all stakes go back (!H-19)."""
 
     reason: str = ""
 
@@ -123,7 +123,7 @@ _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the 
 
 @dataclass(slots=True)
 class Play:
-    """A game that is open. `seats` run clockwise from the button, which throws the elimination roll."""
+    """An open game; `seats` are clockwise from the button, which throws the elimination roll."""
 
     number: int
     seats: list[str]
@@ -134,13 +134,13 @@ class Play:
     cards: list[BoughtCard] = field(default_factory=list)
     bought: Counter[str] = field(default_factory=Counter)
     started: bool = False
-    """Whether the dice have been thrown, legally or not: nobody buys after that."""
+    """Whether the dice have been thrown, legally or not, after which nobody may buy."""
     matched: int = 0
-    """The total of the elimination roll, once a player has matched it."""
+    """The total of the elimination roll that a player matched; 0 before that."""
     roll_off: RollOff | None = None
 
     def buy(self, card: BoughtCard) -> None:
-        """Put a card in front of its player."""
+        """Add a card of a player."""
         self.cards.append(card)
         self.bought[card.player] += 1
 
@@ -154,7 +154,7 @@ class Play:
         return self.seats[0]
 
     def out_of_turn(self, player: str | None) -> Refusal | None:
-        """Refuse a player who is out of turn; if none is named, it is the one whose turn it is."""
+        """Return why this player may not roll now; None if the player may, or none is named."""
         if len(self.bought) < 2:
             return Refusal("H-START-1", "a game starts when two or more players have bought cards")
         if player in (None, self.roller):
@@ -168,7 +168,7 @@ class Play:
         """Handle a legal roll; return the winning card once there is one."""
         self.started = True
         if self.roll_off:
-            return self._go_on(self.roll_off.roll(total))
+            return self._continue(self.roll_off.roll(total))
         found = eliminate(self.cards, total, self.seats, self.policy)
         if found is not None:
             self.matched = total
@@ -178,27 +178,27 @@ class Play:
         return found
 
     def decline(self) -> Refusal | BoughtCard | None:
-        """Leave out the roll that is next, or say why not; return the winning card once there is one."""
+        """Skip the next roll; return the refusal, or the winning card once there is one."""
         if self.roll_off is None:
             return Refusal("H-MULTI-1", "only rolls of the roll-off may be left out; the button throws first")
         if not self.roll_off.may_decline():
             return Refusal("H-WIN-1", "all who remain roll at least once; a tie is rolled off")
-        return self._go_on(self.roll_off.decline())
+        return self._continue(self.roll_off.decline())
 
-    def _go_on(self, found: RollOff | Rolled) -> BoughtCard | None:
+    def _continue(self, found: RollOff | Rolled) -> BoughtCard | None:
         if isinstance(found, Rolled):
             return found.card
         self.roll_off = found
         return None
 
     def lines(self, winner: BoughtCard, won_cents: int) -> list[Decided]:
-        """Decide every card in the order of buying: the winner's wins, all others lose."""
+        """Return the decision of every card in the order of buying: the winner's wins, all others lose."""
         return [
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
 
     def given_up(self, why: str = "closed before it was decided") -> list[Decided]:
-        """Hand all stakes back, without rake (!H-19)."""
+        """Return the lines that hand back all stakes, without rake (!H-19)."""
         reason = f"!H-19: game {self.number} was {why}"
         stake = self.card_cents
         return [Decided(card.id, "card", "void", stake, 0, stake, reason) for card in self.cards]
@@ -216,10 +216,10 @@ class Play:
 
 
 class HighRollerBook(Book):
-    """A High Roller table's games."""
+    """The wager book of one High Roller table."""
 
     def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
-        """Settle by this pay table, rolls in the order that the rule set's policy gives."""
+        """Settle by this pay table and the rule set's policy for rolls."""
         self._policy = policy
         self._settings = table.settings
         self._pot = BonusPot()
@@ -229,11 +229,11 @@ class HighRollerBook(Book):
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
-        """The requests this game understands."""
+        """The requests of a High Roller table."""
         return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request and return its answer."""
+        """Handle a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -251,7 +251,7 @@ class HighRollerBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a High Roller table")
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each card of a game that is not decided, in the order they were bought."""
+        """Return a line for each undecided card, in the order of buying."""
         cards = self._play.cards if self._play else []
         return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
 
@@ -317,7 +317,7 @@ class HighRollerBook(Book):
         return self._sold_out(self._play, player) or self._all_out(self._play, rank_of(str(bet.card)))
 
     def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
-        """Check that the decks still hold such a card: each has four of a rank (H-EQ-1)."""
+        """Return the refusal if all cards of this rank are dealt: each deck has four (H-EQ-1)."""
         decks = self._settings.decks
         most = decks.value * OF_A_RANK
         if sum(card.rank == rank for card in play.cards) < most:
@@ -325,7 +325,7 @@ class HighRollerBook(Book):
         return Refusal(decks.rule, f"all {most} cards that match {rank} in {decks.value} decks are dealt")
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
-        """Check both limits: a player's cards a game, and the cards that the shoe holds (!H-8)."""
+        """Return the refusal if the player's limit per game is reached, or the shoe is sold out (!H-8)."""
         cap, decks = self._settings.cards_per_player, self._settings.decks
         if play.bought[player] >= cap.value:
             return Refusal(cap.rule, f"a player may buy {cap.value} cards per game, and has them")
@@ -357,12 +357,12 @@ class HighRollerBook(Book):
                     return [declined.refuse(_TABLE, do)]
                 return self._decide(play, declined)
             case Illegal():
-                # The same player rolls again (H-LEGAL-4), but the buying is over.
+                # The same player rolls again (H-LEGAL-4), but buying is over.
                 play.started = True
                 return []
 
     def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
-        """Pay the game out once it has its winner; nothing is decided before."""
+        """Return the decisions of the game once it has a winner; before that, none."""
         if winner is None:
             return []
         price = self._settings.card_cents.value
@@ -388,7 +388,7 @@ class HighRollerBook(Book):
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
     def _void(self, request: Void) -> list[AnswerLine]:
-        """Abandon the game: its stakes go back; the Bonus Pot and the row of wins are kept (!H-19)."""
+        """Abandon the game and hand back its stakes; Bonus Pot and wins in a row stay (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"void: {request.reason}" if request.reason else "void"
@@ -397,7 +397,7 @@ class HighRollerBook(Book):
         return lines
 
     def _end(self, players: int) -> list[AnswerLine]:
-        """Record the Bonus Pot as rake if nobody is left to play for it (H-CLOSE-2)."""
+        """Record the Bonus Pot as rake if fewer than two players are left (H-CLOSE-2)."""
         if self._play is not None and self._play.cards:
             return [_RUNNING.refuse(_TABLE, "end")]
         if players >= 2:
@@ -416,11 +416,11 @@ SHARED_FIGURES = (
     "rake_above_bonus_cents",
     "wins_for_bonus",
 )
-"""The figures that rule set and pay table have in common, under the same names."""
+"""The figures that rule set and pay table both have, under the same names."""
 
 
 def asked_by(outcome: Outcome) -> list[Asked]:
-    """Return what an outcome asks of the book, in order."""
+    """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case GameStarted() as started:
             return [
@@ -450,7 +450,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> Asked:
-    """Return the request of a roll: the elimination roll is the button's, whoever throws it (!H-16)."""
+    """Return the request of a roll; that of the elimination roll names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
@@ -486,8 +486,9 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
 
 
 def _settled_at(ended: Ended) -> Sequence[Asked] | None:
-    """Return no requests at each point where Bonus Pot and row of wins are empty again (H-BONUS-1,
-    H-CLOSE-1, H-CLOSE-2).
+    """Return an empty prelude if Bonus Pot and wins in a row are empty again; else None.
+
+    See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
     """
     emptied = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)

@@ -1,4 +1,4 @@
-"""A High Roller pay table, what the table keeps by it, and what its throws are worth."""
+"""A High Roller pay table, the split of the money by it, and the chances of the throws."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ Cents = Annotated[int, Ge(0), Le(10**6)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What one card costs, in cents; the same for every card of a game."""
+    """The price of a card in cents, the same for every card of a game."""
 
     value: Amount
     rule: str
@@ -27,7 +27,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentage:
-    """A part of the money, in whole per cent."""
+    """A share of the money, in whole per cent."""
 
     value: Annotated[int, Ge(0), Le(100)]
     rule: str
@@ -36,7 +36,7 @@ class Percentage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """An amount in cents that may be nothing."""
+    """An amount in cents, which may be 0."""
 
     value: Cents
     rule: str
@@ -45,7 +45,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionalShare:
-    """An amount in cents, or none where the policy is off."""
+    """An amount in cents; null if the policy is off."""
 
     value: Cents | None
     rule: str
@@ -54,7 +54,7 @@ class OptionalShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decks:
-    """How many decks are in the shoe."""
+    """The number of decks in the shoe."""
 
     value: Annotated[int, Ge(4), Le(10)]
     rule: str
@@ -70,23 +70,23 @@ class HighRollerSettings:
     decks: Decks
     rake_percent: Percentage
     bonus_most_cents: Share
-    """The most that a game may give to the Bonus Pot."""
+    """The most that a game may pay into the Bonus Pot."""
     bonus_take_cents: Share
-    """What a game gives to the Bonus Pot where its opening does not say."""
+    """What a game pays into the Bonus Pot unless its opening says otherwise."""
     rake_above_bonus_cents: OptionalShare
-    """By how much the rake must be more than the Bonus Pot's share."""
+    """By how much the rake must exceed the Bonus Pot's share."""
     wins_for_bonus: Figure
-    """Games in a row that win the Bonus Pot."""
+    """Wins in a row that win the Bonus Pot."""
 
     def __post_init__(self) -> None:
-        """Refuse a share above the most; raises ValueError."""
+        """Raise ValueError for a share above the most allowed."""
         if self.bonus_take_cents.value > self.bonus_most_cents.value:
             raise ValueError(f"bonus_take_cents of at most bonus_most_cents ({self.bonus_most_cents.value})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerPayTable:
-    """High Roller has no odds: the players' money, less the rake and the Bonus Pot's share, is the prize."""
+    """A pay table without odds: the prize is the players' money less the rake and the Bonus Pot's share."""
 
     name: str
     title: str
@@ -95,7 +95,7 @@ class HighRollerPayTable:
 
 
 def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> Split:
-    """Split a game's money (H-MONEY-1), in cents."""
+    """Return the split of a game's money in cents (H-MONEY-1)."""
     return split_money(
         gross,
         bonus_take,
@@ -115,9 +115,9 @@ def stays_in(total: int) -> Fraction:
 
 
 def nobody_matches_of(cards: int, decks: int) -> Fraction:
-    """Return the chance that the elimination throw matches none of this many cards, and is thrown again.
+    """Return the chance that the elimination throw matches none of this many cards, so that it is repeated.
 
-    The cards were just dealt from full decks of eleven ranks, unseen.
+    The cards are dealt from full decks of eleven ranks.
     """
     per_rank, all_cards = 4 * decks, 44 * decks
     missing = Fraction(1)
@@ -127,9 +127,9 @@ def nobody_matches_of(cards: int, decks: int) -> Fraction:
 
 
 def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return each player's chance to win for this many rolls each (H-WIN-1, H-MULTI-1).
+    """Return each player's chance to win with these numbers of rolls (H-WIN-1, H-MULTI-1).
 
-    Players tied at the top roll again by one roll each (!H-3), so that each of them has the same chance then.
+    Players tied at the top have one more roll each (!H-3), and so equal chances.
     """
     return tuple(
         sum((_wins_with(best, rolls, player) for best in TOTALS), Fraction(0)) for player in range(len(rolls))
@@ -137,7 +137,7 @@ def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 def _wins_with(best: int, rolls: Sequence[int], player: int) -> Fraction:
-    """Return the chance that this player's best roll is `best` and he wins with it, ties included."""
+    """Return the chance that this player's best roll is `best` and wins, directly or after a tie."""
     tied_with = [_best_is(best, rolls[player])]
     for other, count in enumerate(rolls):
         if other == player:
@@ -158,9 +158,9 @@ def _best_is(total: int, rolls: int) -> Fraction:
 
 
 def report(table: HighRollerPayTable) -> Report:
-    """Compute what the house and charity keep and the chances of the throws, and report what stands out.
+    """Return the edge of house and charity, the chances of the throws, and the findings.
 
-    The Bonus Pot's share is no edge: it leaves one winner and comes back to another.
+    The Bonus Pot's share is no edge, because it is paid to players.
     """
     rake = Fraction(table.settings.rake_percent.value, 100)
     return Report(
@@ -186,7 +186,7 @@ def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
 
 
 def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
-    """Find the games that leave their winner no more than the price of his card (!H-7)."""
+    """Yield a finding if small games leave their winner no more than the price of a card (!H-7)."""
     settings = table.settings
     price, take = settings.card_cents.value, settings.bonus_take_cents.value
     cards = 2

@@ -1,1 +1,1 @@
-"""Roulette: the layout, what each wager covers, and how a spin decides it."""
+"""Roulette's wagers: the layout, the pay table and the wager book."""

@@ -1,4 +1,4 @@
-"""The wager book of roulette: its gates, and what a spin decides."""
+"""The wager book of roulette: it accepts, changes and decides a table's bets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,13 +57,13 @@ class Spin(Request, frozen=True, kw_only=True, tag="spin"):
 
 
 class SingleZeroSpin(Request, frozen=True, kw_only=True, tag="spin"):
-    """The same of a wheel without 00."""
+    """The same for a single-zero wheel."""
 
     number: Annotated[str, Meta(pattern=_SINGLE_ZERO)]
 
 
 class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
-    """A spin that does not count; the cause is given if it is known."""
+    """A spin that does not count, with the cause if known."""
 
     reason: str = ""
 
@@ -86,7 +86,7 @@ class _Chips:
 
 
 class RouletteBook(Book):
-    """A roulette table's wager book. Bets open at the start and again after each spin or No Spin."""
+    """The wager book of one roulette table; bets open at the start, and after each spin or No Spin."""
 
     def __init__(self, table: RoulettePayTable) -> None:
         settings = table.settings
@@ -106,17 +106,17 @@ class RouletteBook(Book):
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
-        """The requests this game understands."""
+        """The requests of a roulette table."""
         spin = Spin if self._wheel == "double_zero" else SingleZeroSpin
         return (Bet, Increase, Reduce, Remove, Close, spin, NoSpin)
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly."""
+        """The exact cents that rounding down has left with the house so far."""
         return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request and return its answer."""
+        """Handle a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -134,7 +134,7 @@ class RouletteBook(Book):
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each bet that is left, in the order they were made."""
+        """Return a line for each undecided bet, in the order in which they were made."""
         return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -201,7 +201,7 @@ class RouletteBook(Book):
         return None
 
     def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
-        """Check a stake by itself and with all that the player has on the spot (!R-11)."""
+        """Return the refusal of a stake that is outside the limits, alone or with all on its spot (!R-11)."""
         limits = self._limits
         there = self._on_spot.get((player, spot), 0)
         if limits.holds(stake) and there + more <= limits.max_cents:
@@ -219,7 +219,7 @@ class RouletteBook(Book):
             del self._on_spot[key]
 
     def _spin(self, number: str) -> list[AnswerLine]:
-        """Decide every bet: first the losers are collected, then the winners paid (R-SPIN-5)."""
+        """Return the decision of every bet: the losers first, then the winners (R-SPIN-5)."""
         losers: list[AnswerLine] = []
         winners: list[AnswerLine] = []
         result = f"{number} {colour(number)}"
@@ -243,7 +243,7 @@ class RouletteBook(Book):
 
 
 def asked_by(outcome: Outcome) -> list[Asked]:
-    """Return what an outcome asks of the book, in order."""
+    """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case SpinCalled(number=number) | SpinCorrected(number=str() as number):
             return [{"do": "spin", "number": number}]
@@ -252,7 +252,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin they are already open again; only the dealer's own opening needs this line.
+            # After a spin, bets are open already; this is needed only if the dealer opened them.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

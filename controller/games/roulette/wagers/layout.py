@@ -1,7 +1,7 @@
-"""The roulette layout: which numbers lie beside each other, and so which wagers there are.
+"""The roulette layout: the positions of the numbers, and the wagers that follow from them.
 
-Numbers 1 to 36 lie in twelve rows of three; 0 and 00 lie above the first row, 0 over 1 and 2, 00 over 2 and 3
-(R-BET-2, R-BET-3a). Nothing here is a list to mistype: every combination follows from where the boxes lie.
+Numbers 1 to 36 are in twelve rows of three; 0 and 00 are above the first row, 0 over 1 and 2, 00 over 2 and 3
+(R-BET-2, R-BET-3a). The combinations are computed from the positions rather than listed.
 """
 
 from collections.abc import Mapping
@@ -39,19 +39,19 @@ RULES: Mapping[str, str] = {
 """The rule that defines each wager."""
 
 HOW_MANY: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-"""The wagers on numbers that the player names, and how many."""
+"""How many numbers the player names, for each wager on numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place on the layout: the wager that it means and the numbers that win it."""
+    """A spot on the layout: its wager, and the numbers that win."""
 
     wager: str
     covers: Numbers
 
 
 class NoSuchSpot(Exception):
-    """The layout has no such place; `rule` says which rule leaves it out, the text what would be accepted."""
+    """The layout has no such spot; `rule` is the rule behind that, the text says what is accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(reason)
@@ -62,7 +62,7 @@ class NoSuchSpot(Exception):
 class Layout:
     """The layout for one kind of wheel.
 
-    `zero_splits` says whether 0-1, 0-2, 00-2 and 00-3 may be split where the boxes touch (!R-13).
+    `zero_splits` is whether 0-1, 0-2, 00-2 and 00-3 may be split (!R-13).
     """
 
     def __init__(self, wheel: Wheel = "double_zero", *, zero_splits: bool = True) -> None:
@@ -82,16 +82,16 @@ class Layout:
         }
 
     def spots(self, wager: str) -> tuple[Spot, ...]:
-        """Return every place for this wager."""
+        """Return all spots of this wager."""
         if wager in self._inside:
             return tuple(self._inside[wager].values())
         return self._parts[wager] if wager in self._parts else (self._outside[wager],)
 
     def find(self, wager: str, numbers: tuple[str, ...], which: int | None) -> Spot:
-        """Return the place that a bet names.
+        """Return the spot of a bet, by `numbers` in any order, or `which` (1 to 3) for a column or dozen.
 
-        `numbers` in any order for a wager on numbers, `which` (1 to 3) for a column or dozen.
-        Raises NoSuchSpot.
+        Raises:
+            NoSuchSpot: the layout has none for them.
         """
         rule = RULES.get(wager)
         if rule is None:
@@ -130,7 +130,7 @@ class Layout:
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
-        """Return the places of this wager that share most with what was asked for."""
+        """Return the spots of this wager with the most numbers in common."""
         places = self._inside[wager]
         most = max(len(covers.intersection(numbers)) for covers in places)
         near = [covers for covers in places if len(covers.intersection(numbers)) == most]
@@ -148,7 +148,7 @@ def colour(number: str) -> Literal["red", "black", "green"]:
 
 
 def in_order(numbers: Numbers | tuple[str, ...]) -> list[str]:
-    """Sort numbers as the layout has them: 0, 00, 1 to 36."""
+    """Return numbers in the order of the layout: 0, 00, 1 to 36."""
     return sorted(numbers, key=lambda number: (int(number), len(number)))
 
 
@@ -165,7 +165,7 @@ def _block(row: int, rows: int, column: int, columns: int) -> Numbers:
 
 
 def _blocks(rows: int, columns: int) -> list[Numbers]:
-    """Return every block of this size on the twelve rows of three."""
+    """Return all blocks of this size in the twelve rows of three."""
     return [
         _block(row, rows, column, columns)
         for row in range(_ROWS - rows + 1)
@@ -194,7 +194,7 @@ def _dozens() -> list[Numbers]:
 
 
 def _outside() -> dict[str, Numbers]:
-    """Return the even-money wagers; 0 and 00 belong to none of them (!R-6)."""
+    """Return the numbers of the even-money wagers, none of which includes 0 or 00 (!R-6)."""
     return {
         "red": RED,
         "black": frozenset(_ALL) - RED,

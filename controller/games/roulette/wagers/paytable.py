@@ -1,4 +1,4 @@
-"""A roulette pay table, and its exact house edges: every place on the layout against every pocket."""
+"""A roulette pay table, and its exact house edges, from every spot of the layout and every pocket."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Wager = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelKind:
-    """Which zeros the wheel has."""
+    """The kind of wheel, by its zeros."""
 
     value: Wheel
     rule: str
@@ -54,9 +54,9 @@ class RouletteSettings:
     zero_splits: Switch
     """Whether 0-1, 0-2, 00-2 and 00-3 are offered."""
     limits_cents: Limits
-    """What a player may have on one spot."""
+    """The limits of a player's stake on one spot."""
     pay_unit_cents: Figure
-    """What winnings are rounded down to."""
+    """Winnings are rounded down to multiples of this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,18 @@ class RoulettePayTable:
     settings: RouletteSettings
 
     def __post_init__(self) -> None:
-        """Refuse a table that could not be settled; raises ValueError."""
+        """Raise ValueError for a table that can't be settled."""
         missing = [wager for wager in RULES if wager not in self.pays]
         if missing:
             raise ValueError(f"odds for every wager under `pays`; add {', '.join(missing)}")
 
 
 _WITHOUT_A_ROW: Literal["high"] = "high"
-"""The one wager that the printed pay table leaves out (!R-2)."""
+"""The wager that the printed pay table leaves out (!R-2)."""
 
 
 def report(table: RoulettePayTable) -> Report:
-    """Compute every wager's edge, and report what stands out."""
+    """Return every wager's edge, and the findings."""
     settings = table.settings
     layout = Layout(settings.wheel.value, zero_splits=settings.zero_splits.value)
     edges = tuple(_edges(table, layout))
@@ -96,25 +96,25 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def usual_odds(covers: int) -> Fraction:
-    """Return what is usually paid to one on this many of 36 numbers: fair without zeros, in whole units."""
+    """Return the usual odds to one of a wager on this many of 36 numbers, which are fair without zeros."""
     return Fraction(36 // covers - 1)
 
 
 def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
-    """Return the edge of one place, computed over every pocket."""
+    """Return the edge of one spot, over all pockets."""
     net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
     return -net / len(pockets)
 
 
 def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
-    """Yield one row a wager, since its places are alike; none where the wheel has no place for it."""
+    """Yield one row for each wager, whose spots all have the same edge; none if the layout has no spot."""
     for wager, pays in table.pays.items():
         for edge in {spot_edge(spot, pays.ratio.exact, layout.pockets) for spot in layout.spots(wager)}:
             yield Edge(wager=wager, edge=edge)
 
 
 def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """Find odds that are the usual list with one row lost and all below it moved up (!R-1)."""
+    """Yield a finding if the odds are the usual list with one row lost and all below moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
@@ -135,7 +135,7 @@ def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterato
 
 
 def _no_row(table: RoulettePayTable) -> Iterator[Finding]:
-    """Find the wager that the document offers without odds (!R-2)."""
+    """Yield the finding for the wager that the document offers without odds (!R-2)."""
     pays = table.pays[_WITHOUT_A_ROW]
     yield Finding(
         code="no_printed_odds",

@@ -1,1 +1,1 @@
-"""Three Card Poker: cards, how hands rank and pay, and how a deal decides its wagers."""
+"""Three Card Poker's wagers: the pay table, the exact edges and the wager book."""

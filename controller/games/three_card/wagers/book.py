@@ -1,4 +1,4 @@
-"""The wager book of Three Card Poker: the positions, their gates, and what a deal decides."""
+"""The wager book of Three Card Poker: it accepts and decides the wagers on each position."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side, then play once its cards are seen."""
+    """A wager on a position: ante, pair_plus or side, and play after its cards are seen."""
 
     id: str
     seat: Seat
@@ -52,15 +52,15 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Close(Request, frozen=True, kw_only=True, tag="close"):
-    """No more bets: the first card leaves the shoe. Only Play may still be made."""
+    """No more bets, as the first card leaves the shoe; only Play may still be made."""
 
 
 class Deal(Request, frozen=True, kw_only=True, tag="deal"):
-    """The cards of a whole deal, by position, and who folded.
+    """The cards of a complete deal by position, and the folded positions.
 
-    `undealt` says what a wager on a position without a hand means: that its cards are missing, which voids
-    the deal for all (T-IRR-1), or, if the table counted them, that nobody sat there, and only that wager goes
-    back.
+    `undealt` is the meaning of a wager on a position without a hand: `irregular` means that cards are
+    missing, which voids the deal for all (T-IRR-1); `void` means that the position was not dealt in, so that
+    only its wagers go back.
     """
 
     hands: dict[str, tuple[CardText, ...]]
@@ -93,10 +93,10 @@ _NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play goes with an Ante; there is none on
 
 
 class ThreeCardBook(Book):
-    """A Three Card Poker table's wager book. Bets open at the start and again after each deal."""
+    """The wager book of one Three Card Poker table; bets open at the start, and after each deal."""
 
     def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
-        """Settle by this pay table; `equal` is what the rule set makes of equal hands (!T-3)."""
+        """Settle by this pay table; `equal` is the rule set's policy for equal hands (!T-3)."""
         self._settings = table.settings
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
@@ -110,12 +110,12 @@ class ThreeCardBook(Book):
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
-        """The requests this game understands."""
+        """The requests of a Three Card Poker table."""
         return (Bet, Increase, Reduce, Remove, Close, Deal, Void)
 
     @property
     def breakage_cents(self) -> Fraction:
-        """What rounding down has left with the house so far, exactly."""
+        """The exact cents that rounding down has left with the house so far."""
         return self._breakage.total_cents
 
     @property
@@ -133,7 +133,7 @@ class ThreeCardBook(Book):
         return tuple(sorted(playing, key=_left_to_right))
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Carry out a request and return its answer."""
+        """Handle a request and return its answer."""
         match request:
             case Bet():
                 return self._bet(request)
@@ -150,7 +150,7 @@ class ThreeCardBook(Book):
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each wager that is left, in the order they were made."""
+        """Return a line for each undecided wager, in the order in which they were made."""
         return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -170,12 +170,12 @@ class ThreeCardBook(Book):
         if bet.player:
             self._players[seat] = bet.player
         if bet.wager == "play":
-            # Whoever puts down Play has seen his cards, so cards are out for everybody.
+            # Play is made after seeing cards, so they are out at every position.
             self._closed = True
         return []
 
     def _refusal(self, bet: Bet, seat: str, position: dict[str, Stake]) -> Refusal | None:
-        if refusal := self._not_his(bet.player, seat):
+        if refusal := self._not_own(bet.player, seat):
             return refusal
         if bet.wager in position:
             there = position[bet.wager]
@@ -198,8 +198,8 @@ class ThreeCardBook(Book):
             return Refusal(limits.rule, f"{bet.wager} takes {limits}")
         return None
 
-    def _not_his(self, player: str, seat: str) -> Refusal | None:
-        """Refuse another player's position, and one that a player may not have beside his own (T-DEAL-1d)."""
+    def _not_own(self, player: str, seat: str) -> Refusal | None:
+        """Return the refusal of another player's position, or of one beside the player's own (T-DEAL-1d)."""
         if not player:
             return None
         if (owner := self._players.get(seat, player)) != player:
@@ -228,7 +228,7 @@ class ThreeCardBook(Book):
         return self._settle(hands, _cards(deal.dealer))
 
     def _irregular(self, deal: Deal) -> str:
-        """Return what voids a deal: a wrong number of cards, or one card twice (T-IRR-1, T-DECK-1)."""
+        """Return why a deal is void: wrong number of cards, or one twice (T-IRR-1, T-DECK-1); else empty."""
         counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
         if deal.undealt == "irregular":
             for seat in self._positions:
@@ -242,9 +242,7 @@ class ThreeCardBook(Book):
         return f"T-DECK-1: {', '.join(twice)} came twice from one deck" if twice else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
-        """Refuse a deal that reports a position with Play as folded: which of the two is wrong must not be
-        guessed.
-        """
+        """Yield the refusal of a deal for each folded position with Play, as either may be wrong."""
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
@@ -263,7 +261,7 @@ class ThreeCardBook(Book):
         return lines
 
     def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
-        """Hand back the wagers on positions that were not dealt in."""
+        """Remove the wagers on positions that were not dealt in; return the lines that hand them back."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
@@ -298,12 +296,12 @@ def _adjacent(one: str, other: str) -> bool:
 
 
 def _left_to_right(seat: str) -> tuple[bool, int, str]:
-    """Order positions by number, and any that have names after those."""
+    """Return a sort key: positions with numbers first, by number, then those with names."""
     return (not seat.isdecimal(), len(seat), seat)
 
 
 def asked_by(outcome: Outcome) -> list[Asked]:
-    """Return what an outcome asks of the book, in order."""
+    """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case DealCalled() as deal:
             return [_dealt(deal.hands, deal.dealer, deal.folds)]
@@ -318,9 +316,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 
 def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> Asked:
-    """Return a deal whose cards the table has counted: a wager elsewhere was never dealt in, and fouls
-    nobody's hand.
-    """
+    """Return the request of a deal whose cards the table has counted, so that no position lacks cards."""
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
@@ -335,7 +331,7 @@ def _report(rules: RuleSet, load: LoadPayTable) -> Report:
 
 
 def _is_play(asked: Asked) -> bool:
-    """Return whether a request is Play, which is wagered on cards that are out (T-DEAL-4)."""
+    """Return whether a request is Play, which is made while bets are closed (T-DEAL-4)."""
     return asked.get("wager") == "play"
 
 

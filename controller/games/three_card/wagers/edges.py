@@ -1,4 +1,4 @@
-"""House edges of Three Card Poker, exact: every hand against every dealer's hand, every six cards."""
+"""The exact house edges of Three Card Poker, from all hands against all dealer's hands, and all six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its worth in Antes, the hands played, and the weakest of them."""
+    """The best play of the Ante: its worth in Antes, how many hands are played, and the weakest of them."""
 
     worth: Fraction
     played: int
@@ -49,7 +49,7 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """One player's hand against all 18,424 dealer's hands that its cards leave."""
+    """A player's hand, and how many of the 18,424 possible dealer's hands it meets in each relation."""
 
     hand: Strength
     unqualified: int
@@ -60,7 +60,7 @@ class Showdown:
 
 @cache
 def showdowns() -> tuple[Showdown, ...]:
-    """Compare every hand with every dealer's hand."""
+    """Return the showdowns of all hands."""
     return tuple(_meetings())
 
 
@@ -79,10 +79,11 @@ def _meetings() -> Iterator[Showdown]:
 
 
 class _Dealers:
-    """Counts the dealer's hands below a strength among those that share no card with the player's.
+    """Counts the dealer's hands below a strength that share no card with the player's hand.
 
-    All hands, less those that hold one of the player's cards, more those that hold two, less the one that
-    holds all three: each from the sorted strengths of the hands that hold given cards.
+    By inclusion and exclusion: all hands, less those with each of the player's cards, plus those with each
+    two of them, less the one with all three. Each count comes from the sorted strengths of the hands that
+    contain given cards.
     """
 
     def __init__(self, places: Mapping[Hand, int]) -> None:
@@ -95,7 +96,7 @@ class _Dealers:
         self._holding = {held: sorted(found) for held, found in holding.items()}
 
     def below(self, place: int, hand: Hand) -> int:
-        """Count the dealer's hands weaker than the strength at this place."""
+        """Return how many dealer's hands are weaker than the strength at this place in the order."""
         count = 0
         for size, sign in ((0, 1), (1, -1), (2, 1)):
             count += sign * sum(bisect_left(self._holding[held], place) for held in combinations(hand, size))
@@ -104,7 +105,7 @@ class _Dealers:
 
 @cache
 def side_rows() -> Mapping[SideRow | None, int]:
-    """Count all sets of six cards by the row of the side bet that they earn."""
+    """Return the number of sets of six cards for each row of the side bet."""
     rows: Counter[SideRow | None] = Counter()
     for ranks in combinations(range(2, 15), 6):
         rows[suited_row(ranks)] += len(SUITS)
@@ -120,14 +121,14 @@ def side_rows() -> Mapping[SideRow | None, int]:
 
 
 def _suited_ways(different: int) -> int:
-    """Count the ways to suit six cards of this many different ranks with five or six in one suit."""
+    """Return in how many ways six cards with this many different ranks have five or six of one suit."""
     if different == 6:
         return len(SUITS) * (1 + 6 * 3)
     return len(SUITS) * 3 if different == 5 else 0
 
 
 def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
-    """Compute every wager's edge and every printed chance, and report what stands out."""
+    """Return every wager's edge, the printed chances, and the findings."""
     settings = table.settings
     best = best_play(table, equal)
     edges = (
@@ -157,9 +158,10 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
 
 
 def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
-    """Play each hand that is worth more than the Ante that a fold costs, its bonus included.
+    """Return the play that folds each hand which, with its bonus, is worth less than the Ante that a fold
+    costs.
 
-    No hand that earns a bonus is worth a fold, so `ante_bonus_after_fold` (!T-6) changes nothing here.
+    All hands that earn a bonus are played, so `ante_bonus_after_fold` (!T-6) has no effect.
     """
     flat = table.flat.ratio.exact
     worth, played = Fraction(0), []
@@ -172,7 +174,7 @@ def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
 
 
 def _against_dealer(met: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
-    """Return what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
+    """Return the mean win of Ante and Play against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
     won = met.unqualified * flat + met.lower * 2 * flat
     lost = met.higher + (met.equal if equal == "dealer_wins" else 0)
     return (won - 2 * lost) / DEALERS
@@ -183,7 +185,7 @@ def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
 
 
 def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
-    """Return what a stake wins or loses on average over counted rows; None is no row."""
+    """Return the mean win of a stake over counted rows; None counts the hands without a row."""
     net = Fraction(0)
     for earned, count in rows.items():
         won = _to_one(pays, earned)
@@ -197,7 +199,7 @@ def _to_one(pays: Mapping[K, Pays], earned: K | None) -> Fraction | None:
 
 
 def hand_counts() -> Mapping[str, int]:
-    """Count the hands by the document's own list (T-PROB-1): "nothing" is jack high or less."""
+    """Return the number of hands by the document's own list (T-PROB-1); `nothing` is jack high or less."""
     return Counter(_listed_as(met.hand) for met in showdowns())
 
 

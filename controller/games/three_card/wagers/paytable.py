@@ -1,7 +1,7 @@
-"""A Three Card Poker pay table, and what a deal decides by it: each position's wagers in order.
+"""A Three Card Poker pay table, and the decision of each position's wagers by it.
 
-The side bet earns by the best five of the player's and the dealer's six cards; one row is above the five-card
-list: six suited cards from ace to nine (T-SIDE-1, !T-17).
+The side bet is decided by the best five of the player's and the dealer's six cards; one row is above the
+five-card list: six suited cards from ace to nine (T-SIDE-1, !T-17).
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ class SideRow(StrEnum):
 
 
 def side_row(cards: Iterable[Card]) -> SideRow | None:
-    """Return the highest row that the best five of six cards earn; None below three of a kind.
+    """Return the row of the best five of six cards; None below three of a kind.
 
     Five-card hands rank as in poker: a flush beats a straight, and 5-4-3-2-A is a straight.
     """
@@ -71,7 +71,7 @@ def side_row(cards: Iterable[Card]) -> SideRow | None:
 
 
 def suited_row(ranks: Iterable[int]) -> SideRow:
-    """Return the row of five or six cards of one suit; they leave no room for pairs above a flush."""
+    """Return the row of five or six cards of one suit, with which no pairs can rank above the flush."""
     held = set(ranks)
     if held == {9, 10, 11, 12, 13, ACE}:
         return SideRow.MAJOR_ROYAL
@@ -108,7 +108,7 @@ Listed = Literal["nothing", "high_card", "pair", "flush", "straight", "three_of_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedChance:
-    """A row of the document's list of hands (T-PROB-1): how many there are, and their part in per cent."""
+    """A row of the document's list of hands (T-PROB-1): their number, and their share in per cent."""
 
     combinations: AtLeastOne
     per_cent: str
@@ -116,7 +116,7 @@ class PrintedChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideAfterFold:
-    """What a fold means for the side bet on the same position."""
+    """The effect of a fold on the side bet of the same position."""
 
     value: Literal["stands", "forfeited"]
     rule: str
@@ -126,7 +126,7 @@ class SideAfterFold:
 _TWO_POSITIONS = Switch(
     value=True, rule="T-DEAL-1d", reason="the house may let a player bet on two adjacent positions"
 )
-"""The value for a pay table file that was written before this setting existed."""
+"""The default for a pay table file from before this setting existed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,12 +141,12 @@ class ThreeCardSettings:
     ante_bonus_after_fold: Switch
     """Whether a folded hand still earns the Ante Bonus (!T-6)."""
     pay_unit_cents: Figure
-    """What winnings are rounded down to."""
+    """Winnings are rounded down to multiples of this."""
     two_positions: Switch = _TWO_POSITIONS
-    """Whether a player may bet on two adjacent positions, or on one alone."""
+    """Whether a player may bet on two adjacent positions, or only on one."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that leave a wager without limits; raises ValueError."""
+        """Raise ValueError for settings that leave a wager without limits."""
         wagers: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
         if missing := [wager for wager in wagers if wager not in self.limits_cents]:
             raise ValueError(f"limits for every wager; add {', '.join(missing)}")
@@ -156,7 +156,7 @@ class ThreeCardSettings:
 class ThreeCardPayTable:
     """What each row of hands pays on each wager, and the policies that the document leaves open.
 
-    A row that is left out does not pay. `flat` is what Ante and Play pay against the dealer.
+    A row that is left out pays nothing. `flat` is what Ante and Play pay.
     """
 
     name: str
@@ -180,11 +180,11 @@ class Stake(NamedTuple):
     cents: int
 
     def lose(self, reason: str) -> Decided:
-        """Collect the stake."""
+        """Return the decision that the stake is lost."""
         return Decided(self.id, self.wager, "lose", self.cents, 0, 0, reason)
 
     def back(self, status: Literal["push", "void"], reason: str) -> Decided:
-        """Return the stake, no more and no less."""
+        """Return the decision that the stake goes back."""
         return Decided(self.id, self.wager, status, self.cents, 0, self.cents, reason)
 
 
@@ -193,7 +193,7 @@ Position = Mapping[str, Stake]
 
 
 class Showdown:
-    """Decides the wagers of one pay table."""
+    """Decides wagers by one pay table."""
 
     def __init__(
         self, table: ThreeCardPayTable, breakage: BreakageLedger, equal: EqualHands = "push"
@@ -204,7 +204,7 @@ class Showdown:
         self._breakage = breakage
 
     def forfeits(self, position: Position) -> Iterator[Decided]:
-        """Collect what a fold gives up (T-RES-1, T-BOTH-2, !T-7); nothing if the position plays on."""
+        """Yield the wagers that a folded position loses (T-RES-1, T-BOTH-2, !T-7); none if it plays."""
         if not folded(position):
             return
         yield position["ante"].lose("T-RES-1: folded")
@@ -217,7 +217,7 @@ class Showdown:
     def reconcile(
         self, position: Position, hand: Sequence[Card], dealer: Sequence[Card]
     ) -> Iterator[Decided]:
-        """Settle what is left: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
+        """Yield the decisions of what remains: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
         held = strength(hand)
         out = folded(position)
         if "play" in position and "ante" in position:
@@ -255,7 +255,7 @@ class Showdown:
                 yield ante.back("push", f"!T-3: {met}")
 
     def _ante_bonus(self, ante: Stake, held: Strength) -> Iterator[Decided]:
-        """Pay the bonus on the Ante's amount whatever the dealer has; it has no stake of its own."""
+        """Yield the Ante Bonus, if earned: it is paid on the Ante's amount, whatever the dealer has."""
         earned = row(held)
         pays = self._table.ante_bonus.get(earned) if earned else None
         if pays:
@@ -287,5 +287,5 @@ class Showdown:
 
 
 def folded(position: Position) -> bool:
-    """Return whether a position is given up: an Ante without Play is a fold."""
+    """Return whether a position is folded: it has an Ante without Play."""
     return "ante" in position and "play" not in position

@@ -1,0 +1,54 @@
+"""Wagers made with the dice out: which were lodged during a throw, and who has confirmed them (C34-MK-1b).
+
+They change no throw. The settlement engine decides whether one is valid, by the table's signed statement.
+"""
+
+from controller.machines.flat import InputRefused
+from controller.machines.refusals import LATE_WAGER_CONFIRMERS
+from controller.model.readings import Input
+
+
+class LateWagers:
+    """The wagers lodged during one throw."""
+
+    def __init__(self) -> None:
+        self._confirmed: dict[str, dict[str, str]] = {}
+        """Who confirmed each wager, by role."""
+
+    def clear(self) -> None:
+        """Forget all wagers, as another throw begins."""
+        self._confirmed.clear()
+
+    def lodge(self, entered: Input) -> None:
+        """Record a wager that the settlement engine reports, to be confirmed."""
+        if entered.what is not None:
+            self._confirmed.setdefault(entered.what, {})
+
+    def confirm(self, entered: Input, *, in_motion: bool) -> str:
+        """Record that a person confirms a wager; return the answer. Raises InputRefused."""
+        confirmed = None if entered.what is None else self._confirmed.get(entered.what)
+        if confirmed is None:
+            waiting = ", ".join(self._confirmed) or "none"
+            raise InputRefused(
+                "no_late_wager", f"no such wager is waiting in this throw (waiting: {waiting})"
+            )
+        if not in_motion:
+            raise InputRefused("dice_at_rest")
+        person = entered.who or entered.dev
+        if entered.by in confirmed:
+            raise InputRefused("confirmed_already")
+        if person in confirmed.values():
+            raise InputRefused("same_person")
+        confirmed[entered.by] = person
+        missing = [role for role in LATE_WAGER_CONFIRMERS if role not in confirmed]
+        return f"Wager {entered.what}: confirmed" + (f"; the {missing[0]} has yet to" if missing else "")
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """The ids of the wagers that both roles have confirmed."""
+        return tuple(wager for wager, by in self._confirmed.items() if len(by) == len(LATE_WAGER_CONFIRMERS))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a wager was lodged that not both roles have confirmed."""
+        return any(len(by) < len(LATE_WAGER_CONFIRMERS) for by in self._confirmed.values())
