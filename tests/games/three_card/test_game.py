@@ -251,7 +251,7 @@ def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_pe
     assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
-    assert review.reasons[0].seen.startswith("position 1 was folded, Play was asked for there")
+    assert review.reasons[0].seen.startswith("position 1 was folded, Play was requested there")
     assert called(table.says("accept").end()).folds == ("1",)
 
 
