@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from controller.model.readings import Reading
 from controller.rules.dice import bands
+from controller.rules.dice.loudness import Heard
 from controller.rules.dice.motion import FEW, Turn, line, line_until
 from controller.rules.dice.paths import (
     SPEED_POINTS,
@@ -84,6 +85,10 @@ class Contact:
     """The price of a die's reaching no further from its centre than to the wall, where it turned."""
     proof: float = 0.0
     """What none costs at least where a sound came then that only a knock can have made."""
+    clear: bool = False
+    """Whether the turn is more than the noise of its track."""
+    depth_known: bool = True
+    """Whether its ways in and out show how near the wall it turned."""
     hidden: bool = False
     rests: bool = False
     """Whether the die came to rest there: then an earlier touch of this wall may have gone on until now."""
@@ -191,7 +196,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         there = place_errors(way, impact, t, k)
         if there is None:
             continue
-        turn = turn_after(way, k, t - spare, t + spare)
+        turn = turn_after(way, k, t - spare, t + spare, heard=True)
         contact = _turned(way, turn, k, _Heard(i, there, _broken(way, k, t + spare)))
         if contact is None:
             continue
@@ -235,27 +240,39 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     inside = min(inside, _from_band(way, turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
     room = _room(way, turn)
     price = turn.misfit + outside
+    depth_known = not turn.landed
     if heard.broken < price:
+        price, depth_known = heard.broken, False
+    if not depth_known:
         # Where such ways in and out meet says nothing of how deep the die was.
-        price, inside, room = heard.broken, 0.0, 0.0
+        inside, room = 0.0, 0.0
     price += place_price(heard.there)
     if price > bands.KNOCK + 4.0 * bands.STANDS:
         return None
     step = way.path.times[k + 1] - way.path.times[k]
     hidden = step > way.scene.hidden_ms
     contact = _contact(way, turn, k)
-    contact.heard[heard.impact] = price if own else price + bands.CAUSELESS
+    contact.clear, contact.depth_known = own, depth_known
+    contact.heard[heard.impact] = price if own else price + _unseen_turn(way.scene, heard.impact, turn)
     contact.placed[heard.impact] = 0.0 if hidden else max(bands.THERE - heard.there, 0.0)
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
     contact.cause = contact.hard * bands.CAUSELESS
     contact.miss = contact.cause + contact.hard * inside
     contact.landed = contact.cause + contact.hard * room * room
-    contact.touch = bands.UNHEARD + outside
+    contact.touch = _unheard_price(way, turn) + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
         contact.hidden = True
     return contact
+
+
+def _unseen_turn(scene: Scene, impact: int, turn: Turn) -> float:
+    """Return the price of a sound beside a turn that is within the noise: a soft one asks for no more."""
+    wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
+    heard = Heard(wall, peak, turn.change, turn.change_sd)
+    price = scene.loudness.quiet_turn_price(heard, scene.errors.hit_counts_per_m_s)
+    return min(price, bands.CAUSELESS)
 
 
 def _join(first: Contact, later: Contact) -> None:
@@ -264,6 +281,7 @@ def _join(first: Contact, later: Contact) -> None:
     first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
+        first.clear, first.depth_known = later.clear, later.depth_known
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
         first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
         first.sd, first.reach, first.touch = later.sd, later.reach, later.touch
@@ -337,10 +355,12 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     """Price a turn that no impact belongs to: near the wall it may be a touch, never for certain."""
     contact = _contact(way, turn, k)
     outside, inside = _from_band(way, turn)
-    contact.touch = bands.UNHEARD + outside
+    unheard = _unheard_price(way, turn)
+    contact.touch = unheard + outside
     contact.hard = _hard(turn)
-    contact.cause = contact.hard * bands.CAUSELESS
-    contact.miss = min(contact.cause + contact.hard * inside, bands.UNHEARD + bands.STANDS - 1.0)
+    landed = contact.least_change <= bands.LANDED_M_PER_S
+    contact.cause = contact.hard * (bands.FELT if landed else bands.CAUSELESS)
+    contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.STANDS - 1.0)
     contact.landed = min(contact.cause + contact.hard * _room(way, turn) ** 2, contact.miss)
     contact.code, heard = _silence(way, turn.t)
     within = max(2.0 * turn.sd, 1.0)
@@ -348,6 +368,16 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
         f"die {way.path.die.number} turned at the {way.wall} wall (within {within:.0f} mm), and {heard}"
     )
     return contact
+
+
+def _unheard_price(way: Approach, turn: Turn) -> float:
+    """Return the price of a touch that turned a die so and that nothing heard."""
+    if not way.scene.hears(way.wall, way.scene.start_us + int(turn.t * 1000.0)):
+        return bands.UNHEARD
+    price = way.scene.loudness.unheard_price(
+        way.wall, turn.change, turn.change_sd, way.scene.errors.hit_counts_per_m_s
+    )
+    return max(price, bands.UNHEARD)
 
 
 def _silence(way: Approach, t: float) -> tuple[str, str]:

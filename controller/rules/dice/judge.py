@@ -93,7 +93,8 @@ def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, bas
     _judge_absurd(scene, found)
     if called is not None:
         found.void.insert(0, called)
-    learned = scene.loudness.after(word.sure, scene.errors.hit_counts_per_m_s)
+    peaks = [(impact.wall, impact.peak) for impact in scene.impacts]
+    learned = scene.loudness.after(word.sure, scene.errors.hit_counts_per_m_s, peaks)
     return Learned(_verdict(found, faces, word), learned.figures())
 
 

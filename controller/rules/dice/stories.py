@@ -14,6 +14,7 @@ from typing import NamedTuple
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
 from controller.rules.dice.falls import may_have_fallen, thump_price
+from controller.rules.dice.loudness import Heard
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import (
@@ -154,7 +155,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
     contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
     contact.cause -= spared
-    if spared or (contact.hard < 1.0 and not contact.heard):
+    if spared or not contact.depth_known or (contact.hard < 1.0 and not contact.heard):
         # What felt can do in silence needs no chips.
         return
     most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
@@ -240,7 +241,7 @@ def _stories(
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
         again, struck = _again(scene, impacts, choice, contacts, heard)
-        price += again
+        price += again + _loudness(scene, impacts, choice, contacts)
         thumps = [i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft and not makers]
         landed = {
             (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
@@ -366,6 +367,33 @@ def _shoved(
                 matches.append(forced)
             else:
                 matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
+
+
+def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts) -> float:
+    """Return what the loudness of these touches costs: of each its loudest impact, held against its turn.
+
+    An impact that both dice made together is as loud as the harder of both turns.
+    """
+    loudest: dict[tuple[int, int], int] = {}
+    for i, (makers, _) in zip(impacts, choice, strict=True):
+        own = [match for match in makers if _is_known(contacts[match.die][match.contact])]
+        if not own:
+            continue
+        hardest = max(own, key=lambda match: contacts[match.die][match.contact].change)
+        key = hardest.die, hardest.contact
+        if key not in loudest or scene.impacts[i].peak > scene.impacts[loudest[key]].peak:
+            loudest[key] = i
+    setting, price = scene.errors.hit_counts_per_m_s, 0.0
+    for (die, c), i in loudest.items():
+        turned, impact = contacts[die][c], scene.impacts[i]
+        heard = Heard(impact.wall, impact.peak, turned.change, turned.change - turned.least_change)
+        price += scene.loudness.hit_price(heard, setting)
+    return price
+
+
+def _is_known(contact: Contact) -> bool:
+    """Return whether a contact's turn is known so well that its sound can be held against it."""
+    return contact.clear and not contact.hidden and contact.misfit <= bands.STANDS
 
 
 def _again(
