@@ -114,9 +114,6 @@ its speed by up to half a metre a second, at any time between two frames."""
 LANDING_SHARE = 0.15
 """So much of the speed that it struck at may a die off a wall lose as it lands while a frame is lost: rubber
 throws it up at a fifth of that speed, and felt of friction 0.5 takes half of (1 + 0.5) times that."""
-LANDED_AFTER = 2.0 * log(30.0)
-"""A landing within a frame of the wall, which slowed the die so that one point alone shows how it left: of
-4,774 dice that struck a wall hard one in 32 came down so, with more than a blow of 20 mN s."""
 OWN_TURN_M_PER_S = 0.2
 """A die whose speed towards the wall changed by less did not turn so that a sensor could hear it."""
 OWN_TURN_ERRORS = 3.0

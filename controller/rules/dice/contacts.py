@@ -87,8 +87,6 @@ class Contact:
     """What none costs at least where a sound came then that only a knock can have made."""
     clear: bool = False
     """Whether the turn is more than the noise of its track."""
-    depth_known: bool = True
-    """Whether its ways in and out show how near the wall it turned."""
     hidden: bool = False
     rests: bool = False
     """Whether the die came to rest there: then an earlier touch of this wall may have gone on until now."""
@@ -196,7 +194,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         there = place_errors(way, impact, t, k)
         if there is None:
             continue
-        turn = turn_after(way, k, t - spare, t + spare, heard=True)
+        turn = turn_after(way, k, t - spare, t + spare)
         contact = _turned(way, turn, k, _Heard(i, there, _broken(way, k, t + spare)))
         if contact is None:
             continue
@@ -240,19 +238,16 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     inside = min(inside, _from_band(way, turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
     room = _room(way, turn)
     price = turn.misfit + outside
-    depth_known = not turn.landed
     if heard.broken < price:
-        price, depth_known = heard.broken, False
-    if not depth_known:
         # Where such ways in and out meet says nothing of how deep the die was.
-        inside, room = 0.0, 0.0
+        price, inside, room = heard.broken, 0.0, 0.0
     price += place_price(heard.there)
     if price > bands.KNOCK + 4.0 * bands.STANDS:
         return None
     step = way.path.times[k + 1] - way.path.times[k]
     hidden = step > way.scene.hidden_ms
     contact = _contact(way, turn, k)
-    contact.clear, contact.depth_known = own, depth_known
+    contact.clear = own
     contact.heard[heard.impact] = price if own else price + _unseen_turn(way.scene, heard.impact, turn)
     contact.placed[heard.impact] = 0.0 if hidden else max(bands.THERE - heard.there, 0.0)
     contact.misfit = price
@@ -280,8 +275,7 @@ def _join(first: Contact, later: Contact) -> None:
     heard = {**later.heard, **first.heard}
     first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
-        first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
-        first.clear, first.depth_known = later.clear, later.depth_known
+        first.t, first.gap_mm, first.misfit, first.clear = later.t, later.gap_mm, later.misfit, later.clear
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
         first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
         first.sd, first.reach, first.touch = later.sd, later.reach, later.touch

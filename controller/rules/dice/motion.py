@@ -69,8 +69,6 @@ class Turn(NamedTuple):
     speed_in: float
     speed_out: float
     change_sd: float
-    landed: bool = False
-    """Whether a landing right after it is assumed: then its place tells that it may have touched, no more."""
 
     @property
     def change(self) -> float:

@@ -155,7 +155,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
     contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
     contact.cause -= spared
-    if spared or not contact.depth_known or (contact.hard < 1.0 and not contact.heard):
+    if spared or (contact.hard < 1.0 and not contact.heard):
         # What felt can do in silence needs no chips.
         return
     most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm

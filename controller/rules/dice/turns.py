@@ -14,33 +14,21 @@ from controller.rules.dice.paths import Approach, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 
-def turn_after(way: Approach, k: int, earliest: float, latest: float, *, heard: bool = False) -> Turn:
-    """Return the turn after point k within a span of time, by whole or by knocked ways, which fit better.
-
-    One that was heard may also be that of a die that landed right after it.
-    """
+def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
+    """Return the turn after point k within a span of time, by whole or by knocked ways, which fit better."""
     times = way.path.times
     hidden = times[k + 1] - times[k] > way.scene.hidden_ms
     before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
     after = line_from(times, way.gaps, k + 1, way.noise(k + 1, k + 3), hidden=hidden)
     if not hidden and times[k + 1] - times[k] > 1.5 * way.scene.errors.frame_ms:
         after = after._replace(bounce=max(after.bounce, bands.LANDING_SHARE * abs(before.speed)))
-    turns = [turn_between(before, after, earliest, latest)]
-    if not hidden and way.path.knocks:
-        knocked = _since_knock(way, k) or before, _until_knock(way, k + 1) or after
-        turns.append(turn_between(*knocked, earliest, latest))
-    if heard and not hidden and before.speed < 0.0:
-        landed = turn_between(before, _until_landing(way, before, after, k + 1), earliest, latest)
-        turns.append(landed._replace(misfit=landed.misfit + bands.LANDED_AFTER, landed=True))
-    return min(turns, key=lambda own: own.misfit + out_of_band(way, own))
-
-
-def _until_landing(way: Approach, before: Line, after: Line, k: int) -> Line:
-    """Return the way out of a die that landed on the felt right after point k, which slowed it."""
-    lost = bands.LANDING_SHARE * abs(before.speed)
-    noise = way.noise(k, k)
-    one = line(way.path.times[k : k + 1], way.gaps[k : k + 1], noise, way.path.times[k])
-    return one._replace(speed=after.speed + lost, speed_var=lost * lost + after.speed_var)
+    turn = turn_between(before, after, earliest, latest)
+    if hidden or not way.path.knocks:
+        return turn
+    knocked = turn_between(
+        _since_knock(way, k) or before, _until_knock(way, k + 1) or after, earliest, latest
+    )
+    return min(turn, knocked, key=lambda own: own.misfit + out_of_band(way, own))
 
 
 def out_of_band(way: Approach, turn: Turn) -> float:

@@ -1,13 +1,18 @@
 """How loud a wall's hits are is learned from them; what is softer for its turn may be a landing beside it."""
 
+import math
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller.machines.setup import State
 from controller.model.effects import Judged
 from controller.model.readings import Reading
 from controller.model.verdicts import Ruling
-from controller.rules.dice import judge_throw
-from controller.rules.dice.loudness import Loudness, SureHit
+from controller.rules.dice import bands, judge_throw
+from controller.rules.dice.loudness import Heard, Loudness, SureHit
 from drivers.sim import dice as evenings
 from tests.engine.play import Played
 from tests.rules.dice.tables import C34
@@ -89,3 +94,73 @@ def test_what_is_learned_goes_through_a_recordings_state_and_is_what_the_next_th
     assert again.session.state().learned.keys() == state.learned.keys()
     judged = [effect for effect in again.effects if isinstance(effect, Judged)]
     assert judged[0].basis.learned == state.learned
+
+
+# --- how well a sound fits a turn ---
+
+KNOWN = Loudness(top_counts={"right": 1000.0}, least_counts={"right": 70.0})
+for counts in (240.0, 310.0, 270.0, 330.0, 290.0, 255.0, 300.0, 280.0):
+    KNOWN = KNOWN.after([SureHit("right", 2.0 * counts, 2.0)], USUAL)
+"""A wall whose hits make 240 to 330 counts for each metre a second."""
+
+
+def price(peak: float, change: float, learned: Loudness = KNOWN, wall: str = "right") -> float:
+    return learned.hit_price(Heard(wall, peak, change, 0.15), USUAL)
+
+
+@pytest.mark.parametrize(("peak", "change"), [(570.0, 2.0), (300.0, 1.0), (700.0, 2.2), (1000.0, 6.0)])
+def test_a_sound_as_loud_as_its_turn_fits_a_hit_better_than_a_knock(peak: float, change: float) -> None:
+    assert price(peak, change) < -1.5
+
+
+@pytest.mark.parametrize(("peak", "change"), [(70.0, 3.0), (110.0, 5.0), (900.0, 0.7)])
+def test_a_sound_far_softer_or_louder_than_its_turn_fits_a_knock_better(peak: float, change: float) -> None:
+    assert price(peak, change) > 3.0
+
+
+@given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
+def test_loudness_alone_neither_proves_a_hit_nor_rules_one_out(peak: float, change: float) -> None:
+    """Even a turn and a sound that never go together are worth less than what rules a story out."""
+    assert -bands.STANDS / 2.0 < price(peak, change) < bands.STANDS
+
+
+@given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
+def test_a_wall_of_which_no_hit_is_known_makes_no_hit_dearer(peak: float, change: float) -> None:
+    assert price(peak, change, Loudness()) == 0.0
+    assert price(peak, change, Loudness(top_counts={"left": 1000.0}), "left") <= 0.0
+
+
+def test_a_sensor_whose_loudness_means_nothing_is_soon_believed_less() -> None:
+    """Its hits are of any loudness from 60 to 1,000 counts, whatever the turn."""
+    rng, wild = Random(1), Loudness(top_counts={"right": 1000.0})
+    for _ in range(30):
+        peak = math.exp(rng.uniform(math.log(60.0), math.log(940.0)))
+        wild = wild.after([SureHit("right", peak, rng.uniform(1.0, 4.0))], USUAL)
+    assert price(120.0, 3.0, wild) < price(120.0, 3.0) - 2.0
+    assert abs(price(120.0, 3.0, wild)) < 2.5
+
+
+def test_the_harder_a_turn_the_less_likely_that_a_sensor_missed_it() -> None:
+    prices = [KNOWN.unheard_price("right", change, 0.1, USUAL) for change in (0.15, 0.3, 0.6, 1.5, 4.0)]
+    assert prices == sorted(prices)
+    assert prices[0] < 1.0 < 8.0 < prices[-1]
+
+
+def test_nobody_knows_how_quiet_a_sound_a_wall_tells_that_was_never_heard() -> None:
+    assert KNOWN.unheard_price("left", 4.0, 0.1, USUAL) == 0.0
+
+
+def test_a_hard_turn_short_of_a_wall_that_is_well_known_needs_no_person_when_nothing_was_heard() -> None:
+    """At 21 mm it is 5 mm further than the centre of a die that touches with a corner."""
+    short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
+    seen = [readings_of(short, seed) for seed in SEEDS]
+    before, after = ([ruling_of(own, learned) for own in seen] for learned in (Loudness(), KNOWN))
+    assert after.count(Ruling.VOID) > before.count(Ruling.VOID)
+    assert Ruling.VALID not in after
+
+
+def test_a_sound_asks_for_no_harder_turn_than_makes_it() -> None:
+    """80 counts are a turn by 0.3 m/s, which one seen as 0.2 with an error of 0.15 may be; 600 are one by 2."""
+    soft, hard = Heard("right", 80.0, 0.2, 0.15), Heard("right", 600.0, 0.2, 0.15)
+    assert KNOWN.quiet_turn_price(soft, USUAL) < 1.0
+    assert KNOWN.quiet_turn_price(hard, USUAL) > bands.CAUSELESS
