@@ -160,7 +160,7 @@ def test_a_hard_turn_short_of_a_wall_that_is_well_known_needs_no_person_when_not
 
 
 def test_a_sound_asks_for_no_harder_turn_than_makes_it() -> None:
-    """80 counts are a turn by 0.3 m/s, which one seen as 0.2 with an error of 0.15 may be; 600 are one by 2."""
+    """80 counts make a turn by 0.3 m/s, which one seen as 0.2 +- 0.15 may be; 600 make one by 2."""
     soft, hard = Heard("right", 80.0, 0.2, 0.15), Heard("right", 600.0, 0.2, 0.15)
     assert KNOWN.quiet_turn_price(soft, USUAL) < 1.0
     assert KNOWN.quiet_turn_price(hard, USUAL) > bands.CAUSELESS
