@@ -92,29 +92,28 @@ class Loudness:
         """Return it for a wall; one not known yet is taken for as loud as the other, or as is usual."""
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=setting))
 
-    def hit_price(self, heard: Heard, setting: float) -> float:
+    def hit_price(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
         """Return how much worse an impact's loudness fits a hit that turned a die so than a knock.
 
-        Below zero where it is as loud as such hits are: few knocks happen to be. A wall of which no hit is
-        known yet makes no hit dearer.
+        Below zero where it is as loud as such hits are: few knocks happen to be. `loudest` is the loudest
+        peak of this throw at its wall; the first one of a wall may be the top of the sensor's range or not,
+        and says nothing.
         """
         wall, peak, change, change_sd = heard
-        if peak <= 0.0 or change <= change_sd:
+        if peak < 1.0 or change <= change_sd:
             return 0.0
-        known = self.hits.get(wall)
-        likely = known or self._likely(setting)
+        likely = self.hits.get(wall) or self._likely(setting)
         spread = likely.spread_of_next(change, change_sd)
         off = (log(peak / change) - likely.mean) / spread
         density = exp(-0.5 * off * off) / (spread * sqrt(2.0 * pi))
         price = -2.0 * log(((1.0 - ODD_SHARE) * density + ODD_SHARE / ODD_RANGE) * KNOCK_RANGE)
-        top = self.top_counts.get(wall)
-        if top is None:
-            return 0.0
-        if peak >= TOP_SHARE * top:
+        if peak >= TOP_SHARE * max(self.top_counts.get(wall, 0.0), loudest):
+            if wall not in self.top_counts:
+                return 0.0
             # At the top of its range a sensor tells that the hit was as loud at least.
             share = (1.0 - ODD_SHARE) * 0.5 * erfc(off / sqrt(2.0)) + 0.5 * ODD_SHARE
             price = -2.0 * log(share * KNOCK_RANGE / TOP_RANGE)
-        return price if known else min(price, 0.0)
+        return price
 
     def quiet_turn_price(self, heard: Heard, setting: float) -> float:
         """Return by how many squared errors a turn differs from the one that makes such a peak."""

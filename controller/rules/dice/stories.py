@@ -214,7 +214,7 @@ def _stories(
     """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
-        for i, match in _matches(die, own).items():
+        for i, match in _matches(scene, die, own).items():
             by_impact.setdefault(i, []).append(match)
     _shoved(scene, paths, contacts, by_impact)
     impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MOST_IMPACTS])
@@ -286,13 +286,15 @@ Maker = tuple[tuple[_Match, ...], float]
 """The contacts that made an impact, and the price of that."""
 
 
-def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
+def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
     """Return the contact of a die that fits each impact best."""
     best: dict[int, _Match] = {}
     for c, contact in enumerate(contacts):
         for i, price in contact.heard.items():
             if i not in best or price < best[i].price:
-                best[i] = _Match(die, c, price, contact.knock + contact.placed[i])
+                # Few knocks happen to be as loud as the turn beside which they are heard.
+                as_loud = max(-_hit_price(scene, contact, i), 0.0)
+                best[i] = _Match(die, c, price, contact.knock + contact.placed[i] + as_loud)
     return best
 
 
@@ -376,24 +378,23 @@ def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], con
     """
     loudest: dict[tuple[int, int], int] = {}
     for i, (makers, _) in zip(impacts, choice, strict=True):
-        own = [match for match in makers if _is_known(contacts[match.die][match.contact])]
-        if not own:
+        if not makers:
             continue
-        hardest = max(own, key=lambda match: contacts[match.die][match.contact].change)
+        hardest = max(makers, key=lambda match: contacts[match.die][match.contact].change)
         key = hardest.die, hardest.contact
         if key not in loudest or scene.impacts[i].peak > scene.impacts[loudest[key]].peak:
             loudest[key] = i
-    setting, price = scene.errors.hit_counts_per_m_s, 0.0
-    for (die, c), i in loudest.items():
-        turned, impact = contacts[die][c], scene.impacts[i]
-        heard = Heard(impact.wall, impact.peak, turned.change, turned.change - turned.least_change)
-        price += scene.loudness.hit_price(heard, setting)
-    return price
+    return sum(max(_hit_price(scene, contacts[die][c], i), 0.0) for (die, c), i in loudest.items())
 
 
-def _is_known(contact: Contact) -> bool:
-    """Return whether a contact's turn is known so well that its sound can be held against it."""
-    return contact.clear and not contact.hidden and contact.misfit <= bands.STANDS
+def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
+    """Return how much worse an impact is for a turn than for a knock by its loudness; 0 if that is not clear."""
+    if not turned.clear or turned.hidden or turned.misfit > bands.STANDS:
+        return 0.0
+    wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
+    heard = Heard(wall, peak, turned.change, turned.change - turned.least_change)
+    peaks = [other.peak for other in scene.impacts if other.wall == wall]
+    return scene.loudness.hit_price(heard, scene.errors.hit_counts_per_m_s, max(peaks))
 
 
 def _again(

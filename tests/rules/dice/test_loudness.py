@@ -125,9 +125,19 @@ def test_loudness_alone_neither_proves_a_hit_nor_rules_one_out(peak: float, chan
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
-def test_a_wall_of_which_no_hit_is_known_makes_no_hit_dearer(peak: float, change: float) -> None:
+def test_the_first_impact_of_a_wall_says_nothing_of_how_loud_it_is(peak: float, change: float) -> None:
+    """It may be the top of the sensor's range."""
     assert price(peak, change, Loudness()) == 0.0
-    assert price(peak, change, Loudness(top_counts={"left": 1000.0}), "left") <= 0.0
+
+
+def test_before_a_wall_is_known_only_a_sound_far_from_the_setting_is_doubted() -> None:
+    """The setting is 300 counts for each metre a second, and the throw's other impact made 1,000."""
+    new = Loudness()
+    as_set, softer, far_softer = (
+        new.hit_price(Heard("right", peak, 2.0, 0.15), USUAL, 1000.0) for peak in (600.0, 300.0, 90.0)
+    )
+    assert as_set < softer < far_softer
+    assert softer < 1.0 < 2.0 < far_softer
 
 
 def test_a_sensor_whose_loudness_means_nothing_is_soon_believed_less() -> None:
