@@ -388,7 +388,7 @@ def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], con
 
 
 def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
-    """Return how much worse an impact is for a turn than for a knock by its loudness; 0 if that is not clear."""
+    """Return how much worse an impact's loudness fits a turn than a knock; 0 for an unclear turn."""
     if not turned.clear or turned.hidden or turned.misfit > bands.STANDS:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
