@@ -94,7 +94,7 @@ def rotate(path: Path) -> EngineKey:
         with locked_folder(path.parent):
             return _rotate(path)
     except BlockingIOError as error:
-        found, expected = "another command that changes keys there", "none; try again when it is done"
+        found, expected = "another command that changes keys there", "none; repeat this when it is done"
         raise SettlementFault("key_unusable", str(path), found, expected) from error
     except JournalFault as fault:
         raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault
