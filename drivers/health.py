@@ -64,7 +64,7 @@ TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "stuck_writer": Cause(
-        "the device does not read: it hangs, or flow control stops it",
+        "the device has stopped reading: it hangs, or flow control is blocking it",
         "power-cycle the device; check that its port uses no flow control",
         "when the reopened port accepts bytes",
     ),
@@ -114,7 +114,7 @@ TROUBLES: dict[str, Cause] = {
         "when the node says hello under the right key",
     ),
     "no_sync": Cause(
-        "most of the node's answers are lost, or its clock runs wildly",
+        "most of the node's answers are lost, or its clock is far off",
         "try another cable; if that does not help, restart the board, then replace it",
         "when the node's clock is known",
     ),
@@ -144,8 +144,9 @@ TROUBLES: dict[str, Cause] = {
         "half a second after the last loss",
     ),
     "unplaced": Cause(
-        "a wall board detected an impact and could not locate it: too soft, two at once, or a deaf sensor",
-        "run the board's self-test; if it happens again, set its speed_m_s and comparators' threshold again",
+        "a wall board detected an impact and could not locate it: too soft, two at once, or a sensor that"
+        " hears nothing",
+        "run the board's self-test; if it happens again, set its speed_m_s and its comparators' thresholds",
         "at once; the impact is missing",
     ),
     "babbling": Cause(
@@ -155,7 +156,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "bad_reading": Cause(
         "the firmware or the script sends a kind, a field or a value that the table does not know",
-        "install the firmware or script of its page in docs/devices; a reading of that moment is missing",
+        "install the firmware or script given on its page in docs/devices; a reading was lost",
         "half a second after the last one",
     ),
     "bad_clock": Cause(

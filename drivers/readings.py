@@ -41,7 +41,7 @@ def reading_of(
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
     lists = _LISTS[kind]
     if not COMMON.isdisjoint(fields):
-        raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}, which the table writes")
+        raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}; only the table sets these")
     values: dict[str, object] = {
         name: value.split(",") if texts and name in lists and isinstance(value, str) else value
         for name, value in fields.items()

@@ -336,7 +336,7 @@ class Pieces:
         return Segment(setup, name, self._epoch, self._recorder, self._on_input)
 
     def due(self, segment: Segment, now_us: int) -> bool:
-        """Return whether a recording is large or old enough to end, or lost readings."""
+        """Return whether a recording is large or old enough to end, or has lost readings."""
         began_us = segment.began_us
         old = began_us is not None and now_us - began_us > self.rotation.after_us
         return old or segment.size > self.rotation.size or self._recorder.lossy

@@ -64,7 +64,7 @@ NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _SAYS = {
     "not_allowed": "ask someone in a group that may",
-    "nothing_to_approve": "no fault waits for this approval; `tablectl faults` lists the active ones",
+    "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
 

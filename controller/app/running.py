@@ -121,7 +121,7 @@ class SelfTest:
         unheard = self._devices.unheard(self._switches, now_us)
         if unheard:
             return Check(name="switches", ok=False, says="; ".join(starmap(_unheard, unheard.items())))
-        return Check(name="switches", ok=True, says="none that locks the table is open")
+        return Check(name="switches", ok=True, says="all locking switches are closed")
 
     def _check_faults(self) -> Check:
         locking = [fault for fault in self._faults.locking if fault.code != WAITS]

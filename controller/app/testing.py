@@ -49,7 +49,7 @@ class Tests:
     """Holds the table in test mode for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
-        """Hold tests of this daemon's table."""
+        """Run the guided tests of this daemon's table, one client at a time."""
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
@@ -247,7 +247,7 @@ class _Requests:
         return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
 
 
-_TOO_FAST = refusal("too_fast", "this is more than any test reports or tries; send it again in a moment")
+_TOO_FAST = refusal("too_fast", "too many results or lamp tests at once; try again in a moment")
 _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 
@@ -260,11 +260,11 @@ def why_not(view: View) -> str | None:
     if view.attempt_open:
         first = "rule on it (`tablectl status` says what may be entered)"
         then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other one begins"
-        return f"a throw, spin or deal is under way: wait for its end; or under review: {first}{then}"
+        return f"a throw, spin or deal is under way (wait for it to end) or under review ({first}{then})"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:
         return "bets are closed and wait for their result; play the round out first"
     if view.state.lock == "unlocked" and view.state.point is not None:
-        return f"a point is on, and bets with it; play it out, or {_LOCK}: the round then waits"
+        return f"a point is on, with bets on it; play the round out, or {_LOCK}, which suspends it"
     return None

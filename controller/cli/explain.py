@@ -266,5 +266,5 @@ def _of_deal(rules: DealRules) -> Mapping[str, str]:
     return {
         "wrong_count": f"three cards for each seat and the dealer within {rules.deal_timeout_s:g} s",
         "card_twice": "no card of the deck twice",
-        "shoe_opened": "the shoe closed from the first card on",
+        "shoe_opened": "the shoe stays closed once the first card is dealt",
     }

@@ -163,7 +163,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                     "name the head file with --head; if there is none, --no-head verifies the rows without it"
                 )
             elif fault.code in ACCEPTABLE:
-                say("the rows that are there are in order")
+                say("the existing rows verify")
             return FAILED
     if key is not None and key.raw != last_key.raw:
         say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_whose(key, keyring)}")

@@ -134,7 +134,9 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         say(_IN_PLACE["engine"] if path is not None else "FILE: found none, expected the engine key's file")
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
-        raise KeyFault(f"{path}: found a key, expected none, since it is lost; move it away, or rotate it")
+        raise KeyFault(
+            f"{path}: a key is still there, and replace is for a lost one; move the file away, or use rotate"
+        )
     if arguments.action in ("show", "rotate") and not path.exists():
         raise KeyFault(
             f"{path}: found no key, expected the engine's; make it: tablectl keys make engine {path}"

@@ -100,7 +100,7 @@ def send(link: socket.socket, request: Json) -> None:
 def checked_answer(path: str, first: Json) -> Json:
     """Return a controller's first answer; raises OutOfReachError if it serves too many clients already."""
     if first.get("code") == "too_many":
-        raise OutOfReachError(f"{path}: the controller is there, but {first['says']}, or try again later")
+        raise OutOfReachError(f"{path}: the controller is running, but {first['says']}, or try again later")
     return first
 
 

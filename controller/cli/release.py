@@ -78,5 +78,5 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(inaccessible(error.filename or place.home, error))
         return BAD_INPUT
-    print(f"release {release.release}: {len(release.files)} files are as key {release.key[:16]} signed them")
+    print(f"release {release.release}: {len(release.files)} files match the list of key {release.key[:16]}")
     return OK

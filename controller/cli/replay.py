@@ -289,7 +289,7 @@ def run(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     except BrokenProcessPool:
         say(
-            "found that a replay process was killed, expected it to finish: memory may have run out;"
+            "a replay process was killed, perhaps because memory ran out;"
             " replay fewer logs at a time, with --workers 1"
         )
         return FAILED
@@ -312,7 +312,9 @@ def _played(arguments: argparse.Namespace) -> Iterator[_Results]:
     logs: list[str] = arguments.logs
     workers = min(arguments.workers or cores(), len(logs))
     if len(logs) > 1 and "-" in logs:
-        raise LogError("-", "standard input among other logs", "it alone", "replay it by itself", None)
+        raise LogError(
+            "-", "standard input among other logs", "standard input alone", "replay it by itself", None
+        )
     if len(logs) == 1:
         replayed = _replayed(logs[0], arguments, _progress_shown())
         _clear_progress()
@@ -354,8 +356,10 @@ def _replayed(log: str, arguments: argparse.Namespace, progress: Callable[[int],
 
 def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[int], None] | None) -> _Results:
     if arguments.wheel is not None:
-        expected = "it only with --device ss2"
-        raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
+        expected = "--wheel only with --device ss2"
+        raise LogError(
+            "--wheel", "--wheel with a recorded log", expected, "a log's header describes its wheel"
+        )
     with open_log(name, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
         results = _results_of(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))

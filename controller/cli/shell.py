@@ -177,9 +177,7 @@ class OutputError(Exception):
     """Standard output can't be written; `reader_gone` if it is a pipe that nobody reads."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
-        super().__init__(
-            f"found standard output not writable ({reason}), expected an open stream with free space"
-        )
+        super().__init__(f"can't write to standard output ({reason})")
         self.reader_gone = reader_gone
 
 

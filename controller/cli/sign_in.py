@@ -222,7 +222,7 @@ def _typed(what: str) -> str:
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")
     if getpass.getpass(f"{what} again: ") != typed:
-        raise RegisterError(f"{what}: found two different entries, expected the same twice")
+        raise RegisterError(f"{what}: the two entries differ; type the same one twice")
     return typed
 
 

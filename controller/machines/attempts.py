@@ -1,4 +1,4 @@
-"""The attempts of a game: each one's way through the life-cycle, independent of the game."""
+"""A game's attempts: how each one moves through its life cycle, whatever the game."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -214,7 +214,7 @@ class Attempts(Generic[Value, V]):
             return
         attempt, number = self.terms.attempt, self.number
         acts_on = f"it would act on {attempt} {number}" if number else f"there was no {attempt} yet"
-        of = f"{attempt} {named}" if named.isdecimal() else f"something that is no {attempt}'s number"
+        of = f"{attempt} {named}" if named.isdecimal() else f"something that is not the number of a {attempt}"
         says = f"{entered.name} names {of}, but {acts_on}; look again, then rule on that one"
         raise InputRefused("other_attempt", says)
 
@@ -497,7 +497,7 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
 
     def ruled(self, entered: Input) -> None:
-        """Record when a ruling that names no attempt took effect, so that a later start is the next one's."""
+        """Record when an unnumbered ruling took effect, so that a later start belongs to the next one."""
         if entered.what is None:
             self._ruled_us = entered.t
 

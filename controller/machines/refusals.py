@@ -77,7 +77,7 @@ REFUSALS: dict[str, str] = {
     "table_open": "the table is open; close it first",
     "testing": "the table is in test mode, which takes no other input; switch it off first",
     "too_few_players": "a game needs two or more players with cards; sell cards first",
-    "too_many_positions": "a player has as many positions as the table allows; name another player",
+    "too_many_positions": "that player already has the most positions allowed; name another player",
     "turn_passed": "the buy-in has passed this seat; the player may buy in the re-buy",
     "under_way": "an attempt is under way; wait until it is decided",
     "unknown_input": "this game has no such input",

@@ -17,7 +17,7 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""An elimination throw with or without a match, or a roll-off's roll with or without a tie at the top."""
+"""Elimination: with a match (elimination) or without (no_match). Roll-off: won (roll_off) or tied (tie)."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 

@@ -173,7 +173,7 @@ class Devices:
             self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
         before = self._speakers.setdefault(dev, speaker)
         if before != speaker:
-            expected = f"one device that sends its readings: {before} does already"
+            expected = f"only one device that sends its readings; {before} already does"
             self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
             return
         self._reported[dev] = self._both(speaker, self._reported.get(dev), reported)
@@ -207,7 +207,7 @@ class Devices:
                 self._wrong(
                     name,
                     DeviceMistake(
-                        ("type",), "none, and no other device that sends its readings", expected, hint
+                        ("type",), "no type, and no other device sends its readings", expected, hint
                     ),
                 )
             reported = self._reported.get(name)

@@ -64,8 +64,8 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the levels are reported again",
     ),
     "lost_edges": Cause(
-        "more edges than the kernel keeps, or a table that was busy",
-        "look at the table's load and for a line that oscillates; what was missed was not counted",
+        "more edges than the kernel buffers, or the controller was busy",
+        "check the controller's load, and look for an oscillating line; missed edges were not counted",
         _LATER,
     ),
     "missed_edge": Cause(
@@ -76,7 +76,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     "babbling": Cause(
         "a loose contact, a missing pull, a beam out of line, or interference",
         "check the plug and the pull; the input is ignored until then",
-        "when it has been calm for a second",
+        "when the line has been quiet for a second",
     ),
     "stuck": Cause(
         "something lies in the beam or holds the button, or the wire is cut or shorted",

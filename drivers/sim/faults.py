@@ -261,7 +261,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_cut_frames": Fault(
         what="the wheel's buffer overflows: frames are cut off and run into the next",
-        sees="the counter malformed goes up; a number between two frames that are missing goes to review",
+        sees="the counter malformed goes up; a result between two missing frames goes to review",
         do=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,

@@ -64,7 +64,7 @@ _STILL_ENTERED: Mapping[str, frozenset[str]] = {
 """Inputs that virtual people still make, by game: players' decisions, and what leads up to the attempt."""
 
 _OBSERVATIONS: Mapping[str, str] = {
-    "no_wall_hit": "not both dice hit the wall",
+    "no_wall_hit": "at least one die missed the wall",
     "off_table": "a die left the table",
     "stacked": "one die lies on the other",
     "on_bank": "a die lies on the bank",

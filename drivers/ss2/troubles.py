@@ -37,7 +37,7 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
         "with the first status frame",
     ),
     "silent": Cause(
-        "the wheel is off or hangs, its cable is out at the wheel, or its mode word lacks 128",
+        "the wheel is off or hangs, its cable is out at the wheel, or bit 128 of its mode word is not set",
         "switch the wheel off and on and wait ten seconds; look at its plug; if it only answers when asked,"
         " set ask_status: true in the table's file",
         "with the next status frame",
@@ -119,17 +119,17 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
         _AT_ONCE,
     ),
     "missed_games": Cause(
-        "the wheel played on while its cable or the table was away",
+        "the wheel kept playing while it was disconnected or the controller was down",
         "look at what the wheel shows and rule on the review; if no cable was out, look at its plugs",
         _AT_ONCE,
     ),
     POWER_CYCLE: Cause(
         "the wheel was switched off and on, or its supply failed for a moment",
-        "nothing, once: its settings are read back; if nobody switched it off, look at its supply",
+        "nothing, once: its settings are read back; if nobody switched it off, check its supply",
         _AT_ONCE,
     ),
     "unknown_state": Cause(
-        "its parameter g has 32, and the table's file does not say so",
+        "bit 32 of its parameter g is set, but the table's file does not say so",
         "set state_7: true in the table's file, or take 32 out of the wheel's parameter g",
         _AT_ONCE,
     ),

@@ -100,7 +100,9 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
         for words in (("status",), ("input", "no_roll"), ("watch", "lamps"), ("test", "cam")):
             assert main([*words, "--socket", path]) == 3
             said = capsys.readouterr().err
-            assert said.startswith(f"tablectl: {path}: the controller is there, but all {SLOTS} connections")
+            assert said.startswith(
+                f"tablectl: {path}: the controller is running, but all {SLOTS} connections"
+            )
             assert f"processes {os.getpid()}" in said
     until(lambda: is_answered(path), "a place once the others are gone")
 

@@ -175,7 +175,7 @@ def test_a_device_that_nothing_speaks_for_could_never_be_up(tmp_path: Path) -> N
     mistake = only_mistake(tmp_path, CAM + WALLS + CONSOLE + "  shoe: {reads: [card]}\n")
     assert (mistake.key, mistake.found) == (
         "devices.shoe.type",
-        "none, and no other device that sends its readings",
+        "no type, and no other device sends its readings",
     )
 
 

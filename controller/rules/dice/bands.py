@@ -1,8 +1,8 @@
-"""What a touch looks like: the physical bands that explanations are held against, and their prices.
+"""The physical limits that explanations of a throw are compared with, and the prices of their assumptions.
 
-Every explanation of a throw has a price: the squared standard deviations by which it misses what was seen and
-heard, and for each thing that it takes for granted twice the logarithm of how seldom that happens. They add
-up, since each is twice the logarithm of a probability.
+Every explanation has a price: the squared deviations, in standard deviations, between it and what the cameras
+and wall sensors reported, plus minus twice the logarithm of the probability of each event that it assumes.
+Prices can be added because each is minus twice the logarithm of a probability.
 """
 
 from math import log, pi, sqrt
@@ -10,118 +10,140 @@ from math import log, pi, sqrt
 from controller.model.geometry import DiceTable
 
 STANDS = 9.0
-"""An explanation this much dearer than the best is ruled out: three standard deviations."""
+"""An explanation whose price exceeds the best one's by more than this is ruled out: three standard
+deviations."""
 
 LEAST_EDGES = 0.5
-"""A die that touches with a face has its centre half an edge away."""
+"""Smallest distance, in edges, from a wall to the centre of a die that touches it: it touches with a face."""
 MOST_EDGES = sqrt(3.0) / 2.0
-"""One that touches with a corner has it up to half a space diagonal away."""
+"""Largest distance, in edges: the die touches with a corner, half a space diagonal from its centre."""
 MEAN_EDGES = 0.75
-"""Mean reach of a cube over all orientations: three quarters of its edge."""
+"""Mean reach of a cube over all orientations, in edges."""
 MISS_EDGES = 0.6
-"""One that did not touch has it as near as this at most: one in twenty reaches no further."""
+"""Smallest distance, in edges, for a die that did not touch: in one orientation of twenty it reaches no
+further."""
 FLAT_EDGES = sqrt(2.0) / 2.0
-"""One that lies flat touches with an upright edge at most: its centre is half a face's diagonal away."""
+"""Largest distance, in edges, for a die that lies flat: it touches with an upright edge, half a face diagonal
+from its centre."""
 
 KNOCK = 2.0 * log(10.0)
-"""A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""
+"""Price of a knock on the wall by something else at the place and time of a turn: a hand that knocks at one
+in ten of a die's turns."""
 CAUSELESS = 6.0
-"""A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
+"""Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
+seen."""
 FELT = 2.0 * log(4.0)
-"""A silent turn by no more than a landing gives: a die that tumbles beside a wall lands there, one in four
-before it is a frame further."""
+"""Price of a silent turn, no larger than a landing causes, without a touch: of the dice that tumble beside a
+wall, one in four lands there before the next frame."""
 PUSHED = 2.0 * log(2.0)
-"""A turn away from the wall by the other die, which was in reach and nearer the wall: every other die that
-turns there was turned by it, and the rest by the wall."""
+"""Price of a turn away from the wall caused by the other die, which was in reach and nearer the wall: half of
+the dice that turn there are turned by the other die, the rest by the wall."""
 ABOVE = 2.0 * log(10.0)
-"""A push by a die that lies or flies so far above or below the other that they seem to share a place: of ten
-that meet at a wall one does so with their centres nearer than an edge, as seen from above."""
+"""Price of a push by a die so far above or below the other that they seem to overlap: of ten pairs that meet
+at a wall, one has its centres less than an edge apart as seen from above."""
 BETWEEN_FRAMES = 2.0 * log(1.5)
-"""A push of dice that met between two frames, told by where they were at the first: two of three."""
+"""Price of a push between two frames that is inferred from the dice's positions at the first: two in
+three."""
 BESIDE = 9.0
-"""So much dearer a story may be in which the other die threw one back into the wall beside it: both strike
-and are struck within a frame, where no track shows it. In 168 watchings of two such throws, at 60 to 120
-frames/s and 2 mm, what happened was dearer than the best by at most 17.1."""
+"""Extra margin, beyond STANDS, for a story in which the other die threw one back into the wall beside it: all
+of this happens within a frame, where no track shows it. In 168 simulated observations of two such throws, at
+60 to 120 frames/s and 2 mm, the price of what happened exceeded the best one's by at most 17.1."""
 SHOVED = 2.0 * log(3.0)
-"""A die so pushed strikes the wall again, within the frame: one in three that are struck as near to it."""
+"""Price of a die that is pushed in this way striking the wall again within the frame: one in three of those
+struck this near to it."""
 SHOVED_MS = 30.0
-"""So soon after its own touch: three frames, in which it gets no further than a few edges from the wall."""
+"""Longest time from the die's own touch to that second strike: three frames, in which it moves no further
+than a few edges from the wall."""
 BROKEN = CAUSELESS + STANDS
-"""A touch by the way in alone, whose way out something else broke before the next frame. So dear that a sound
-which the other die made rules it out; one that nothing else made leaves a doubt, and never proves a touch."""
+"""Price of a touch shown by the incoming path alone, because something else changed the outgoing path before
+the next frame. It is high enough for a sound that the other die made to rule the touch out; a sound that
+nothing else made leaves a doubt, and never proves a touch."""
 ALONE = 2.0
-"""What is added within the contact band where the other die was out of reach: only chips are left to turn it
-there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""
+"""Added to the price of no touch within the contact band while the other die was out of reach: only chips can
+have turned the die there, one in fifty. Further out chips are as likely as the wall, and a knock may be heard
+at the same time."""
 ALONE_HARD = 5.0
-"""The same for a turn by more than any landing gives: chips give way to such a die, one in 250. Of 7,571
-such turns in 12,060 watchings eight were no touch: six where the dice had met, two watchings of one throw."""
+"""The same for a turn larger than any landing causes: chips give way to such a die, one in 250. Of 7,571 such
+turns in 12,060 simulated observations eight were not touches: in six the dice had met, and two are
+observations of one throw."""
 ALONE_ERRORS = 2.5
-"""Within so many errors of the band too, where a turn is more than any landing gives: obstacles are as rare
-there. Within three, nine instead of five of 100 turns 7.5 mm short of it are called if somebody knocks right
-then and there; of 12,060 watchings five fewer needed a person."""
+"""For a turn larger than any landing causes, ALONE_HARD also applies within this many errors outside the
+band: obstacles are as rare there. With three, nine instead of five of 100 turns 7.5 mm outside the band are
+called if somebody knocks at that place and moment; of 12,060 simulated observations five fewer needed a
+person."""
 HARD_ERRORS = 1.0
-"""A change of speed counts for so many of its own errors less: by five in six it was no less than that."""
+"""A change of speed is reduced by this many of its own errors: in five cases of six the true change was no
+smaller."""
 CAUSELESS_M_PER_S = 0.6
-"""The most speed that the felt takes from a tumbling die between two frames; less needs no cause."""
+"""Largest loss of speed that felt causes in a tumbling die between two frames; a smaller one needs no other
+cause."""
 THUMPS = 1.0
-"""A soft impact at a turn may be the die's landing there, whose spin turned it: landings are often heard."""
+"""Price of a soft impact at a turn being the die's landing there, with the spin turning the die: landings are
+often heard."""
 STEEP = 2.0 * log(3.0)
-"""A landing so steep that friction stops the die before it takes its full share: then it may be loud for its
-turn. Of dice that fell for long, one in three comes down so."""
+"""Price of a landing so steep that friction stops the die before it has its full effect, so that the landing
+may be loud for its turn. Of dice that fell for long, one in three comes down this steeply."""
 LANDED_M_PER_S = 4.0
-"""No landing turns a die by more: thrown down from a metre it strikes felt at five metres a second and leaves
-it at up to three; friction of 0.5 turns half of that. In 1,558 landings beside walls the most was 3.6."""
+"""Largest turn that a landing causes: a die thrown down from a metre strikes felt at 5 m/s and leaves it at
+up to 3 m/s; friction of 0.5 turns half of that. In 1,558 landings beside walls the maximum was 3.6 m/s."""
 SOFT_SHARE_FAR = 0.5
-"""A sound softer than this share of what such a turn makes at the wall may be one: felt passes a sixteenth of
-a landing a centimetre off, which is 2 to 4.5 times what friction (0.5 to 0.22) turns; places vary by 1.7."""
+"""A sound softer than this share of what such a turn makes at the wall may be a landing: a centimetre away
+felt transmits a sixteenth of a landing, which is 2 to 4.5 times what friction (0.5 to 0.22) turns; loudness
+varies by a factor of 1.7 with the place."""
 SOFT_SHARE = 0.25
-"""The same, of middling friction and places, for a die so near that most ways to fly would have touched."""
+"""The same with middling friction and places, for a die so near that it would have touched in most
+orientations."""
 SOFT_SPREAD = 0.28
-"""The spread of loudness (its logarithm) beyond those shares: two places, each from three quarters to 1.3,
-and how much of what turned a die was in its hardest blow."""
+"""The spread of loudness (its logarithm) beyond those shares: from two places, each 0.75 to 1.3, and from how
+much of the turn came from the die's hardest blow."""
 LANDING_M_PER_S = 1.0
-"""A landing is no louder than a die that a wall turns by this: felt passes a twelfth beside it, one that
-leaves felt at three of its five metres a second gives it eight, and places vary by 1.3."""
+"""A landing is no louder than a die that a wall turns by this: beside the wall felt transmits a twelfth, a
+die that strikes felt at 5 m/s and leaves it at 3 m/s transfers 8 m/s, and loudness varies by a factor of 1.3
+with the place."""
 SOFT_ERRORS = 2.0
-"""Between the two shares lie so many errors of a track point: so well is it known which of them holds."""
+"""The range, in errors of a track point, over which SOFT_SHARE changes to SOFT_SHARE_FAR: the position is not
+known better than that."""
 UNHEARD = 4.0
-"""A touch that a working sensor did not hear: one in seven is softer than its threshold."""
+"""Price of a touch that a working sensor did not hear: one in seven is softer than its threshold."""
 RINGS = 1.0
-"""An impact that may be an earlier one's ringing: one hit in four rings, so this is hardly any price."""
+"""Price of an impact being an earlier one's ringing: low, because one hit in four rings."""
 RATTLES = 2.0 * log(20.0)
-"""A second impact of one touch, too loud to be its ringing: of 7,751 dice that struck a wall one in forty did
-so within a frame; walls differ."""
+"""Price of a second impact of one touch that is too loud to be ringing: of 7,751 dice that struck a wall, one
+in forty made one within a frame; walls differ."""
 AT_ONCE_MS = 3.0
 AT_ONCE = 2.0 * log(100.0)
-"""The same so soon, less than the delays of impacts differ by and a wall needs to fall silent: of those 7,751
-none. Two such sounds are two dice's."""
+"""Price of a second impact within AT_ONCE_MS, which is less than the delays of impacts differ by and less
+than a wall needs to fall silent: of those 7,751 dice none made one. Two such sounds come from two dice."""
 SHARED = 0.0
-"""Two dice that land together make one impact; that they did is no news where both turned there and then."""
+"""Price of two dice making one impact together: none, because both are known to have turned at that place and
+time."""
 
 RING_SHARE = 0.6
-"""Ringing is weaker than this share of its hit."""
+"""Ringing has a lower peak than this share of its hit's."""
 PLACE_ERRORS = 4.0
-"""Standard deviations of an impact's place along its wall within which it may be at the die."""
+"""Largest distance along the wall, in standard deviations, between an impact and a die that may have made
+it."""
 THERE = 2.0 * log(2.0 * PLACE_ERRORS / sqrt(2.0 * pi))
-"""What is added to a knock heard right at a die, less its squared errors: a knock may be anywhere within
-PLACE_ERRORS, and two in three of a die's own sounds are within one error."""
+"""Added to the price of a knock heard right at a die, less the squared errors of its position: a knock may be
+anywhere within PLACE_ERRORS, whereas two in three of a die's own sounds are within one error."""
 PLACE_FREE = 2.0
-"""Within so many its place says nothing against the die."""
+"""An impact's position within this many standard deviations is no evidence against the die."""
 CLOCKS_MS = 1.0
-"""Spare time around an impact's least and greatest delay: clocks are within a millisecond."""
+"""Margin, in ms, around an impact's minimum and maximum delay: clocks agree to within a millisecond."""
 
 BOUNCE_MM_PER_MS = 0.25
-"""How well a die's place is known for each millisecond since it was last seen: a bounce on the felt changes
-its speed by up to half a metre a second, at any time between two frames."""
+"""Growth of a die's position error for each millisecond since it was last seen: a bounce on the felt, at any
+time between two frames, changes its speed by up to 0.5 m/s."""
 LANDING_SHARE = 0.15
-"""So much of the speed that it struck at may a die off a wall lose as it lands while a frame is lost: rubber
-throws it up at a fifth of that speed, and felt of friction 0.5 takes half of (1 + 0.5) times that."""
+"""Largest share of its striking speed that a die may lose by landing after it leaves a wall, while a frame is
+lost: rubber throws it up at a fifth of that speed, and felt of friction 0.5 takes half of (1 + 0.5) times
+that."""
 OWN_TURN_M_PER_S = 0.2
-"""A die whose speed towards the wall changed by less did not turn so that a sensor could hear it."""
+"""Smallest change of speed towards the wall that makes a turn a sensor can hear."""
 OWN_TURN_ERRORS = 3.0
-"""Nor one whose change of speed is within so many of its own errors."""
+"""A change of speed within this many of its own errors is not such a turn either."""
 BACK_M_PER_S = 0.15
-"""A die that leaves a wall at this speed turned there; one that does not may have come to rest."""
+"""A die that leaves a wall at this speed or faster turned there; a slower one may have come to rest."""
 
 
 def contact_least(table: DiceTable) -> float:
@@ -135,10 +157,11 @@ def contact_most(table: DiceTable) -> float:
 
 
 def reach_price(edges: float) -> float:
-    """Return the price of a cube's reaching no further than so many edges from its centre, however it turns.
+    """Return the price of a cube reaching no further than `edges` from its centre, in a random orientation.
 
-    The share of all orientations that do grows from half an edge to half a space diagonal as the power 2.3 of
-    the way; nearer than MISS_EDGES what a track's error allows counts instead.
+    The share of orientations with a reach below `edges` grows from 0 at half an edge to 1 at half a space
+    diagonal, as the power 2.3 of the fraction of that range. Below MISS_EDGES the price stays constant,
+    because the error of the track is priced instead.
     """
     way = (max(edges, MISS_EDGES) - LEAST_EDGES) / (MOST_EDGES - LEAST_EDGES)
     return max(-2.0 * 2.3 * log(way), 0.0)

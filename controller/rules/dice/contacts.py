@@ -1,7 +1,8 @@
-"""What a die did near a wall, moment by moment, and the price of saying that it touched it or did not.
+"""What each die did near a wall, moment by moment, and the prices of its having touched the wall or not.
 
-A touch has the die's centre within the contact band when it turns, and makes an impact there and then. Each
-contact carries the price of every explanation of it alone; `stories` joins the explanations of both dice.
+In a touch the die's centre is within the contact band when the die turns, and an impact is heard at that
+place and time. Each contact holds the prices of all explanations of that contact alone; `stories` combines
+the explanations of both dice.
 """
 
 from bisect import bisect_right
@@ -31,30 +32,34 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import out_of_band, place_errors, place_price, turn_after
 
 AT_REST_M_PER_S = 0.2
-"""A track that ends slower than this ended because the die stopped."""
+"""A track that ends below this speed ended because the die stopped."""
 STAYED_MM = 20.0
-"""A die that rests within this of its nearest point stopped there; else it turned back."""
+"""A die that rests within this distance of its nearest point to the wall stopped there; otherwise it turned
+back."""
 BEYOND_ERRORS = 8.0
-"""A die seen so many errors behind a wall's ground is not on the table: no noise is so great."""
+"""A die seen more than this many errors behind a wall's base is not on the table: noise is never that
+large."""
 SAME_TURN_MS = 15.0
-"""Two turns of one die nearer in time than this are one: no die comes back to a wall within a frame."""
+"""Two turns of one die closer in time than this are one turn: no die returns to a wall within a frame."""
 SLOW_TURN_MS = 28.0
-"""A turn by the track alone so soon before or after one that was heard is the same, seen over two frames."""
+"""A turn found in the track within this time of one that was heard is the same turn, spread over two
+frames."""
 REST_ERROR_SHARE = 0.5
-"""A die at rest is seen this much better than one in flight: many frames agree on it."""
+"""The position error of a die at rest, as a share of the error in flight: it is averaged over many frames."""
 NEAREST_POINTS = 3
-"""Points of a slow die that its nearest place is taken from: one alone may err by more than it fell back."""
+"""Points averaged to find a slow die's nearest position: the error of a single point may exceed the distance
+that the die fell back."""
 LAST_POINTS = 6
-"""Points of a stopping die that its resting place is taken from, besides its rest."""
+"""Points of a stopping die, besides its rest, that its resting position is estimated from."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Contact:
     """One moment at which a die may have touched a wall.
 
-    `touch` and `miss` are the prices of a touch that nothing heard and of none at all, `landed` that of none
-    where the die's landing on the felt turned it. `heard` has, by its
-    number, the price of each impact that may be its sound, and `knock` that of such an impact being a knock.
+    `touch` is the price of a touch that no sensor heard, `miss` the price of no touch, and `landed` the price
+    of no touch where the die's landing on the felt turned it. `heard` maps the number of each impact that may
+    be this contact's sound to the price of that, and `knock` is the price of such an impact being a knock.
     """
 
     wall: str
@@ -67,40 +72,44 @@ class Contact:
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     placed: dict[int, float] = field(default_factory=dict)
-    """What is added to the price of a knock for each impact, by how near the die it was."""
+    """What is added to the price of a knock for each impact, according to its distance from the die."""
     misfit: float = inf
     code: str = ""
     seen: str = ""
     hard: float = 0.0
-    """How surely a turn that was heard had a cause, from 0 to 1."""
+    """The certainty, from 0 to 1, that the turn had a cause."""
     change: float = 0.0
-    """How much its speed towards the wall changed, in m/s."""
+    """The change of the die's speed towards the wall, in m/s."""
     least_change: float = 0.0
-    """The same, less the errors of both speeds."""
+    """`change` reduced by the errors of both speeds."""
     cause: float = 0.0
-    """What `miss` and `landed` hold for the cause of the turn."""
+    """The part of `miss` and `landed` that pays for the cause of the turn."""
     sd: float = 0.0
-    """The error of the place at which it turned, in mm."""
+    """The standard error of the position at which the die turned, in mm."""
     reach: float = 0.0
-    """The price of a die's reaching no further from its centre than to the wall, where it turned."""
+    """The price of the die's orientation leaving it short of the wall at the position where it turned."""
     proof: float = 0.0
-    """What none costs at least where a sound came then that only a knock can have made."""
+    """The minimum price of no touch if an impact at this moment can only have been a knock."""
     clear: bool = False
     """Whether the turn is more than the noise of its track."""
     hidden: bool = False
     rests: bool = False
-    """Whether the die came to rest there: then an earlier touch of this wall may have gone on until now."""
+    """Whether the die came to rest there: an earlier touch of this wall may then have lasted until now."""
     beyond: bool = False
     points: tuple[Reading, ...] = ()
 
     @property
     def doubtful(self) -> bool:
-        """Return whether a touch that nothing heard stands beside none at all."""
+        """Return whether a touch that no sensor heard is not ruled out against no touch."""
         return self.touch - self.miss <= bands.STANDS
 
 
 class _Heard(NamedTuple):
-    """An impact that may be a die's: its number, how far off it was (squared errors), `_broken`'s price."""
+    """An impact that a die may have made.
+
+    `impact` is its number, `there` its distance from the die in squared errors, and `broken` the price from
+    `_broken`.
+    """
 
     impact: int
     there: float
@@ -108,7 +117,7 @@ class _Heard(NamedTuple):
 
 
 def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
-    """Find every contact of a die with a wall; one that never came near has one contact without a touch."""
+    """Return a die's contacts with a wall; a die that never came near has one contact, without a touch."""
     if len(path.times) < 2:
         why = "has no track" if not path.times else "has only one track point"
         return [_unseen(wall, 0.0, f"die {path.die.number} {why}")]
@@ -125,13 +134,13 @@ def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
 
 
 def _fastest(scene: Scene, path: Path) -> float:
-    """Return the most that a die may have flown at, in m/s, where it was seen and where it was hidden."""
+    """Return the highest speed of a die, in m/s, seen or possible while it was hidden."""
     unknown = any(speed_unknown(scene, path, i) for i in range(min(SPEED_POINTS, len(path.times)) - 1))
     return max(path.fastest, THROWN_M_PER_S) if unknown else path.fastest
 
 
 def _look(way: Approach, span: Span) -> list[Contact]:
-    """Look at one span near the wall: turns that were heard, and what the track alone tells of others."""
+    """Return the contacts in one span near the wall: turns that were heard, and others in the track alone."""
     found = list(_heard(way, span))
     beyond = _beyond(way, span)
     if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
@@ -163,7 +172,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
 
 
 def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
-    """Let a contact whose sound fits no turn have the turn that the track tells of there, once."""
+    """Give a contact whose sound fits no turn the turn that the track shows there, once."""
     for contact in others:
         contact.miss = contact.landed = contact.cause = contact.hard = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
@@ -173,7 +182,7 @@ def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
 
 
 def _is_told_by(heard: Contact, contact: Contact) -> bool:
-    """Return whether the track tells the turn that was heard; a sound that fits no turn tells none."""
+    """Return whether this contact is the turn that was heard; a sound that fits no turn never matches."""
     return heard.misfit <= bands.STANDS and abs(contact.t - heard.t) <= SLOW_TURN_MS
 
 
@@ -181,7 +190,7 @@ def _is_told_by(heard: Contact, contact: Contact) -> bool:
 
 
 def _heard(way: Approach, span: Span) -> Iterator[Contact]:
-    """Find the impacts that may be this die's, each pinned to the moment at which it was made."""
+    """Find the impacts that this die may have made, each with the turn at the moment it was made."""
     scene, times = way.scene, way.path.times
     least, most = scene.errors.impact_delay_ms
     spare = 0.5 * (most - least) + bands.CLOCKS_MS
@@ -209,15 +218,16 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
 
 
 def _is_told_twice(way: Approach, k: int, earlier: Contact, later: Contact) -> bool:
-    """Return whether a way in reaches back before an earlier turn, and what it shows of one is no other's."""
+    """Return whether an incoming path starts before an earlier turn and so shows only that turn."""
     first = way.path.times[max(k - FEW + 1, 0)]
     return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
 
 
 def _broken(way: Approach, k: int, latest: float) -> float:
-    """Return the price of a touch by the way in alone, after which something else turned the die at once.
+    """Return the price of a touch by the incoming path alone, after which something turned the die at once.
 
-    It met the other die, an obstacle or the wall again before it was next seen: its way out tells nothing.
+    The die met the other die, an obstacle or the wall again before it was next seen, so its outgoing path is
+    no evidence of the touch.
     """
     times = way.path.times
     if times[k + 1] - times[k] > way.scene.hidden_ms:
@@ -228,18 +238,18 @@ def _broken(way: Approach, k: int, latest: float) -> float:
 
 
 def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
-    """Price a turn of the die's own that an impact may be the sound of; None where it made no such turn."""
+    """Price a turn that may have made an impact; return None if the die made no such turn."""
     own = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
     if still or (turn.speed_in > 0.1 and not own):
         return None
     outside, inside = _from_band(way, turn)
-    # A die that touched nothing turned where its ways meet, and not when something else was heard.
+    # Without a touch the die turned where its paths meet, not at the time of an unrelated impact.
     inside = min(inside, _from_band(way, turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
     room = _room(way, turn)
     price = turn.misfit + outside
     if heard.broken < price:
-        # Where such ways in and out meet says nothing of how deep the die was.
+        # Here the intersection of the two paths does not show how near the wall the die was.
         price, inside, room = heard.broken, 0.0, 0.0
     price += place_price(heard.there)
     if price > bands.KNOCK + 4.0 * bands.STANDS:
@@ -263,7 +273,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
 
 
 def _unseen_turn(scene: Scene, impact: int, turn: Turn) -> float:
-    """Return the price of a sound beside a turn that is within the noise: a soft one asks for no more."""
+    """Return the price of a sound at a turn within the track's noise: a soft impact needs no larger turn."""
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turn.change, turn.change_sd)
     price = scene.loudness.quiet_turn_price(heard, scene.errors.hit_counts_per_m_s)
@@ -271,7 +281,7 @@ def _unseen_turn(scene: Scene, impact: int, turn: Turn) -> float:
 
 
 def _join(first: Contact, later: Contact) -> None:
-    """Let one turn have several impacts that may be its sound: a hit and its ringing."""
+    """Merge two contacts into one turn with several possible impacts, such as a hit and its ringing."""
     heard = {**later.heard, **first.heard}
     first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
@@ -283,21 +293,22 @@ def _join(first: Contact, later: Contact) -> None:
 
 
 def _room(way: Approach, turn: Turn) -> float:
-    """Return by how many errors a die turned too near the wall for one that only landed there."""
+    """Return by how many errors a die turned nearer to the wall than a die that only landed there."""
     return max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
 def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
-    """Return how far a turn is out of the contact band, and how far within it, in squared errors.
+    """Return how far a turn is outside the contact band, and how far inside it, in squared errors.
 
-    None is too deep for a touch: pads give way, and a die seen well behind the ground is a conflict anyway.
+    No position is too near the wall for a touch: pads give way, and a die seen well behind the wall's base is
+    reported as a conflict.
     """
     within = max(bands.contact_most(way.scene.table) - turn.place, 0.0) / turn.sd
     return out_of_band(way, turn), within * within
 
 
 def _hard(turn: Turn) -> float:
-    """Return how surely a turn had a cause: fully where it took more speed than felt does between frames."""
+    """Return the certainty, from 0 to 1, that a turn had a cause other than slowing by felt."""
     surely = turn.change - bands.HARD_ERRORS * turn.change_sd
     return min(max(surely, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
 
@@ -322,7 +333,7 @@ def _contact(way: Approach, turn: Turn, k: int) -> Contact:
 
 
 def _turns(way: Approach, span: Span) -> list[Contact | None]:
-    """Find the sharpest turn of a span by the track alone, and others near the wall that may be touches."""
+    """Return a span's sharpest turn, by the track alone, and others near the wall that may be touches."""
     times, gaps = way.path.times, way.gaps
     last = len(times) - (2 if way.path.rests else 1)
     most = bands.contact_most(way.scene.table)
@@ -346,7 +357,7 @@ def _turns(way: Approach, span: Span) -> list[Contact | None]:
 
 
 def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
-    """Price a turn that no impact belongs to: near the wall it may be a touch, never for certain."""
+    """Price a turn that no impact belongs to: near the wall it may be a touch, but never a certain one."""
     contact = _contact(way, turn, k)
     outside, inside = _from_band(way, turn)
     unheard = _unheard_price(way, turn)
@@ -365,7 +376,7 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
 
 
 def _unheard_price(way: Approach, turn: Turn) -> float:
-    """Return the price of a touch that turned a die so and that nothing heard."""
+    """Return the price of a touch that caused this turn and that no sensor heard."""
     if not way.scene.hears(way.wall, way.scene.start_us + int(turn.t * 1000.0)):
         return bands.UNHEARD
     price = way.scene.loudness.unheard_price(
@@ -375,7 +386,7 @@ def _unheard_price(way: Approach, turn: Turn) -> float:
 
 
 def _silence(way: Approach, t: float) -> tuple[str, str]:
-    """Name the cause of a review where a touch was not heard, and say whether an ear that works was there."""
+    """Return a review's code for a touch that was not heard, and whether a working sensor was listening."""
     if way.scene.hears(way.wall, way.scene.start_us + int(t * 1000.0)):
         return "wall_unclear", "no impact belongs to it"
     return "missing_reading", "no working sensor listened there"
@@ -387,7 +398,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     end = len(gaps) - 1
     if not path.rests or span.last < end or gaps[end] > way.close:
         return None
-    # The first point is in the hand; where only it stands before the rest, it stands for the way in.
+    # The first point is in the hand and is skipped, unless it is the only point before the rest.
     first = max(end - LAST_POINTS, min(1, end - 1))
     noise = way.noise(first, end)
     tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
@@ -399,7 +410,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     edge = way.scene.table.die_mm
     short = place - bands.LEAST_EDGES * edge
     off = max(place - bands.FLAT_EDGES * edge, 0.0) / sd
-    # Nearer than with a face against the tips a die lies among them: no other lies there.
+    # A die nearer than a face against the tips lies between them, so it touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
         wall=way.wall,
@@ -421,7 +432,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
 def _fell_back(way: Approach, span: Span) -> Contact | None:
     """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
 
-    Falling over it turns so slowly that nothing but the place tells of it.
+    It falls over so slowly that only its position shows the touch.
     """
     path, gaps = way.path, way.gaps
     count = span.last - span.first + 2 - NEAREST_POINTS
@@ -451,7 +462,7 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
 
 
 def _hidden(way: Approach, k: int) -> Contact:
-    """Doubt a die that was hidden where it may have reached the wall."""
+    """Return an open contact for a die that was hidden where it may have reached the wall."""
     times = way.path.times
     hidden = times[k + 1] - times[k]
     seen = f"die {way.path.die.number} was hidden for {hidden:.0f} ms near the {way.wall} wall"
@@ -461,7 +472,7 @@ def _hidden(way: Approach, k: int) -> Contact:
 
 
 def _untold(way: Approach, m: int) -> Contact:
-    """Price a die that was seen at the wall and neither turned nor rested there: it may have slid."""
+    """Price a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
     contact = _never_near(way, m)
     off = max(way.gaps[m] - bands.contact_most(way.scene.table), 0.0) / way.noise(m, m)
     contact.touch = bands.UNHEARD + off * off
@@ -477,7 +488,7 @@ def _unseen(wall: str, t: float, seen: str) -> Contact:
 
 
 def _beyond(way: Approach, span: Span) -> Contact | None:
-    """Doubt a die that was seen on the other side of a wall, where none of a throw that counts can be."""
+    """Return a conflict for a die that was seen behind a wall, where no die of a valid throw can be."""
     gaps = way.gaps[span.first : span.last + 1]
     m = span.first + gaps.index(min(gaps))
     behind = bands.contact_least(way.scene.table) - way.gaps[m]
@@ -491,7 +502,7 @@ def _beyond(way: Approach, span: Span) -> Contact | None:
 
 
 def _never_near(way: Approach, m: int) -> Contact:
-    """Describe how far from the wall a die stopped or turned back that did not touch it."""
+    """Return a contact without a touch, with the distance at which the die stopped or turned back."""
     gaps = way.gaps
     stopped = way.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
     return Contact(
@@ -506,7 +517,7 @@ def _never_near(way: Approach, m: int) -> Contact:
 
 
 def _unseen_start(way: Approach) -> Contact | None:
-    """Doubt a die whose release was not seen: nobody knows where it was before its first point."""
+    """Return an open contact for a die whose release was not seen: its path before that is unknown."""
     if way.path.die.releases:
         return None
     seen = f"the way of die {way.path.die.number} before it was first seen is not known"
@@ -514,7 +525,7 @@ def _unseen_start(way: Approach) -> Contact | None:
 
 
 def _lost_tail(way: Approach) -> Contact | None:
-    """Doubt a die whose track ends while it moves: nobody saw whether it reached the wall after that."""
+    """Return an open contact for a die whose track ends in motion: it may have reached the wall later."""
     path = way.path
     if path.rests or path.die.gone:
         return None

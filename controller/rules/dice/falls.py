@@ -1,7 +1,7 @@
-"""Whether a die can have fallen on the felt so hard that a wall's sensor hears it.
+"""Whether a die can have fallen onto the felt hard enough for a wall's sensor to hear it.
 
-A die gets fast downwards only as it falls, and while it falls nothing turns or slows it: its track is
-straight and even. One that slides, rolls or tumbles keeps touching the felt, which turns and slows it.
+A die gains downward speed only while it falls, and nothing turns or slows it while it does: its track is
+straight and even. A die that slides, rolls or tumbles keeps touching the felt, which turns and slows it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,23 +15,26 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_there
 
 FALL_MS = 620.0
-"""How long a die falls to be heard as one that a wall turns by a metre a second: felt passes a twelfth of the
-blow, places a third more, and a die leaves felt at half the speed that it strikes at; so it strikes at 6 m/s.
-One that bounced up from the felt falls for half of the time since then, so it strikes at half of that."""
+"""How long a die must fall for its landing to be as loud as a hit that turns a die by 1 m/s. Felt transmits a
+twelfth of the blow, the place adds up to a third, and a die leaves felt at half its striking speed, so it
+must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of the time since then, and
+strikes at half of that speed."""
 LANDING_HEARD_MM = 150.0
-"""A landing further from a wall is not heard there: felt passes it on for 40 mm, and a hundredth this far."""
+"""A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a hundredth
+at this distance."""
 HAND_POINTS = 2
-"""The first points of a track may be in the hand."""
+"""This many points at the start of a track may be in the hand."""
 MET_MS = 12.0
-"""A die that met the other turned within a frame of it: that does not slow its fall."""
+"""A turn within this time, about a frame, of meeting the other die is due to the meeting and does not show
+that the die was not falling."""
 LEAST_POINTS = 6
-"""Fewer points tell nothing of how straight a way is."""
+"""Fewest points from which the straightness of a path can be judged."""
 STRAIGHT_ERRORS = 4.5
-"""A straight way misses its points by no more deviations than this: once in ten thousand."""
+"""Largest deviation of points from a straight path, in standard deviations: exceeded once in ten thousand."""
 
 
 def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m_per_s: float) -> bool:
-    """Return whether a die near an impact's place may have fallen so hard that its landing was this loud."""
+    """Return whether a die near an impact's position may have fallen hard enough to land this loudly."""
     t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
     for path, other in (paths, paths[::-1]):
         if len(path.times) < 2:
@@ -44,14 +47,14 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m
 
 
 def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
-    """Return how near a die was to an impact's wall at the points beside a moment, in mm."""
+    """Return a die's smaller distance, in mm, from an impact's wall at the points before and after a time."""
     gaps = approach_to(scene, path, scene.impacts[impact].wall).gaps
     k = bisect_right(path.times, t)
     return min(gaps[max(k - 1, 0) : k + 1])
 
 
 def thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
-    """Return the price of a landing's having turned a die and sounded as loud as a hit at this speed."""
+    """Return the price of a landing having caused a turn and sounded as loud as a hit at this speed."""
     far = _far(scene, turned)
     share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
     softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
@@ -60,16 +63,16 @@ def thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
 
 
 def _far(scene: Scene, turned: Contact) -> float:
-    """Return how surely a die turned further off than the mean reach of a cube, from 0 to 1."""
+    """Return the certainty, from 0 to 1, that a die turned further from the wall than a cube's mean reach."""
     table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
     past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
     return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
 
 
 def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: float) -> bool:
-    """Return whether a die may have fallen for so long up to a moment, or from the hand.
+    """Return whether a die may have fallen for this long up to a time, or since it left the hand.
 
-    It has not where its way was bent or slowed meanwhile, other than by the other die.
+    It has not if its path was bent or slowed in between by anything other than the other die.
     """
     since = max(t - fall_ms, path.times[min(HAND_POINTS, len(path.times) - 1)])
     first, end = bisect_left(path.times, since), bisect_left(path.times, t - bands.CLOCKS_MS)
@@ -77,7 +80,7 @@ def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: f
 
 
 def _apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[range]:
-    """Return the parts of some points in which the other die was out of reach."""
+    """Yield the parts of a range of points in which the other die was out of reach."""
     reach_mm = 2.0 * bands.contact_most(scene.table) + 2.0 * scene.errors.track_noise_mm
     begin = points.start
     for i in points:
@@ -88,9 +91,10 @@ def _apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[ran
 
 
 def _distance_mm(path: Path, other: Path, i: int) -> float:
-    """Return how far the dice are apart at a point of the first, by the other's points within a frame.
+    """Return the dice's distance, in mm, at a point of the first, from the other's points within a frame.
 
-    One that came to rest lies where it was seen last; one that was hidden then may have been anywhere.
+    A die at rest is taken at its last position. The distance is 0 if the other die was hidden, since it may
+    have been anywhere.
     """
     t, x, y = path.times[i], path.xs[i], path.ys[i]
     near = range(bisect_left(other.times, t - MET_MS), bisect_left(other.times, t + MET_MS))
@@ -112,7 +116,7 @@ def _is_straight(scene: Scene, path: Path, points: range) -> bool:
 
 
 def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
-    """Return the error of these points: the camera's, or more where they scatter more."""
+    """Return the error of these points, in mm: the camera's, or their scatter if that is larger."""
     thirds = [
         places[i] - 3.0 * places[i + 1] + 3.0 * places[i + 2] - places[i + 3] for i in range(len(places) - 3)
     ]
@@ -121,14 +125,14 @@ def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
 
 
 def _misses(times: Sequence[float], places: Sequence[float], noise: float) -> tuple[float, float]:
-    """Return by how many squared errors points miss a straight way, and by how many that way is bent."""
+    """Return how far points deviate from a straight line, and how far they bend, both in squared errors."""
     n = len(times)
     middle, mean = sum(times) / n, sum(places) / n
     aways = [t - middle for t in times]
     spread = sum(away * away for away in aways)
     speed = sum(away * (place - mean) for away, place in zip(aways, places, strict=True)) / spread
     left = [place - mean - speed * away for away, place in zip(aways, places, strict=True)]
-    # The part of a parabola that no straight way has.
+    # The part of a parabola that is orthogonal to every straight line.
     skew = sum(away**3 for away in aways) / spread
     curve = [away * away - spread / n - skew * away for away in aways]
     curved = sum(own * own for own in curve)

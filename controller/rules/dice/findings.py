@@ -1,4 +1,4 @@
-"""What the judge's rules find: causes that are certain, causes to ask a person, and things worth noting."""
+"""The findings of the judge's rules: certain causes of a No Roll, causes of a review, and notices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Findings:
         self.review.append(self._reason(code, seen, die, rule))
 
     def note(self, code: str, seen: str, *, die: int | None = None, rule: str | None = None) -> None:
-        """Add something worth saying that changes nothing."""
+        """Add a notice, which does not change the ruling."""
         self.notices.append(Notice(code=code, seen=seen, die=die, rule=rule))
 
     def _reason(self, code: str, seen: str, die: int | None, rule: str | None = None) -> Reason:

@@ -1,6 +1,6 @@
-"""What the dice's hits are worth: both must hit the wall that the rule set names, or a warning is due.
+"""What the dice's wall hits mean: both must hit the wall that the rule set names; a miss may only be warned.
 
-C34-INV-2ii and !34-11 (an end, the far one by setting), CV1-SHOOT-3/4 and !V1-26 (the far one, with
+C34-INV-2ii and !34-11 (an end; the far one if so configured), CV1-SHOOT-3/4 and !V1-26 (the far end, with
 warnings), H-LEGAL-1 (any wall).
 """
 
@@ -23,17 +23,18 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 STANDING = frozenset({"stands", "warned"})
-"""What hits may mean for a throw that counts."""
+"""The meanings with which a throw counts."""
 MIDDLE_SHARE = 0.1
-"""A release within this share of the table's length from its middle tells no end; the way it flew does."""
+"""A release within this share of the table's length from its middle does not show the far end; the direction
+of flight does."""
 
 _EVERY_END: frozenset[End] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
-"""After this many points a die's way shows whatever the noise."""
+"""A die's direction of flight is clear of the noise after this many points."""
 
 
 class Hit(IntEnum):
-    """Whether a die hit a wall, in order of what it is worth."""
+    """Whether a die hit a wall, from the weakest to the strongest."""
 
     NO = 0
     UNCLEAR = 1
@@ -42,11 +43,11 @@ class Hit(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encounter:
-    """What happened to a die near a wall, or that nothing did.
+    """What a die did near a wall, including nothing.
 
-    `t` is in milliseconds from the throw's start, `gap_mm` how far the die's face was from the wall's tips
-    when it turned or stopped. `code` is the cause of a review where the hit is unclear, `impact` the number
-    of the impact that is its sound.
+    `t` is in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to the wall's
+    tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and `impact`
+    the number of the impact that the hit made.
     """
 
     wall: str
@@ -61,19 +62,19 @@ class Encounter:
 
 @dataclass(frozen=True, slots=True)
 class WallWord:
-    """The walls' word on a throw: whether a warning is due, and the walls that were hit."""
+    """The result of judging the walls: whether a warning is due, and the walls that were hit."""
 
     warning: bool = False
     hit: tuple[str, ...] = ()
     sure: tuple[SureHit, ...] = ()
-    """The hits that are certain and tell how loud their wall is."""
+    """The certain hits, from which the loudness of their wall is learned."""
 
 
 def far_end(scene: Scene) -> str | None:
-    """Name the end farthest from the shooter; None where that was not seen.
+    """Return the end farthest from the shooter, or None if it was not seen.
 
-    It is the one away from the release. A die that was in flight when it came into sight tells it by its way,
-    and only if no other die's way leads to the other end.
+    It is the end opposite the release. If the dice were already in flight when the camera first saw them, it
+    is the end they flew towards, provided that no die flew towards the other.
     """
     length = scene.table.length_mm
     thrown = [die for die in scene.dice if die.releases]
@@ -95,7 +96,7 @@ def _needs_far(rules: ThrowRules) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """How the dice met the walls that count: their paths and encounters, and all that can have happened."""
+    """Each die's path and its encounters with the walls that count, and all that may have happened."""
 
     paths: tuple[Path, Path]
     encounters: tuple[list[Encounter], list[Encounter]]
@@ -104,13 +105,13 @@ class Met:
     far: str | None
 
     def best(self, label: int) -> Encounter | None:
-        """Return the encounter that decides for a die: its best, of those the far end's or the closest."""
+        """Return a die's deciding encounter: the best; among equals the far end's, then the closest."""
         own = [e for e in self.encounters[label] if e.wall in self.walls]
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
 
 def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
-    """Find what each die did at each wall that counts, and whose each impact is."""
+    """Find what each die did at each wall that counts, and which die made each impact."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
     if _needs_far(rules):
@@ -127,7 +128,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     """Judge whether the dice hit the walls they must, and what it means if they did not."""
     met = meet_walls(scene, rules)
     if met.far is None and _needs_far(rules):
-        # Both ends are the far one until it is known: neither a hit nor a miss of one says anything.
+        # Either end may be the far one until it is known, so neither a hit nor a miss of one decides.
         found.ask("missing_reading", "which end is the far one was not seen: no hand, no way that tells it")
         return WallWord()
     word = _Words(scene, rules, found, met).weigh(warnings)
@@ -135,7 +136,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
-    """Return for each contact of a die whether it was a hit, by the stories that keep the camera's names."""
+    """Return whether each contact of a die was a hit, by the stories that keep the camera's names."""
     answers = {end[label] for end in account.own_ends}
     touched = [story for end, story in account.own.items() if end[label]]
     made = min(touched).made[label]
@@ -155,15 +156,16 @@ def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
 
 
 def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
-    """Return the impacts of a contact that are not an earlier one's ringing."""
+    """Return the impacts of a contact, without any that are an earlier one's ringing."""
     own = sorted(made & contact.heard.keys())
     return [i for i in own if not any(rings(scene, first, i) for first in own if first < i)]
 
 
 def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
-    """Return the hits that each die made alone and for certain, by a turn that is well known.
+    """Yield the hits that one die alone made for certain, by a turn that is well known.
 
-    A turn that no landing gives is one, however soft it sounds: so a sensor that grew dull is learned anew.
+    A turn larger than any landing causes counts however soft it sounds, so that a sensor that has become less
+    sensitive is learned again.
     """
     account = met.account
     if account is None or any(path.jumps for path in met.paths):
@@ -239,7 +241,7 @@ class _Words:
     met: Met
 
     def weigh(self, warnings: int) -> WallWord:
-        """Weigh every end that stands: one meaning is certain, several are a matter for a person."""
+        """Judge every outcome that is not ruled out: if their meanings differ, a person decides."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         account = self.met.account
         assert account is not None
@@ -247,9 +249,9 @@ class _Words:
         meanings = {self._meaning(end, judged, warnings) for end in ends}
         own = {self._meaning(end, judged, warnings) for end in account.own_ends}
         self._note_near_end()
-        # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
+        # A missed wall may be forgiven, but a camera that followed something else may see that at rest too.
         astray = meanings <= STANDING and (self._jumped or self._beyond)
-        # Exchanged names alone decide nothing: what the camera's own names leave open, a person rules on.
+        # Exchanged names alone decide nothing: whatever is open with the camera's own names goes to a person.
         agreed = meanings | own <= STANDING or meanings == own
         if not astray and len(meanings) == 1 and agreed:
             return self._tell(meanings.pop(), judged)
@@ -266,7 +268,7 @@ class _Words:
 
     @property
     def _beyond(self) -> list[tuple[int, str]]:
-        """Return the dice that were seen on the other side of a wall, each once."""
+        """Return each die that was seen behind a wall, with its description."""
         account = self.met.account
         assert account is not None
         seen = {
@@ -288,7 +290,7 @@ class _Words:
             self.found.ask("conflict", f"{close}: both hit, or one of them did and the other did not")
 
     def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
-        """Name what the hits mean for the throw: stands, warned or void."""
+        """Return what the hits mean for the throw: stands, warned or void."""
         hits = [end[die.number - 1] for die in judged]
         if all(hits):
             return "stands"
@@ -320,7 +322,7 @@ class _Words:
             self.found.note("wall_unclear", best.seen, die=die)
 
     def _note_near_end(self) -> None:
-        """Note a hit of the near end: it counts, but the far one is the aim (C34-DICE-5, !34-11)."""
+        """Note a hit of the near end: it counts, but the far end is to be aimed for (C34-DICE-5, !34-11)."""
         if self.rules.wall == "any" or self.met.far is None:
             return
         for label, encounters in enumerate(self.met.encounters):

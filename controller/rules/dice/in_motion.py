@@ -1,4 +1,4 @@
-"""Up to when both dice of a throw were in motion for certain: so long nobody can know how they lie."""
+"""The last moment at which both dice were certainly in motion: until then the faces are unknown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,25 +6,26 @@ from dataclasses import dataclass
 from controller.model.readings import DieAt, DieLost, DieOffTable, DieReleased, DieRest, Reading
 
 MOVED_MM = 10.0
-"""A die has moved once its track is this far from where it was: five times the track's noise."""
+"""A die has moved if its track is this far from its earlier position: five times the track's noise."""
 STILL_US = 60_000
-"""A die that moved no further for so long may lie: slower than 0.17 m/s it tumbles no more."""
+"""A die that moved less than MOVED_MM in this time may be at rest: below 0.17 m/s it no longer tumbles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """How long the dice of a throw were seen to move."""
+    """Until when the dice of a throw were seen to move."""
 
     until_us: int | None
-    """A moment at which both dice were in motion for certain; None where there is none."""
+    """The last time at which both dice were certainly in motion; None if there is none."""
     over: bool
-    """Whether a die lies, is gone or may lie: what comes later can't move that moment on any more."""
+    """Whether a die is, or may be, at rest or gone: later readings then cannot move `until_us` any
+    further."""
 
 
 @dataclass(slots=True)
 class _Die:
     at: DieAt | None = None
-    """Where it was seen at the start of its last stretch of 10 mm."""
+    """Its position at the start of the latest stretch of MOVED_MM."""
     until_us: int | None = None
     over: bool = False
 
@@ -40,10 +41,10 @@ class _Die:
 
 
 def motion_of(readings: Iterable[Reading]) -> Motion:
-    """Return how long both dice were in motion, from a throw's readings in the order of their times.
+    """Return until when both dice were in motion, from a throw's readings in time order.
 
-    A die that lay, was lost or may have lain for a moment counts as at rest for the whole throw: one that is
-    knocked on or pushed later may be known already.
+    A die that came to rest, was lost, or may have been at rest for a moment counts as at rest from then on:
+    its face may already be known even if it is knocked or pushed later.
     """
     dice = {1: _Die(), 2: _Die()}
     released: set[int] = set()
@@ -54,7 +55,7 @@ def motion_of(readings: Iterable[Reading]) -> Motion:
             case DieRest() | DieOffTable() | DieLost():
                 dice[reading.die].over = True
             case DieReleased() if reading.die not in released:
-                released.add(reading.die)  # What was seen of it before was in the hand.
+                released.add(reading.die)  # Earlier points were in the hand.
                 dice[reading.die] = _Die()
             case _:
                 pass

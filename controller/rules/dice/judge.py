@@ -1,4 +1,4 @@
-"""The throw judge: every rule runs, every cause is listed, and what is not certain goes to a person."""
+"""The throw judge: it applies every rule, lists every cause, and refers what is not certain to a person."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 class Learned(NamedTuple):
-    """A verdict, and what is known of the table's walls after it."""
+    """A verdict, and the learned loudness of the table's walls after it."""
 
     verdict: ThrowVerdict
     figures: dict[str, float]
@@ -41,11 +41,11 @@ def judge_throw(
 ) -> ThrowVerdict:
     """Judge one throw from its readings up to the moment of decision.
 
-    `warnings` counts those the shooter had before. `sources` tells for each device which kinds it is known to
-    send (`wall_impact:left` for a wall sensor); devices also show themselves by the readings in hand. With
-    `called`, a person's call, the verdict is a No Roll for that cause and for those already proven beside it:
-    while a die still moves nothing is said of walls, and only a die at rest of how it lies. `learned` is what
-    earlier throws taught of the walls (`Learned.figures`).
+    `warnings` is the number of warnings that the shooter already has. `sources` lists the kinds of reading
+    that each device is known to send (`wall_impact:left` for a wall sensor); devices that sent readings in
+    this throw are added. With `called`, a person's call, the verdict is a No Roll for that cause and for
+    those already proven: walls are judged only once all dice are at rest, and only a die at rest is judged by
+    how it lies. `learned` is what earlier throws taught about the walls (`Learned.figures`).
     """
     basis = Basis(
         decided_at_us=decided_at_us,
@@ -58,14 +58,14 @@ def judge_throw(
 
 
 def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
-    """Judge one throw as of its basis, without and with the readings of it that came too late."""
+    """Judge one throw on its recorded basis, without and with the readings that arrived too late."""
     return judge_and_learn(readings, table, rules, basis).verdict
 
 
 def judge_and_learn(
     readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis
 ) -> Learned:
-    """Judge one throw as of its basis, and learn from it; what came too late teaches nothing."""
+    """Judge one throw on its recorded basis, and learn from the readings that arrived in time."""
     figures: list[dict[str, float]] = []
 
     def judge(seen: Sequence[Reading]) -> ThrowVerdict:
@@ -105,7 +105,7 @@ def _judge_absurd(scene: Scene, found: Findings) -> None:
 
 
 def _verdict(found: Findings, faces: tuple[int, int] | None, word: WallWord) -> ThrowVerdict:
-    """Rule: a certain cause of a No Roll outranks a review, and a roll is called only without either."""
+    """Return the verdict: a certain No Roll outranks a review, and a roll is called only without either."""
     if found.void:
         ruling, reasons, sentence = Ruling.VOID, found.void, no_roll_line(found.void)
     elif found.review or faces is None:
@@ -124,6 +124,6 @@ def _verdict(found: Findings, faces: tuple[int, int] | None, word: WallWord) -> 
 
 
 def _in_order(evidence: Sequence[Reading]) -> tuple[Reading, ...]:
-    """Put each reading once, in time order."""
+    """Return each reading once, in time order."""
     once = {id(reading): reading for reading in evidence}
     return tuple(sorted(once.values(), key=lambda reading: reading.t))

@@ -1,10 +1,11 @@
-"""How loud hits of each wall of a table are, learned from those that are certain; part of the recorded state.
+"""The loudness of hits of each wall of a table, learned from certain hits; part of the recorded state.
 
-A wall turns a die by one blow, and its sensor hears that whole: an impact's peak is in proportion to the
-die's change of speed. A landing on the felt beside it turns a die by friction, and only a sixteenth of its
-blow reaches the sensor. So a landing is much the softer for its turn; but how soft that is in counts, a
-table's own hits must tell. The same hits tell how far the loudness of one strays, and so how much better a
-sound of that loudness fits a hit than a knock, and how seldom a turn at the wall is not heard.
+A wall turns a die with one blow, and its sensor receives all of it, so an impact's peak is proportional to
+the die's change of speed. A landing on the felt beside the wall turns a die by friction, and only a sixteenth
+of its blow reaches the sensor. A landing is therefore much softer for its turn, but how soft that is in
+counts must be learned from the table's own hits. The same hits show how much loudness varies from hit to hit:
+from that follow how much better a sound fits a hit than a knock, and how seldom a turn at the wall is not
+heard.
 
 All spreads and means of loudness are of its natural logarithm.
 """
@@ -15,33 +16,35 @@ from math import erfc, exp, hypot, log, pi, sqrt
 from typing import NamedTuple, Self
 
 LOUDER, SOFTER = 0.5, 0.15
-"""The weights of a hit louder than what is known, and of a softer one: felt has a part in many a turn, and of
-several blows a sensor tells the hardest, but nothing makes a hit louder than by 1.3, its place."""
+"""The weights of a hit louder than the learned value, and of a softer one: felt causes a part of many turns,
+and of several blows a sensor reports only the hardest, whereas a hit is never louder than usual by more than
+a factor of 1.3, from its place."""
 TOP_SHARE = 0.95
-"""A peak of this share of the wall's loudest yet may be at the top of the sensor's range: the hit was as loud
-at least."""
+"""A peak above this share of the wall's highest peak so far may be at the top of the sensor's range: the hit
+was at least as loud."""
 FIRST_SPREAD, FIRST_HITS = 0.45, 5.0
-"""The spread that is assumed before hits show a wall's own, and how many hits that counts for. Of 2,300 hits
-by one to five metres a second, each die's alone, it was 0.3."""
+"""The spread that is assumed until hits show a wall's own, and the number of hits that this assumption counts
+for. In 2,300 hits by 1 to 5 m/s, each made by one die alone, it was 0.3."""
 SETTING_HITS = 0.5
-"""The setting, or the other wall, tells the mean of a wall as well as half a hit of its own."""
+"""The weight, in hits, of the setting or the other wall as an estimate of a wall's mean."""
 MOST_HITS = 40.0
-"""Earlier hits of a wall count for no more than this many: sensors age."""
+"""The most hits that the earlier hits of a wall count for: sensors age."""
 ODD_SHARE, ODD_RANGE = 0.05, log(100.0)
-"""One hit in twenty is not of the usual loudness, since felt or the other die had a part in its turn: it is
-as likely of any from a tenth of the usual to ten times that."""
+"""The share of hits of unusual loudness, because felt or the other die caused a part of the turn: they are
+equally likely to have any loudness from a tenth to ten times the usual."""
 KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
-"""A knock may be of any loudness over a range of 33 to 1, from a sensor's threshold to twice its top."""
+"""A knock may have any loudness over a range of 33 to 1, from a sensor's threshold to twice the top of its
+range."""
 DEAF_SHARE = 1.0 / 200.0
-"""A sensor that is well misses one hit in so many, however hard."""
+"""A working sensor misses this share of hits, however hard."""
 FADES = 1.02
-"""The quietest impact of a wall is taken for louder by so much after each throw: sensors grow dull."""
+"""Factor by which a wall's quietest impact is raised after each throw: sensors lose sensitivity."""
 _LOUD, _TOP, _QUIET = "counts_per_m_s_", "top_counts_", "least_counts_"
 _MEAN, _SPREAD, _HITS = "log_counts_per_m_s_", "log_counts_spread_", "hits_"
 
 
 class SureHit(NamedTuple):
-    """A hit that is certain: its peak, and by how much it turned the die (m/s)."""
+    """A hit that is certain: its wall, its peak, and the die's change of speed (m/s)."""
 
     wall: str
     peak: float
@@ -49,18 +52,18 @@ class SureHit(NamedTuple):
 
 
 class HitLoudness(NamedTuple):
-    """The counts per m/s of a wall's certain hits: the mean and spread of their logarithm, and how many."""
+    """The counts per m/s of a wall's certain hits: mean and spread of the logarithm, and number of hits."""
 
     mean: float
     spread: float
     hits: float
 
     def spread_of_next(self, change: float, change_sd: float) -> float:
-        """Return how far the next hit may stray from the mean, by how well that and its turn are known."""
+        """Return the spread expected of the next hit, from the errors of the mean and of its turn."""
         return hypot(self.spread * sqrt(1.0 + 1.0 / self.hits), change_sd / change)
 
     def after(self, log_loud: float) -> "HitLoudness":
-        """Return it with one more hit."""
+        """Return the estimate updated with one more hit."""
         hits, off = min(self.hits, MOST_HITS), log_loud - self.mean
         fresh = off * off * hits / (hits + 1.0)
         variance = ((hits + FIRST_HITS) * self.spread * self.spread + fresh) / (hits + FIRST_HITS + 1.0)
@@ -68,7 +71,7 @@ class HitLoudness(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """An impact beside a turn: its wall and peak, and how much the die turned, in m/s, with its error."""
+    """An impact at a turn: its wall and peak, and the die's change of speed, in m/s, with its error."""
 
     wall: str
     peak: float
@@ -78,26 +81,26 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Loudness:
-    """Counts of a peak for each metre a second that it turns a die by, of each wall that is known."""
+    """The counts of peak per m/s of a die's change of speed, for each wall that is known."""
 
     counts_per_m_s: Mapping[str, float] = field(default_factory=dict)
     top_counts: Mapping[str, float] = field(default_factory=dict)
-    """The loudest peak yet of each wall."""
+    """The highest peak so far of each wall."""
     least_counts: Mapping[str, float] = field(default_factory=dict)
-    """The quietest peak of late of each wall: its sensor hears what is as loud."""
+    """The lowest recent peak of each wall: its sensor hears anything as loud as that."""
     hits: Mapping[str, HitLoudness] = field(default_factory=dict)
-    """The loudness of each wall's hits below the top of its sensor's range."""
+    """The loudness of each wall's hits, without those at the top of the sensor's range."""
 
     def at(self, wall: str, setting: float) -> float:
-        """Return it for a wall; one not known yet is taken for as loud as the other, or as is usual."""
+        """Return the counts per m/s of a wall; if unknown, the loudest other wall's or the setting."""
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=setting))
 
     def hit_price(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
-        """Return how much worse an impact's loudness fits a hit that turned a die so than a knock.
+        """Return how much worse an impact's loudness fits a hit with this turn than a knock.
 
-        Below zero where it is as loud as such hits are: few knocks happen to be. `loudest` is the loudest
-        peak of this throw at its wall; the first one of a wall may be the top of the sensor's range or not,
-        and says nothing.
+        The result is negative if the impact is as loud as such hits usually are, because few knocks are.
+        `loudest` is the highest peak of this throw at its wall. A wall's first peak may be at the top of the
+        sensor's range, so it yields 0.
         """
         wall, peak, change, change_sd = heard
         if peak < 1.0 or change <= change_sd:
@@ -110,22 +113,22 @@ class Loudness:
         if peak >= TOP_SHARE * max(self.top_counts.get(wall, 0.0), loudest):
             if wall not in self.top_counts:
                 return 0.0
-            # At the top of its range a sensor tells that the hit was as loud at least.
+            # A peak at the top of the range is only a lower limit of the hit's loudness.
             share = (1.0 - ODD_SHARE) * 0.5 * erfc(off / sqrt(2.0)) + 0.5 * ODD_SHARE
             price = -2.0 * log(share * KNOCK_RANGE / TOP_RANGE)
         return price
 
     def quiet_turn_price(self, heard: Heard, setting: float) -> float:
-        """Return by how many squared errors a turn differs from the one that makes such a peak."""
+        """Return the difference, in squared errors, between a turn and the turn that makes this peak."""
         likely = self.hits.get(heard.wall) or self._likely(setting)
         made = heard.peak / exp(likely.mean)
         error = hypot(made * likely.spread * sqrt(1.0 + 1.0 / likely.hits), heard.change_sd)
         return ((made - heard.change) / error) ** 2
 
     def unheard_price(self, wall: str, change: float, change_sd: float, setting: float) -> float:
-        """Return the price of a working sensor's not hearing a touch that turned a die by `change` m/s.
+        """Return the price of a working sensor not hearing a touch with this change of speed, in m/s.
 
-        0 as long as nothing was heard of the wall that shows how quiet a sound its sensor tells.
+        0 until an impact of the wall has shown how soft a sound its sensor reports.
         """
         least = self.least_counts.get(wall)
         if not least or change <= change_sd:
@@ -137,9 +140,9 @@ class Loudness:
         return -2.0 * log(min((1.0 - ODD_SHARE) * usual + ODD_SHARE * odd + DEAF_SHARE, 1.0))
 
     def after(self, hits: Iterable[SureHit], setting: float, peaks: Iterable[tuple[str, float]] = ()) -> Self:
-        """Learn from a throw's hits, little by little: one that was none must make no landing sound loud.
+        """Return the loudness updated with a throw's hits, in small steps to limit the effect of a false hit.
 
-        `peaks` are all that was heard in it, each with its wall.
+        `peaks` are all impacts of the throw, each as its wall and peak.
         """
         known, top, loud = dict(self.counts_per_m_s), dict(self.top_counts), dict(self.hits)
         for wall, peak, change in hits:
@@ -156,7 +159,7 @@ class Loudness:
         return type(self)(known, top, least, loud)
 
     def figures(self) -> dict[str, float]:
-        """Return what was learned as the numbers of a recording's `state`."""
+        """Return the learned values as the numbers of a recording's `state`."""
         told = {f"{_LOUD}{wall}": counts for wall, counts in sorted(self.counts_per_m_s.items())}
         told |= {f"{_TOP}{wall}": counts for wall, counts in sorted(self.top_counts.items())}
         told |= {f"{_QUIET}{wall}": counts for wall, counts in sorted(self.least_counts.items())}
@@ -166,7 +169,7 @@ class Loudness:
 
     @classmethod
     def from_figures(cls, figures: Mapping[str, float]) -> Self:
-        """Restore what `figures` returned; other figures are none of these."""
+        """Restore the loudness from `figures`; other numbers are ignored."""
         spreads, counts = _of(figures, _SPREAD), _of(figures, _HITS)
         hits = {
             wall: HitLoudness(mean, spreads[wall], counts[wall])
@@ -176,7 +179,7 @@ class Loudness:
         return cls(_of(figures, _LOUD), _of(figures, _TOP), _of(figures, _QUIET), hits)
 
     def _likely(self, setting: float) -> HitLoudness:
-        """Return what is most likely of a wall that is not known yet: that of the other, or the setting."""
+        """Return the estimate for a wall that is not known yet: the other wall's mean, or the setting."""
         mean = max((known.mean for known in self.hits.values()), default=log(setting))
         return HitLoudness(mean, FIRST_SPREAD, SETTING_HITS)
 

@@ -1,11 +1,11 @@
-"""Where the dice met so closely that the camera may have exchanged their names.
+"""Meetings so close that the camera may have exchanged the dice's names.
 
-Dice never share a place: a camera that takes one for the other jumps from die to die, by an edge or more.
-Neither die flies so, unless it was struck between two frames; so at each meeting both are asked, how far each
-die would have had to jump if the names stayed, and if they were exchanged.
+Two dice never occupy one place, so a camera that mistakes one for the other jumps from die to die, by an edge
+or more. No die moves like that unless it was struck between two frames. At each meeting the judge therefore
+compares how far each die would have had to jump if the names stayed, and if they were exchanged.
 
-Where both tracks leap, each into the other die's way, they were exchanged for certain: a die that passes the
-other at five metres a second is 55 mm further in the next frame, and neither can leap so.
+If both tracks jump, each onto the other die's path, the names were certainly exchanged: a die that passes the
+other at 5 m/s is 55 mm further in the next frame, and no die can jump that far.
 """
 
 from bisect import bisect_left
@@ -19,34 +19,37 @@ from controller.rules.dice.paths import LEAST_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Steps near each other within this time are one meeting: three frames."""
+"""Close steps within this time of each other are one meeting: three frames."""
 AROUND_MS = 50.0
-"""An exchange so long before the first thing that tells or after the last changes nothing but names."""
+"""An exchange earlier than this before the first evidence of a wall, or later than this after the last,
+changes nothing but the names."""
 POINTS = 3
-"""Steps that a speed is taken over, where there are as many."""
+"""Number of steps that a speed is averaged over, where there are as many."""
 SIDEWAYS_M_PER_S = 0.75
-"""How far a die may get off its line for each millisecond that it is hidden."""
+"""Distance, in mm, that a die may deviate from its line for each millisecond in which it is hidden."""
 MOST_MEETINGS = 4
-"""More would be 32 readings of one throw; those that follow are taken with the last."""
+"""Most meetings considered: one more would make 32 combinations. Later ones are counted with the last."""
 KEPT_AT_MOST = bands.STANDS - 3.0
-"""The camera's own word is never ruled out by how the dice flew: it saw them and the judge did not."""
+"""Highest price of the camera's own names: the flight of the dice alone never rules them out, since the
+camera saw more than the judge."""
 
 
 WALL_EDGES = 2.5
-"""Within so many edges of a wall a die may reach it and be back between two frames."""
+"""Distance from a wall, in edges, within which a die may reach it and return between two frames."""
 KNOCKED_M_PER_S = 0.75
-"""A die whose speed changed by less may not have been knocked: three errors of a speed by three steps."""
+"""A die whose speed changed by less than this may not have collided: three errors of a speed over three
+steps."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where in a step a knock is tried."""
+"""Fractions of a step at which a collision is tried."""
 
 MOST_LEAPS = 6
-"""More than this many leaps are no exchanges: then the camera followed something else."""
+"""More jumps than this are not exchanges: the camera followed something else."""
 FRAMES = 2.5
-"""A leap within so many frames of another is the same one, told by the speeds around it."""
+"""A jump within this many frames of another is the same one, found through the speeds around it."""
 
 
 class Meeting(NamedTuple):
-    """A time at which the names may have been exchanged, and the prices of that and of its contrary."""
+    """A time at which the names may have been exchanged, and the prices of names kept and exchanged."""
 
     t: float
     kept: float
@@ -54,7 +57,7 @@ class Meeting(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One die's step across a moment: from where to where, and its speeds before and after."""
+    """One die's step across a moment: its start, its end, and its speeds before and after."""
 
     x: float
     y: float
@@ -66,11 +69,11 @@ class _Step(NamedTuple):
     after: tuple[float, float]
     hidden: float
     error_mm: float
-    """What the camera told of the errors of its two points; 0 if nothing."""
+    """The larger error that the camera reported for its two points; 0 if it reported none."""
 
 
 def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -> list[Meeting]:
-    """Find the meetings between the moments that tell of a wall, in time order."""
+    """Find the meetings around the times that are evidence of a wall, in time order."""
     if len(telling) < 2 or any(len(path.times) < 2 for path in paths):
         return []
     since, until = min(telling) - AROUND_MS, max(telling) + AROUND_MS
@@ -90,13 +93,13 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
 
 
 def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
-    """Return how near each other's centres must seem for dice to touch: corner to corner, and four errors."""
+    """Return the distance of centres, in mm, at which dice may touch: corner to corner, and four errors."""
     error = max(scene.errors.track_noise_mm, LEAST_NOISE_MM, error_mm)
     return 2.0 * bands.contact_most(scene.table) + 4.0 * error
 
 
 def _worst_mm(path: Path) -> float:
-    """Return the greatest error that the camera told of a track's points; 0 if it told none."""
+    """Return the largest error that the camera reported for a track's points; 0 if it reported none."""
     return max(path.errors, default=0.0) if path.errors is not None else 0.0
 
 
@@ -105,7 +108,7 @@ def _between(telling: Sequence[float], since: float, until: float) -> bool:
 
 
 def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[float]:
-    """Return the times to look at: between one point and the next of either path."""
+    """Return the times to check: the middle between consecutive points of either path."""
     times = sorted(
         {
             t
@@ -142,7 +145,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
     kept, exchanged = _prices(scene, one, two, error)
     if exchanged > kept + bands.STANDS:
-        # What it did at a wall right before or after is no part of its speed here.
+        # A wall hit right before or after the step must not affect the speeds beside it.
         kept, exchanged = min(
             (kept, exchanged), _sharply(scene, paths, t, error), key=lambda own: own[1] - own[0]
         )
@@ -151,13 +154,13 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
 
 
 def _sharply(scene: Scene, paths: tuple[Path, Path], t: float, error: float) -> tuple[float, float]:
-    """Return the prices of names kept and exchanged by the speeds right beside a step alone."""
+    """Return the prices of names kept and exchanged, using only the speeds right beside a step."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
     return _prices(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
 
 
 def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the prices of the names' having been kept in a step, and of their having been exchanged."""
+    """Return the prices of the names having been kept in a step, and of their having been exchanged."""
     kept = _jump(one, one, error) + _jump(two, two, error)
     exchanged = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
@@ -166,9 +169,10 @@ def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, 
 
 
 def _apart_on_the_way(one: _Step, two: _Step) -> float:
-    """Return how near each other the dice were in the middle of their step, flying on as they came.
+    """Return the distance of the dice in the middle of their step if both kept their incoming speed.
 
-    Two that fly at each other turn both where they knock: what they do from frame to frame hides how near.
+    Dice that fly towards each other turn where they collide, so their positions in frames do not show how
+    near they came.
     """
     half = 0.5 * max(min(one.t_after, two.t_after) - max(one.t, two.t), 0.0)
     return hypot(
@@ -178,7 +182,7 @@ def _apart_on_the_way(one: _Step, two: _Step) -> float:
 
 
 def _apart_if_exchanged(one: _Step, two: _Step) -> float:
-    """Return how near each other the dice were in the middle of their step, if each ends as the other."""
+    """Return the distance of the dice in the middle of their step if each ends at the other's next point."""
     return hypot(
         0.5 * (one.x + two.x_after - two.x - one.x_after),
         0.5 * (one.y + two.y_after - two.y - one.y_after),
@@ -186,7 +190,7 @@ def _apart_if_exchanged(one: _Step, two: _Step) -> float:
 
 
 def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
-    """Return whether a die may have met a wall in this step too: then it had more than one reason to turn."""
+    """Return whether a die may also have met a wall in this step, which would be another reason to turn."""
     table, near = scene.table, WALL_EDGES * scene.table.die_mm
     xs, ys = (one.x, one.x_after, two.x, two.x_after), (one.y, one.y_after, two.y, two.y_after)
     return (
@@ -198,10 +202,10 @@ def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
 
 
 def _overlap(scene: Scene, one: _Step, two: _Step, error: float) -> float:
-    """Return the price of a knock that exchanged speeds and names where the dice had no room for it.
+    """Return the price of a collision that exchanged speeds and names without enough room for it.
 
-    They knock with their sides at least an edge apart; where each then takes the other's speed and name, its
-    track jumps by as much. A camera that exchanged dice which went on as they came asks for no knock.
+    Dice collide with their centres at least an edge apart; if each then takes the other's speed and name, its
+    track jumps by that distance. An exchange of dice that flew on unchanged needs no collision.
     """
     turned = min(
         hypot(one.before[0] - two.after[0], one.before[1] - two.after[1]),
@@ -221,7 +225,7 @@ def _overlap(scene: Scene, one: _Step, two: _Step, error: float) -> float:
 
 
 def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where a die is knocked after this share of its step, and where it would be at the step's end."""
+    """Return where a die collides after this share of its step, and where it would be at the step's end."""
     wait = max(end.t_after - start.t, 0.0)
     first, then = share * wait, (1.0 - share) * wait
     at = (start.x + start.before[0] * first, start.y + start.before[1] * first)
@@ -229,9 +233,10 @@ def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float
 
 
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
-    """Return quickly whether the dice may be near each other in the step across a moment.
+    """Return, by a quick check, whether the dice may be near each other in the step across a moment.
 
-    Two that fly at each other pass within a step, and where their names are exchanged there neither seems to.
+    Dice that fly towards each other pass within a step, and if their names are exchanged there, no point
+    shows them near.
     """
     one, two = paths
     i, j = bisect_left(one.times, t), bisect_left(two.times, t)
@@ -277,10 +282,10 @@ def _speed(path: Path, i: int, j: int) -> tuple[float, float]:
 
 
 def _jump(start: _Step, end: _Step, error: float) -> float:
-    """Return how far a die's step is from all that it can have done, in squared errors.
+    """Return how far a die's step is from every possible motion, in squared errors.
 
-    It flew on as it came, went as it then goes, stood still, or some of each: its step lies in the triangle
-    of these three.
+    The die kept its incoming speed, had its outgoing speed, stood still, or did some of each: the possible
+    steps form the triangle of these three.
     """
     wait = max(end.t_after - start.t, 0.0)
     x, y = end.x_after - start.x, end.y_after - start.y
@@ -291,7 +296,7 @@ def _jump(start: _Step, end: _Step, error: float) -> float:
 
 
 def _from_triangle(p: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> float:
-    """Return the distance from a place to the triangle of the origin and two others."""
+    """Return the distance from a point to the triangle of the origin and two other points."""
     cross = a[0] * b[1] - a[1] * b[0]
     if abs(cross) > 1e-9:
         u = (p[0] * b[1] - p[1] * b[0]) / cross
@@ -311,14 +316,14 @@ def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, f
 
 
 def exchanged_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
-    """Return the paths with their tails exchanged from a time on, each under the name of its tail's die."""
+    """Return the paths with their tails exchanged from a time on, each with the die of its tail."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     knocked = _turned(one, i) and _turned(two, j)
     return _spliced(two, j, one, i, knocked=knocked), _spliced(one, i, two, j, knocked=knocked)
 
 
 def _turned(path: Path, j: int) -> bool:
-    """Return whether a die turned right before point j under its own name; a knock turns both dice."""
+    """Return whether a die turned right before point j under its own name; a collision turns both dice."""
     last = len(path.times) - 1
     if not 0 < j <= last:
         return False
@@ -357,7 +362,7 @@ def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
 
 
 def untangled(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
-    """Return the paths with the tails exchanged where the dice met and that leaves no leap."""
+    """Return the paths with their tails exchanged wherever the dice met and the exchange removes a jump."""
     near_ms = FRAMES * scene.errors.frame_ms
     leaps = sorted({jump.t for path in paths for jump in path.jumps})
     for t in leaps if len(leaps) <= MOST_LEAPS else ():
@@ -376,7 +381,7 @@ def _leaps_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
 
 
 def _passed(paths: tuple[Path, Path], t: float) -> float:
-    """Return how near each other the dice came in the step across a moment, in mm."""
+    """Return the smallest distance of the dice in the step across a moment, in mm."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return float("inf")

@@ -1,8 +1,8 @@
-"""A die's motion along one line on both sides of a moment: straight through the few points next to it.
+"""A die's motion along one line on both sides of a moment: a straight fit through the few points next to it.
 
 Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
-Between two touches a die flies or slides on a nearly straight line, and every few frames it touches
-something: more points would tell of other stretches.
+Between two touches a die flies or slides on a nearly straight line, and it touches something every few
+frames: more points would include other stretches.
 """
 
 from collections.abc import Sequence
@@ -12,26 +12,30 @@ from typing import NamedTuple
 from controller.rules.dice.bands import BOUNCE_MM_PER_MS
 
 FEW, MANY = 3, 5
-"""Points that a line is drawn through: few where the die is fast and every frame brings something new."""
+"""Number of points that a line is fitted to: few for a fast die, whose motion changes with every frame, and
+more for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Points further back belong to the way in where its speed there is the same within three deviations: speeds
-by two steps before and after a point differ by the square root of six errors over the time of two steps."""
+"""Points further back are included in the incoming path if their speed is the same within three deviations:
+the speeds before and after a point, each over two steps, differ by the square root of six errors over the
+time of two steps."""
 BRIDGED = 8
-"""Points for a die that was hidden: carried on for long, a speed by few points is too rough."""
+"""Number of points for a die that was hidden: extrapolated over a longer time, a speed from few points is too
+inaccurate."""
 FAST_M_PER_S = 1.0
-"""A thrown die flies faster; one that is slower rolls out, and spin and felt bend its way."""
+"""A die slower than this rolls to a stop, and spin and felt bend its path; a thrown die is faster."""
 BOUNCES_MS = 11.0
-"""A die that was not seen for longer has met the felt more than once, now one way, now the other."""
+"""Time after which the position error of an unseen die grows no further: it has met the felt more than once,
+in varying directions."""
 SLOWING = 0.002
-"""What felt takes from a die's speed, in mm/ms per ms: 2 m/s2, the middle of what throws show."""
+"""The loss of a die's speed on felt, in mm/ms per ms: 2 m/s2, the middle of the range seen in throws."""
 SLOWING_SD = 0.0025
-"""Its spread: a die in the air hardly slows, a rolling one loses up to 5 m/s2."""
+"""The spread of SLOWING: a die in the air hardly slows, a rolling one loses up to 5 m/s2."""
 SLOW_M_PER_S = 0.1
-"""A die as slow as this is as likely to slow down one way as the other."""
+"""Below this speed the expected slowing decreases to 0, since its direction is not known."""
 
 
 class Line(NamedTuple):
-    """A line through points, bent as felt bends it: place and speed at `origin`, each with its variance."""
+    """A line through points, curved by the felt: position and speed at `origin`, with their variances."""
 
     origin: float
     place: float
@@ -39,20 +43,20 @@ class Line(NamedTuple):
     place_var: float
     speed_var: float
     nearest: float
-    """The time of the point nearest to the moment."""
+    """The time of the point nearest to the moment of interest."""
     spread: float
     """The mean squared time of the points from `origin`."""
     bounce: float = BOUNCE_MM_PER_MS
-    """How well the place is known for each millisecond away from the nearest point, in mm."""
+    """The growth of the position error, in mm, for each millisecond away from the nearest point."""
 
     def at(self, t: float) -> float:
-        """Return the place at this time."""
+        """Return the position at this time."""
         away = t - self.origin
         against = min(max(self.speed / SLOW_M_PER_S, -1.0), 1.0)
         return self.place + self.speed * away - 0.5 * against * SLOWING * (away * away - self.spread)
 
     def variance_at(self, t: float) -> float:
-        """Return the variance of the place at this time."""
+        """Return the variance of the position at this time."""
         away, unseen = t - self.origin, abs(t - self.nearest)
         bounced = self.bounce * min(unseen, BOUNCES_MS)
         slowed = 0.5 * SLOWING_SD * (away * away - self.spread)
@@ -60,7 +64,7 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Where the way in meets the way out: when, where, and how badly the two fit."""
+    """The turn where the incoming path meets the outgoing one: time, position, and how badly the two fit."""
 
     t: float
     place: float
@@ -77,7 +81,7 @@ class Turn(NamedTuple):
 
 
 def line(times: Sequence[float], places: Sequence[float], noise: float, nearest: float) -> Line:
-    """Draw a line through points, each with this error; a single point may move either way, slowly."""
+    """Fit a line to points with this error; a single point may move either way, slowly."""
     n = len(times)
     origin, place = sum(times) / n, sum(places) / n
     spread = speed = 0.0
@@ -92,7 +96,7 @@ def line(times: Sequence[float], places: Sequence[float], noise: float, nearest:
 def line_until(
     times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
 ) -> Line:
-    """Draw the way in, through the points up to number k, after which the die may have been hidden."""
+    """Fit the incoming path to the points up to number k, after which the die may have been hidden."""
     i = max(k - (BRIDGED if hidden else FEW) + 1, 0)
     further = max(k - MANY + 1, 0)
     if (
@@ -107,7 +111,7 @@ def line_until(
 def line_from(
     times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
 ) -> Line:
-    """Draw the way out, through the points from number k on, before which the die may have been hidden."""
+    """Fit the outgoing path to the points from number k on, before which the die may have been hidden."""
     j = min(k + (BRIDGED if hidden else FEW), len(times))
     if not hidden and j > k + 1 and abs(places[j - 1] - places[k]) < FAST_M_PER_S * (times[j - 1] - times[k]):
         j = min(k + MANY, len(times))
@@ -115,7 +119,7 @@ def line_from(
 
 
 def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: float) -> bool:
-    """Return whether a die was slow over the last few of these points, and before them no faster."""
+    """Return whether a die was slow over the last few of these points and had the same speed before them."""
     bend = len(times) - FEW
     wait, wait_before = times[-1] - times[bend], times[bend] - times[0]
     speed, before = (places[-1] - places[bend]) / wait, (places[bend] - places[0]) / wait_before
@@ -123,7 +127,7 @@ def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: f
 
 
 def turn_between(before: Line, after: Line, earliest: float, latest: float) -> Turn:
-    """Find where the way in meets the way out within a span of time, and how far they stay apart there."""
+    """Return the turn where the incoming and outgoing paths come closest within a span of time."""
     change = after.speed - before.speed
     t = 0.5 * (earliest + latest)
     if abs(change) > 1e-6:

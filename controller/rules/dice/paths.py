@@ -1,6 +1,7 @@
 """A die's path, and the spans of it that are near a wall.
 
-A path is the die's centre; distances from a wall are the centre's from the tips of its pyramids.
+A path consists of the positions of the die's centre; distances from a wall are measured from the tips of its
+pyramids to that centre.
 """
 
 from dataclasses import dataclass
@@ -14,23 +15,24 @@ from controller.rules.dice.motion import KINK_ERRORS
 from controller.rules.dice.scene import DieSeen, Scene
 
 LEAST_NOISE_MM = 0.2
-"""No camera is better than this, whatever its table's settings say."""
+"""Smallest position error that is assumed of a camera, whatever its table's settings say."""
 JUMP_FACTOR = 1.4
-"""A step this much faster than those before and after it was not the die's own."""
+"""A step faster than those before and after it by more than this factor was not made by the die."""
 JUMP_ERRORS = 13.0
-"""A step longer by so many errors is none: its two points err along and across, each by 4.6 deviations."""
+"""A step is a jump only if it is longer by this many errors: each of its two points errs along and across the
+table, each time by up to 4.6 deviations."""
 IMPOSSIBLE_M_PER_S = 15.0
-"""Nor was one as fast as this, whatever is beside it: nobody throws a die half so fast."""
+"""A step faster than this is a jump whatever is beside it: nobody throws a die half as fast."""
 
 
 SPEED_POINTS = 3
-"""Of a die with fewer points before it was hidden nobody knows how fast it flew."""
+"""Fewest points before a die was hidden that show how fast it flew."""
 THROWN_M_PER_S = 8.0
-"""The fastest that it may have flown: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+"""Highest speed that is assumed otherwise: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):
-    """A step that no die can have made: its middle, and how far it went along and across the table."""
+    """A step that no die can have made: the time of its middle (ms), and its length along plus across."""
 
     t: float
     way_mm: float
@@ -38,7 +40,7 @@ class Jump(NamedTuple):
 
 @dataclass(slots=True)
 class Path:
-    """A die's track as times and places, with its rest as the last point."""
+    """A die's track as times (ms) and positions (mm), with its rest as the last point."""
 
     die: DieSeen
     times: list[float]
@@ -50,20 +52,20 @@ class Path:
     fastest: float = 0.0
     longest_ms: float = 0.0
     jumps: tuple[Jump, ...] = ()
-    """The steps that the die can't have made: there the camera followed something else."""
+    """Steps that the die cannot have made, where the camera followed something else."""
     errors: list[float] | None = None
-    """The error of each point, where the camera knows it; else the table's holds for all."""
+    """The error of each point, if the camera reports it; otherwise the table's setting applies to all."""
     knocks: tuple[int, ...] = ()
-    """The points right before which the dice knocked each other, and the camera exchanged their names."""
+    """The points right before which the dice collided and the camera exchanged their names."""
 
     @property
     def jump_mm(self) -> float:
-        """Return the greatest jump; 0 where there is none."""
+        """Return the length of the longest jump; 0 if there is none."""
         return max((jump.way_mm for jump in self.jumps), default=0.0)
 
 
 def path_of(scene: Scene, die: DieSeen) -> Path:
-    """Line up a die's track points, one for each instant, and its rest."""
+    """Return a die's path: its track points, one for each instant, and its rest."""
     readings: list[DieAt] = die.track
     start = scene.start_us
     times = [(p.t - start) / 1000.0 for p in readings]
@@ -93,7 +95,7 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
 
 
 def _start_in_hand(scene: Scene, path: Path) -> None:
-    """Let a path whose first points were not seen start where the die left the hand."""
+    """Start a path at the die's release if its first points were not seen."""
     release = path.die.releases[0] if path.die.releases else None
     if release is None or not path.times or path.times[0] - scene.ms(release.t) <= scene.hidden_ms:
         return
@@ -106,7 +108,7 @@ def _start_in_hand(scene: Scene, path: Path) -> None:
 
 
 def measure(scene: Scene, path: Path) -> None:
-    """Measure a path's steps: the longest, the fastest, and those faster than the die before and after."""
+    """Set a path's longest and fastest step, and its jumps: steps too fast for the speeds around them."""
     if len(path.times) < 2:
         return
     spare_mm = JUMP_ERRORS * scene.errors.track_noise_mm
@@ -131,10 +133,10 @@ def measure(scene: Scene, path: Path) -> None:
 
 
 def _landed_at_first(scene: Scene, path: Path) -> bool:
-    """Return whether a landing on the felt explains why a die was faster in the first step of its track.
+    """Return whether a landing on the felt explains why the first step of a track was faster.
 
-    A later step has one before it that tells how fast the die came; the first has none. Beside a wall it may
-    have been that wall, so there the step remains a jump.
+    Before a later step there is another that shows the die's speed; before the first there is none. Beside a
+    wall the change may be due to that wall, so the step remains a jump there.
     """
     if len(path.times) < 3:
         return False
@@ -161,7 +163,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A die's way along one wall's own line: its distances from it, and its places along it."""
+    """A die's path relative to one wall: its distances from the wall, and its positions along it."""
 
     scene: Scene
     path: Path
@@ -169,10 +171,11 @@ class Approach:
     gaps: list[float]
     along: list[float]
     close: float
-    """How near a point must be for a touch to be possible at it, in mm: the contact band and ten errors."""
+    """Distance from the wall, in mm, within which a point may be a touch: the contact band and five
+    errors."""
 
     def noise(self, first: int, last: int) -> float:
-        """Return the error of these track points; a camera without any is not believed."""
+        """Return the error of these track points, at least LEAST_NOISE_MM: no camera is free of errors."""
         errors = self.path.errors
         if errors is None:
             return max(self.scene.errors.track_noise_mm, LEAST_NOISE_MM)
@@ -198,7 +201,7 @@ def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
 
 
 def spans_near(way: Approach) -> list[Span]:
-    """Find the spans of points between which the die may have reached the wall."""
+    """Return the spans of points between which the die may have reached the wall."""
     times, gaps = way.path.times, way.gaps
     fastest = 1.2 * way.path.fastest + 0.3
     spans: list[Span] = []
@@ -218,12 +221,12 @@ def spans_near(way: Approach) -> list[Span]:
 
 
 def speed_unknown(scene: Scene, path: Path, i: int) -> bool:
-    """Return whether a die was hidden after point i, and seen too little before to say how fast it flew."""
+    """Return whether a die was hidden after point i, with too few points before that to show its speed."""
     return i + 1 < SPEED_POINTS and path.times[i + 1] - path.times[i] > scene.hidden_ms
 
 
 def _local_speed(way: Approach, i: int) -> float:
-    """Return the most that the die may have moved at between points i and i + 1."""
+    """Return the highest speed that the die may have had between points i and i + 1."""
     if rested_in_place(way, i):
         return speed_between(way, max(i - 4, 0), i)
     before = speed_between(way, max(i - 3, 0), i)
@@ -241,13 +244,13 @@ def rested_in_place(way: Approach, i: int) -> bool:
 
 
 def speed_between(way: Approach, i: int, j: int) -> float:
-    """Return the speed towards or from the wall, in m/s, by two of the points."""
+    """Return the speed towards or from the wall, in m/s, between two of the points."""
     times, gaps = way.path.times, way.gaps
     return abs(gaps[j] - gaps[i]) / (times[j] - times[i]) if j > i else 0.0
 
 
 def hidden_step(way: Approach, span: Span) -> int | None:
-    """Return the point after which the die was hidden longest within a span; None where it was not."""
+    """Return the point after which the die was hidden longest within a span; None if it was not hidden."""
     times = way.path.times
     steps = [(times[i + 1] - times[i], i) for i in range(*span) if not rested_in_place(way, i)]
     longest, i = max(steps, default=(0.0, 0))
@@ -255,5 +258,5 @@ def hidden_step(way: Approach, span: Span) -> int | None:
 
 
 def points_around(way: Approach, first: int, last: int) -> tuple[Reading, ...]:
-    """Return the readings of some points and a few on each side of them."""
+    """Return the readings of some points and up to three on each side of them."""
     return tuple(way.path.readings[max(first - 3, 0) : last + 4])

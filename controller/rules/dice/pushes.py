@@ -1,7 +1,7 @@
 """Dice that push each other at a wall: one turns away from it, the other is knocked back into it.
 
-What a knock gives a die points from the other die to it, give or take the slant of a face and what friction
-adds. So the die that pushes lies nearer the wall, and is the one that may strike it again.
+A push acts along the line from the pushing die to the pushed one, apart from the slant of a face and
+friction. The pushing die is therefore nearer the wall, and is the one that may strike it again.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,33 +17,33 @@ from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 SHARE = 0.35
-"""The least share of a push that points away from the wall, by the dice's centres: the cosine of 70 degrees.
-Faces that meet lie up to 45 degrees askew of that line, and friction of 0.5 adds 25."""
+"""Smallest share of a push that must point away from the wall, by the dice's centres: the cosine of 70
+degrees. Faces that meet are tilted by up to 45 degrees from that line, and friction of 0.5 adds 25."""
 ERRORS = 1.2
-"""How well it is known how much nearer the wall one die is, in errors of a track point: each place is carried
-over half a frame from three points on one side, or five on both (0.85 errors), and there are two of them."""
+"""Uncertainty of how much nearer the wall one die is, in errors of a track point: each of the two positions
+is extrapolated over half a frame from three points on one side, or five on both (0.85 errors)."""
 SAME_MS = 6.0
-"""A turn so near a moment is where the die was then: half a frame."""
+"""A turn within this time of a moment, half a frame, gives the die's position at that moment."""
 BACK_MS = 8.0
-"""A die is off the wall and back no sooner: at a metre a second it gets four millimetres away meanwhile."""
+"""Shortest time in which a die leaves the wall and returns: at 1 m/s it moves 4 mm away in the meantime."""
 
 
 Seen = tuple[Path, Sequence[Contact]]
 Pair = tuple[Seen, Seen]
-"""Two dice, each by its path and its contacts: the one that was pushed, and the one that pushed it."""
+"""Two dice, each as its path and its contacts: the pushed die first, then the one that pushed it."""
 
 
 class Place(NamedTuple):
-    """A die's place at a moment, from a wall and along it, in mm."""
+    """A die's position at a moment: its distance from a wall and its position along it, in mm."""
 
     gap_mm: float
     along_mm: float
 
 
 def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
-    """Return the price of the second die's having pushed the first away from a wall at a moment.
+    """Return the price of the second die having pushed the first away from a wall at a moment.
 
-    Infinite where it was out of reach, or one of them was not in sight.
+    Infinite if the second die was out of reach, or either die was not in sight.
     """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
@@ -60,7 +60,7 @@ def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
 
 
 def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
-    """Return whether two dice seem to lie in each other at a moment: they met between two frames."""
+    """Return whether the positions of two dice overlap at a moment, because they met between two frames."""
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
         return False
@@ -68,10 +68,11 @@ def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
 
 
 def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
-    """Return whether a second of these impacts may be of the die that made the first.
+    """Return whether one die may have made two of these impacts because the other threw it back.
 
-    So where the dice lay against each other between both: a die may strike the wall, and the other throw it
-    back into it, all within a frame or two. Then what touched cannot be read from two tracks and two sounds.
+    This is possible if the dice were against each other at either impact: a die may strike the wall and be
+    thrown back into it by the other within a frame or two. Two tracks and two sounds then do not show which
+    die touched.
     """
     near_mm = 2.0 * bands.MEAN_EDGES * scene.table.die_mm
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
@@ -84,9 +85,10 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
 
 
 def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
-    """Return the price of a die's having been at a wall at a moment, and where it was seen before and after.
+    """Return the price of a die having been at a wall at a moment, given its points before and after.
 
-    A wall and a knock only slow the dice, so none flies faster than the fastest of the throw, in m/s.
+    A wall or a collision only slows the dice, so none is faster than `fastest`, the highest speed of the
+    throw in m/s.
     """
     least, most = scene.errors.impact_delay_ms
     spare = 0.5 * (most - least) + bands.CLOCKS_MS
@@ -102,13 +104,13 @@ def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) ->
 
 
 def seen_before(path: Path, t: float) -> float:
-    """Return when a die was last seen before a moment; the moment itself where it was not."""
+    """Return when a die was last seen before a moment, or the moment itself if it was not."""
     j = bisect_left(path.times, t)
     return path.times[j - 1] if j else t
 
 
 def _apart_mm(paths: tuple[Path, Path], t: float) -> float:
-    """Return how far apart the dice's centres were at a moment, straight on between two frames."""
+    """Return the distance of the dice's centres at a moment, interpolated between two frames."""
     (x, y), (u, v) = (_straight_on(path, t) for path in paths)
     return hypot(x - u, y - v)
 
@@ -123,7 +125,7 @@ def _straight_on(path: Path, t: float) -> tuple[float, float]:
 
 
 def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:
-    """Return where a die was at a moment; None where it was not in sight."""
+    """Return a die's position at a moment; None if it was not in sight."""
     i = max(bisect_left(path.times, t) - 1, 0)
     if i + 1 >= len(path.times) or t < path.times[i]:
         return None
@@ -146,7 +148,7 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
 
 
 def _turning(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | None:
-    """Return how far from a wall a die was that turned from it sharply within a step; None if it did not."""
+    """Return the distance from a wall, in mm, of a die that turned sharply within a step; else None."""
     way = approach_to(scene, path, wall)
     before = line_until(path.times, way.gaps, i, way.noise(i - 2, i))
     after = line_from(path.times, way.gaps, i + 1, way.noise(i + 1, i + 3))

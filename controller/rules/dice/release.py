@@ -1,4 +1,4 @@
-"""Did both dice leave the hand, and together? (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)"""
+"""Whether both dice left the hand, and together (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)."""
 
 from collections.abc import Iterable
 
@@ -12,11 +12,11 @@ from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.stories import rings
 
 SAME_RELEASE_MS = 30.0
-"""A release reported twice within this time is one release."""
+"""Two reports of a release within this time are one release."""
 
 
 def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
-    """Judge how the dice left the hand; `over` when the throw can bring no more releases."""
+    """Judge how the dice left the hand; `over` is set if the throw cannot bring any more releases."""
     one, two = scene.dice
     if not (one.seen and two.seen):
         _judge_single(scene, rules, found, over=over)
@@ -32,8 +32,8 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
     """Judge a throw of which only one die, or none, was seen (CV1-INV-2).
 
-    That one die was thrown rests on the other not being seen: on cameras that were well and saw the one come
-    to its end with the hand in view, and on every impact being the seen die's own.
+    A No Roll for one die thrown requires that the other was not seen by working cameras, which saw the one
+    die from the hand to its rest, and that the seen die made every impact.
     """
     unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
     missing = [die.number for die in scene.dice if not die.seen]
@@ -59,7 +59,7 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 
 
 def _came_from_out_of_sight(die: DieSeen) -> bool:
-    """Return whether the hand that threw the die was not in view: what else it threw is not known."""
+    """Return whether the hand that threw the die was out of view: what else it threw is then unknown."""
     return die.releases[0].in_flight if die.releases else die.came_in_flight
 
 
@@ -114,7 +114,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
 
 
 def _flew_before(scene: Scene, die: DieSeen) -> str | None:
-    """Doubt a release that is not the die's first: its track shows it in flight before that."""
+    """Return why a release is in doubt if the die's track shows it in flight earlier; else None."""
     ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
     if ahead <= SAME_RELEASE_MS or not die.came_in_flight:
         return None
@@ -122,7 +122,7 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
-    """Doubt releases where an impact was heard that neither die in sight made: one flew unseen before."""
+    """Return why the releases are in doubt if neither die in sight made an impact; else None."""
     foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not foreign:
         return None
@@ -130,7 +130,7 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:
-    """Return the impacts on these walls that these dice did not make, and that are no ringing either."""
+    """Return the impacts on these walls that these dice did not make and that are not ringing."""
     wanted = frozenset(walls)
     heard = {impact.wall for impact in scene.impacts} & wanted
     explained: set[int] = set()

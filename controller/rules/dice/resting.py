@@ -13,15 +13,15 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import DieSeen, Scene
 
 FLAT_DEG = 15.0
-"""A die tilted more than this is not flat (field data: a camera can't measure a tilt below 12 degrees)."""
+"""A die tilted more than this is not flat (field data: a camera cannot measure a tilt below 12 degrees)."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
-"""Where a die at rest makes a No Roll at craps; anything else it may lie on (C34-INV-3)."""
+"""Surfaces on which a die at rest is a No Roll at craps; it may lie on anything else (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
 """What a die may lie on where only cards may be touched (H-LEGAL-3)."""
 
 
 def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:
-    """Judge both dice at rest; return the faces up if both are certain."""
+    """Judge both dice at rest; return the faces up if both are certain, else None."""
     faces = []
     for die in scene.dice:
         if die.gone:
@@ -113,11 +113,11 @@ def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings
 
 
 LOOSE_CHIPS_RULE = "H-LEGAL-3"
-"""Read literally chips are foreign objects; the dealer rules (!H-14)."""
+"""By the letter of the rule, chips are foreign objects; the dealer decides (!H-14)."""
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die resting against loose chips as the house reads the rule (!H-14)."""
+    """Judge a die that rests on or touched loose chips, by the house's reading of the rule (!H-14)."""
     if rules.loose_chips == "review":
         found.ask("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
     elif rules.loose_chips == "no_roll":
@@ -125,7 +125,7 @@ def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -
 
 
 def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that is stacked or cocked: a No Roll, or in some houses for a person to decide (!H-15)."""
+    """Judge a die that is stacked or cocked: a No Roll, or in some houses a review (!H-15)."""
     if rules.aslant == "no_roll":
         found.no_roll(code, seen, die=die)
     else:
@@ -138,7 +138,7 @@ def _inside(scene: Scene, rest: DieRest) -> bool:
 
 
 def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
-    """Return what a die lies on, by the table's zones or else the camera, and whether that is certain."""
+    """Return the surface a die lies on, by the table's zones or the camera, and whether it is certain."""
     near = 2.0 * scene.errors.track_noise_mm
     for zone in scene.table.zones:
         if zone.kind == rest.on or zone.kind in CARD_SURFACES:
@@ -209,7 +209,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
 
 
 def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None:
-    """Return the face of a cocked die with one side on chips: the opposite face is up (C34-PT-1i)."""
+    """Return the face up of a die that leans with one side on chips: the opposite face (C34-PT-1i)."""
     face = 7 - side
     if rest.up is not None and rest.up != face:
         found.ask(
@@ -220,7 +220,7 @@ def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None
 
 
 def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge two dice of which one lies on the other (C34-INV-1b, !H-15)."""
+    """Judge two dice if one lies on the other (C34-INV-1b, !H-15)."""
     one, two = scene.dice
     if one.offs or two.offs:
         return
@@ -251,12 +251,12 @@ def _apart(one: DieRest | None, two: DieRest | None) -> float | None:
 # --- what they touched on their way ---
 
 HARMLESS = frozenset({"felt", "card", "cards", "die", "dice", "wall", "left", "right", "front", "back"})
-"""What a die may touch anywhere: the playing surface, the other die, cards, and the walls it must hit."""
+"""What a die may touch anywhere: the playing surface, the other die, cards, and the walls."""
 CHIPS = frozenset({"chip", "chips"})
 
 
 def judge_contacts(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge what each die touched, once for each thing."""
+    """Judge what each die touched, reporting each object once."""
     for die in scene.dice:
         told: set[str] = set()
         for contact in die.contacts:

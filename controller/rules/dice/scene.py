@@ -1,4 +1,4 @@
-"""One throw's readings, sorted out by die, wall and device."""
+"""One throw's readings, sorted by die, wall and device."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,26 +23,29 @@ from controller.model.rulesets import SensorErrors
 from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
-"""A track without a point for longer than this many frames was hidden; a single lost frame is not."""
+"""A die whose track has no point for longer than this many frames was hidden; one lost frame is not
+enough."""
 SLOWER = 1.5
-"""A camera may be so much slower than its table's settings say: in two frames a fast die then flies 20 cm."""
+"""Largest factor by which a camera may be slower than its table's settings: a fast die then moves 20 cm in
+two frames."""
 CADENCE = 16
-"""The middle one of the steps between so many points of each track is the camera's own, whatever it lost."""
+"""Number of points at the start of each track whose median step is the camera's frame time, even with lost
+frames."""
 SENSIBLE_TABLES = 3.0
-"""A die reported farther from the table than this many of its lengths was not seen: the camera erred."""
+"""A die reported farther from the table than this many times its length is an error of the camera."""
 HAND_REACH_MM = 1500.0
-"""Farther apart than this two dice did not leave one shooter's hands: he stands in one place."""
+"""Two dice farther apart than this did not leave the hands of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
-"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
+"""A die faster than this was thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
 FIRST_POINTS = 5
-"""Over so many points a die's speed is its own, whatever the noise."""
+"""Number of points over which a die's speed is reliable despite the noise."""
 NOTHING: Mapping[str, float] = {}
-"""What was learned of a table before its first throw."""
+"""The learned values of a table before its first throw."""
 
 
 @dataclass(slots=True)
 class DieSeen:
-    """What was seen of one die."""
+    """All readings of one die."""
 
     number: int
     releases: list[DieReleased] = field(default_factory=list)
@@ -52,7 +55,8 @@ class DieSeen:
     losts: list[DieLost] = field(default_factory=list)
     contacts: list[DieContact] = field(default_factory=list)
     surfaced: list[DieReleased] = field(default_factory=list)
-    """Releases told where no hand was: there the camera first saw a die that was in flight already."""
+    """Releases reported where there was no hand: the camera first saw the die there when it was already in
+    flight."""
 
     @property
     def seen(self) -> bool:
@@ -62,7 +66,7 @@ class DieSeen:
 
     @property
     def came_in_flight(self) -> bool:
-        """Return whether its first points are those of a throw, not of a die that lies or is pushed."""
+        """Return whether its first points show a throw, not a die that lies or is pushed."""
         points = self.track[:FIRST_POINTS]
         elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
         return (
@@ -72,12 +76,12 @@ class DieSeen:
 
     @property
     def gone(self) -> bool:
-        """Return whether the die left the table and was not seen at rest since."""
+        """Return whether the die left the table and has not been seen at rest since."""
         return bool(self.offs) and not (self.rests and self.rests[-1].t > self.offs[-1].t)
 
     @property
     def rest(self) -> DieRest | None:
-        """Return the die's last rest, unless its track went on elsewhere after it."""
+        """Return the die's last rest, unless its track later continued elsewhere."""
         if not self.rests:
             return None
         rest = self.rests[-1]
@@ -95,19 +99,19 @@ class DieSeen:
 
 
 MOVED_MM = 15.0
-"""A die seen farther than this from where it rested has moved since: most of an edge."""
+"""A die seen farther than this from its resting position has moved since: most of an edge."""
 
 
 @dataclass(slots=True)
 class Scene:
-    """A throw's readings, by what they tell of."""
+    """A throw's readings, grouped by what they report."""
 
     table: DiceTable
     errors: SensorErrors
     sources: Mapping[str, Collection[str]]
     start_us: int
     loudness: Loudness = field(default_factory=Loudness)
-    """How loud hits of this table were before this throw."""
+    """The loudness of this table's hits, as learned before this throw."""
     dice: tuple[DieSeen, DieSeen] = field(default_factory=lambda: (DieSeen(1), DieSeen(2)))
     impacts: list[WallImpact] = field(default_factory=list)
     devices: list[DeviceDown | DeviceUp | DeviceFault] = field(default_factory=list)
@@ -115,7 +119,7 @@ class Scene:
     last_seen: dict[str, int] = field(default_factory=dict)
     """When each device sent its last reading about dice or walls."""
     frame_ms: float = 0.0
-    """The time from one frame to the next, as the tracks show it; the settings' where that is longer."""
+    """The time between frames as the tracks show it, at most SLOWER times the setting."""
 
     @property
     def hidden_ms(self) -> float:
@@ -127,12 +131,12 @@ class Scene:
         return (t_us - self.start_us) / 1000.0
 
     def cameras(self) -> frozenset[str]:
-        """Name the devices that see dice: those that did in this throw and those known to."""
+        """Return the devices that see dice: those that did so in this throw, and those known to do so."""
         known = {dev for dev, kinds in self.sources.items() if "die_at" in kinds or "die_rest" in kinds}
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
     def down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
-        """Return whether a device was down (or, with `faults`, unwell) at this time."""
+        """Return whether a device was down, or with `faults` also faulty, at this time."""
         down = False
         since = 0
         for event in self.devices:
@@ -148,11 +152,11 @@ class Scene:
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
     def was_unwell(self, dev: str) -> bool:
-        """Return whether a device was down, or there but not well, at any time of the throw."""
+        """Return whether a device was down or faulty at any time of the throw."""
         return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
 
     def hears(self, wall: str, t_us: int) -> bool:
-        """Return whether a sensor known to be well listened at this wall at this time."""
+        """Return whether a working sensor was listening at this wall at this time."""
         kind = f"wall_impact:{wall}"
         ears = {dev for dev, kinds in self.sources.items() if kind in kinds}
         ears.update(impact.dev for impact in self.impacts if impact.wall == wall)
@@ -160,7 +164,7 @@ class Scene:
 
 
 def sightings(die: DieSeen) -> Iterator[Reading]:
-    """Return every reading of a die but its track points beyond the first."""
+    """Yield every reading of a die except the track points after the first."""
     yield from die.releases
     yield from die.track[:1]
     yield from die.rests
@@ -178,7 +182,7 @@ def sort_out(
     *,
     learned: Mapping[str, float] = NOTHING,
 ) -> Scene:
-    """Sort a throw's readings up to the moment of decision by what they tell of, each kind in time order."""
+    """Return a throw's readings up to the moment of decision, grouped by kind and in time order."""
     scene = Scene(table, errors, sources, _start(readings), Loudness.from_figures(learned))
     one, two = scene.dice
     tracks = (one.track, two.track)
@@ -213,7 +217,7 @@ def sort_out(
 
 
 def _doubt_releases(scene: Scene) -> None:
-    """Take the later of two releases that no one shooter can reach for a die that was hidden till then."""
+    """Treat the later of two releases that one shooter cannot reach as the first sight of a hidden die."""
     if not all(die.releases for die in scene.dice):
         return
     first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)

@@ -1,7 +1,7 @@
-"""Dice are solid: two centres are never nearer than an edge, but for a die that lies or flies above another.
+"""Whether the dice seem to occupy one place: unless one is above the other, centres are an edge apart.
 
-A camera that takes one die for two, or two for one, reports them nearer; what it then says of either is not
-to be believed (C34-PT-3).
+A camera that takes one die for two, or two for one, reports them nearer than that; nothing it reports of
+either is then reliable (C34-PT-3).
 """
 
 from bisect import bisect_left
@@ -12,17 +12,18 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import Scene
 
 CERTAIN = 3.0
-"""Standard deviations below an edge at which a distance is no error of measuring."""
+"""Standard deviations by which a distance must be below an edge not to be a measuring error."""
 REST_ERROR_SHARE = 0.5
-"""A die at rest is seen this much better than one in flight: many frames agree on it."""
+"""The position error of a die at rest, as a share of the error in flight: it is averaged over many frames."""
 ABOVE_MS = 800.0
-"""No die flies above another for longer: it would rise 80 cm. From then on both are on the felt."""
+"""Longest time for which a die can fly above another: it would rise 80 cm. After that both are on the
+felt."""
 EVERY = 8
-"""One in so many points is enough to see that the dice were apart at some time."""
+"""The step between the points that are checked first: enough to see that the dice were apart at some time."""
 
 
 def judge_solid(scene: Scene, found: Findings) -> None:
-    """Ask where both dice were seen in a place that has room for one."""
+    """Ask for a review if both dice were seen in a place that has room for only one."""
     one, two = (die.rest for die in scene.dice)
     if any(die.offs for die in scene.dice):
         return
@@ -48,7 +49,7 @@ def _overlap_at_rest(scene: Scene, one: DieRest, two: DieRest) -> bool:
 
 
 def _apart_all_the_way(scene: Scene) -> float | None:
-    """Return how far apart the tracks were on the mean, where that is too near for two dice; else None."""
+    """Return the mean distance of the tracks, in mm, if it is too small for two dice; else None."""
     one, two = (die.track for die in scene.dice)
     edge = scene.table.die_mm
     roughly = list(_distances(one[::EVERY], two, scene.errors.frame_ms))
@@ -59,13 +60,13 @@ def _apart_all_the_way(scene: Scene) -> float | None:
     if watched_ms < ABOVE_MS or len(apart) < ABOVE_MS / (2.0 * scene.errors.frame_ms):
         return None
     noise = scene.errors.track_noise_mm
-    # the errors of two points, each both ways, add to the mean square
+    # The errors of two points, each in both directions, add to the mean square.
     mean = sqrt(max(sum(d * d for d in apart) / len(apart) - 4.0 * noise * noise, 0.0))
     return mean if mean < edge - CERTAIN * sqrt(2.0 / len(apart)) * noise else None
 
 
 def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
-    """Return the distance of each point to the other die's point of the same frame."""
+    """Return the distance of each point, in mm, to the other die's point of the same frame."""
     times = [point.t for point in two]
     near_us = 500.0 * frame_ms
     apart = []

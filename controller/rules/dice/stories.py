@@ -1,8 +1,8 @@
-"""The stories that can have happened to both dice, each with its price: what stands, and what is ruled out.
+"""The possible stories of both dice with their prices, and which of their outcomes are ruled out.
 
-A story says of each impact what made it (a die, both, an earlier one's ringing, a knock), of each meeting
-whether the names were exchanged there, and of each turn at a wall whether it was a touch. Of the stories that
-end alike, the cheapest speaks for all.
+A story says who made each impact (one die, both, an earlier impact's ringing, or a knock), whether the camera
+exchanged the dice's names at each meeting, and whether each turn at a wall was a touch. Of the stories with
+the same outcome only the cheapest counts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,19 +29,20 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_there
 
 End = tuple[bool, bool]
-"""Whether die 1 and die 2, by the names that they have at rest, touched a wall that counts."""
+"""The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
 Contacts = tuple[list[Contact], list[Contact]]
 
 MOST_IMPACTS = 6
-"""Impacts that are weighed for whose they are; of more the first that are no ringing: a die rattles on."""
+"""The most impacts for which all possible makers are tried: of more, the first that are not ringing, because
+a die may rattle on."""
 NEXT_CORNER_MS = 40.0
-"""A cube that landed on a corner strikes with the next within a quarter turn: so long at 40 rad/s."""
+"""Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
 SURE = 2.0 * bands.STANDS
-"""A die this surely at one end needs no look at the rails."""
+"""A die whose hit of an end wall is this certain is not checked against the side rails."""
 
 
 class Story(NamedTuple):
-    """What can have happened: its price, which impacts each die made, and where the names were exchanged."""
+    """One explanation of a throw: its price, each die's impacts, and the times (ms) of exchanged names."""
 
     price: float
     made: tuple[frozenset[int], frozenset[int]]
@@ -49,7 +50,7 @@ class Story(NamedTuple):
 
 
 class _ThrownBack(NamedTuple):
-    """A story's end and price in which one die made this pair of impacts, thrown back into the wall."""
+    """The outcome and price of a story in which a die thrown back into the wall made both impacts."""
 
     end: End
     price: float
@@ -58,10 +59,10 @@ class _ThrownBack(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All that can have happened at the walls.
+    """All that may have happened at the walls.
 
-    `contacts` are each die's, and `own` the cheapest story of each end, by the names that the camera gave;
-    `stories` are the cheapest with names exchanged wherever they may have been.
+    `contacts` are each die's contacts, and `own` the cheapest story of each outcome with the names that the
+    camera reported. `stories` are the cheapest if names may also have been exchanged at meetings.
     """
 
     contacts: Contacts
@@ -69,21 +70,21 @@ class Account:
     stories: dict[End, Story]
     own_back: Mapping[End, float] = field(default_factory=dict)
     back: Mapping[End, float] = field(default_factory=dict)
-    """The prices of those in which the other die threw one back into a wall when, by the best story, both
-    struck: they are ruled out BESIDE later."""
+    """Prices of the outcomes in which the other die threw one back into a wall when, by the best story, both
+    dice struck: these are ruled out only at BESIDE more than others."""
 
     @property
     def ends(self) -> frozenset[End]:
-        """Return the ends that are not ruled out."""
+        """Return the outcomes that are not ruled out."""
         return self._standing(self.stories, self.back)
 
     @property
     def own_ends(self) -> frozenset[End]:
-        """Return the ends that are not ruled out if the camera never exchanged the names."""
+        """Return the outcomes that are not ruled out if the camera never exchanged the names."""
         return self._standing(self.own, self.own_back)
 
     def surely_hit(self, label: int) -> bool:
-        """Return whether a die touched a wall by far more than what it takes to rule its miss out."""
+        """Return whether a die's miss is ruled out by a much larger margin (SURE) than required."""
         told = [(end, story.price) for stories in (self.own, self.stories) for end, story in stories.items()]
         missed = min(price for end, price in told if not end[label])
         return missed - min(price for _, price in told) > SURE
@@ -98,7 +99,7 @@ class Account:
 
 
 def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
-    """Weigh every story of a throw at these walls."""
+    """Return the prices of every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
     own, own_back = _stories(scene, paths, contacts, walls)
     told, back = dict(own), list(own_back)
@@ -117,7 +118,7 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
 
 
 def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: Story) -> dict[End, float]:
-    """Return the price of each end in which a die was thrown back when by the best story both dice struck."""
+    """Return the prices of outcomes in which a die was thrown back while, by the best story, both struck."""
     if end != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
@@ -131,7 +132,7 @@ def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: S
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
-    """Find both dice's contacts, the ends first and the rails only for a die that hit none for certain."""
+    """Return both dice's contacts with the ends, and with the rails for a die that hit no end for certain."""
     found: Contacts = ([], [])
     for path, contacts in zip(paths, found, strict=True):
         for wall in walls:
@@ -147,7 +148,7 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
 
 
 def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
-    """Weigh what else than the wall can have turned a die: the other one, or something that was not seen."""
+    """Adjust a contact's prices for other causes of its turn: the other die, or something not seen."""
     push = push_price(scene, pair, contact.wall, contact.t)
     if contact.misfit > bands.STANDS or overlap(scene, pair, contact.wall, contact.t):
         earlier = seen_before(pair[0][0], contact.t)
@@ -156,7 +157,7 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
     contact.cause -= spared
     if spared or (contact.hard < 1.0 and not contact.heard):
-        # What felt can do in silence needs no chips.
+        # Chips need not be considered where felt alone can have caused a silent turn.
         return
     most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
     alone = bands.ALONE
@@ -176,7 +177,7 @@ def _sure(contact: Contact) -> bool:
 def _exchanges(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
-    """Return each way in which the names may have been exchanged: its price, when, and the paths it makes."""
+    """Yield each combination of exchanged names: its price, its times, and the resulting paths."""
     found = meetings(scene, paths, _telling(scene, contacts))
     if not found:
         return
@@ -192,7 +193,7 @@ def _exchanges(
 
 
 def _telling(scene: Scene, contacts: Contacts) -> list[float]:
-    """Return the moments that tell of a wall: possible touches, and impacts that are no ringing."""
+    """Return the times that are evidence of a wall: possible touches, and impacts that are not ringing."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
         return []
@@ -208,9 +209,10 @@ def _telling(scene: Scene, contacts: Contacts) -> list[float]:
 def _stories(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
 ) -> tuple[dict[End, Story], list[_ThrownBack]]:
-    """Return the cheapest story of each end under one reading of the names.
+    """Return the cheapest story of each outcome with the names of these paths.
 
-    Besides, the cheapest of each end in which the other die threw one back into a wall.
+    The second value holds the cheapest stories in which the other die threw one back into a wall, for each
+    outcome and pair of impacts.
     """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
@@ -268,22 +270,26 @@ def _stories(
 
 
 class _Match(NamedTuple):
-    """A contact that may have made an impact: whose, its number, and the prices of that and of a knock."""
+    """A contact that may have made an impact.
+
+    `die` and `contact` number the die and its contact, `price` is the price of that, and `knock` that of a
+    knock instead.
+    """
 
     die: int
     contact: int
     price: float
     knock: float
     shove: float = inf
-    """The price of the other die's having knocked it back into the wall there."""
+    """The price of the other die having knocked this one back into the wall there."""
     struck: tuple[int, ...] = ()
-    """The contacts of the other die that this very knock may have turned."""
+    """The contacts of the other die that the same collision may have turned."""
     only: bool = False
-    """Whether the die can have made this impact in no other way."""
+    """Whether being knocked back is the only way in which the die can have made this impact."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
-"""The contacts that made an impact, and the price of that."""
+"""The contacts that made an impact (none for a knock, a landing or ringing), and the price of that."""
 
 
 def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
@@ -292,7 +298,7 @@ def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Matc
     for c, contact in enumerate(contacts):
         for i, price in contact.heard.items():
             if i not in best or price < best[i].price:
-                # Few knocks happen to be as loud as the turn beside which they are heard.
+                # Few knocks are as loud as a hit with the turn at which they are heard.
                 as_loud = max(-_hit_price(scene, contact, i), 0.0)
                 best[i] = _Match(die, c, price, contact.knock + contact.placed[i] + as_loud)
     return best
@@ -301,7 +307,7 @@ def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Matc
 def _soft(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> dict[int, float]:
-    """Return what it costs that a landing made an impact, where that is soft beside its wall's hits."""
+    """Return the price of a landing for each impact that is softer than hits of its wall."""
     soft: dict[int, float] = {}
     for i, matches in by_impact.items():
         turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
@@ -317,12 +323,12 @@ def _soft(
 
 
 def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
-    """Return whether a landing may have turned a die so much."""
+    """Return whether a landing can cause a turn as large as this match's."""
     return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
-    """Return what can have made an impact: no touch, one die's, or both dice's together."""
+    """Return the possible makers of an impact: no touch, one die, or both dice together."""
     knock = min(match.knock for match in matches) if thump is None else thump
     makers: list[Maker] = [((), bands.RINGS if _may_ring(scene, impact) else knock)]
     makers += [((match,), match.price) for match in matches]
@@ -334,7 +340,7 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | Non
 def _shoved(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> None:
-    """Add to the matches the impacts of dice that the other knocked back into a wall they had touched."""
+    """Add matches for impacts of dice that the other die knocked back into a wall they had touched."""
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
     for i, matches in by_impact.items():
         wall = scene.impacts[i].wall
@@ -372,9 +378,9 @@ def _shoved(
 
 
 def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts) -> float:
-    """Return what the loudness of these touches costs: of each its loudest impact, held against its turn.
+    """Return the price of these touches' loudness: of each its loudest impact, compared with its turn.
 
-    An impact that both dice made together is as loud as the harder of both turns.
+    An impact that both dice made together is compared with the larger of the two turns.
     """
     loudest: dict[tuple[int, int], int] = {}
     for i, (makers, _) in zip(impacts, choice, strict=True):
@@ -388,7 +394,7 @@ def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], con
 
 
 def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
-    """Return how much worse an impact's loudness fits a turn than a knock; 0 for an unclear turn."""
+    """Return how much worse an impact's loudness fits a turn than a knock; 0 for a turn within the noise."""
     if not turned.clear or turned.hidden or turned.misfit > bands.STANDS:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
@@ -404,10 +410,10 @@ def _again(
     contacts: Contacts,
     heard: tuple[set[int], set[int]],
 ) -> tuple[float, tuple[set[int], set[int]]]:
-    """Return the price of touches that made more than one impact, and the contacts that a knock accounts for.
+    """Return the price of touches that made several impacts, and the contacts that one collision explains.
 
-    A second impact is ringing, a die's that struck twice, or one's that the other knocked back: then that one
-    knock turned both, and is paid once.
+    A second impact is ringing, a second strike of the same die, or made by a die that the other knocked back
+    into the wall. In the last case the collision turned both dice, and its price is counted once.
     """
     price = 0.0
     first: dict[tuple[int, int], int] = {}
@@ -430,34 +436,35 @@ def _again(
 
 
 def _rattle_price(scene: Scene, first: int, later: int) -> float:
-    """Return the price of one touch's having made both impacts, by itself."""
+    """Return the price of one touch having made both impacts without the other die."""
     if rings(scene, first, later):
         return bands.RINGS
     return bands.AT_ONCE if _at_once(scene, first, later) else bands.RATTLES
 
 
 def _at_once(scene: Scene, first: int, later: int) -> bool:
-    """Return whether two impacts, in time order, followed too soon for a die to strike, leave and return."""
+    """Return whether two impacts, in time order, were too close for a die to strike, leave and return."""
     return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.AT_ONCE_MS * 1000.0
 
 
 def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
-    """Return whether a turn that was not heard may be the next blow of a landing that was."""
+    """Return whether an unheard turn may be the next blow of a landing that was heard."""
     return not contact.heard and any(0.0 < contact.t - contacts[c].t <= NEXT_CORNER_MS for c in landed)
 
 
 Quiet = tuple[float, float]
-"""The prices of a touch that nothing heard, and of none."""
+"""The prices of a touch that no sensor heard, and of no touch."""
 
 
 def _ends(
     contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
-    """Return the prices of a die that touched no wall and of one that did; these contacts were heard.
+    """Return the prices of no touch by a die and of a touch, given its contacts that made a sound (`heard`).
 
-    A track alone never proves a touch: however many turns it shows, where nothing was heard none stands too.
-    With a sound beside it a place that leaves no room for a miss does, and a bridged stretch that fits; so
-    does a turn at the very moment of what is then said to be a knock.
+    A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
+    a sound, a touch is proven by a position too near the wall for a miss, or by a hidden stretch whose two
+    sides fit together. A turn at the very moment of an impact that the story explains as a knock proves it
+    too.
     """
     quiet: list[Quiet] = []
     proven = 0.0
@@ -485,7 +492,7 @@ def _ends(
 
 
 def _touched(quiet: list[Quiet]) -> float:
-    """Return the price of one touch at least, where nothing of these was heard."""
+    """Return the price of at least one touch among these contacts, none of which was heard."""
     extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
     return sum(min(prices) for prices in quiet) + extra
 
@@ -495,7 +502,7 @@ def _may_ring(scene: Scene, impact: int) -> bool:
 
 
 def rings(scene: Scene, first: int, later: int) -> bool:
-    """Return whether an impact may be another's ringing: the same wall soon after, there, and much weaker."""
+    """Return whether an impact may be another's ringing: soon after it, at its place, and much weaker."""
     hit, ring = scene.impacts[first], scene.impacts[later]
     soon = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
     away = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm

@@ -1,7 +1,7 @@
 """The turn that a die made at a wall between two points of its track, and whether a sound came from there.
 
-Its way in and its way out each run over a few points. Where the dice met among these, a knock between two
-frames may have bent them: then only the points on this side of the knock tell of the turn.
+The incoming and the outgoing path are each fitted to a few points. If the dice met during these, a collision
+between two frames may have bent the path: then only the points on the wall's side of the collision are used.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ from controller.rules.dice.scene import Scene
 
 
 def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
-    """Return the turn after point k within a span of time, by whole or by knocked ways, which fit better."""
+    """Return the turn after point k in a span of time, from whole or collision-limited paths."""
     times = way.path.times
     hidden = times[k + 1] - times[k] > way.scene.hidden_ms
     before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
@@ -32,13 +32,13 @@ def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
 
 
 def out_of_band(way: Approach, turn: Turn) -> float:
-    """Return by how many squared errors a turn is further from the wall than any die that touches it."""
+    """Return how far a turn is outside the range of a die that touches the wall, in squared errors."""
     out = max(turn.place - bands.contact_most(way.scene.table), 0.0) / turn.sd
     return out * out
 
 
 def _since_knock(way: Approach, k: int) -> Line | None:
-    """Return the way in up to point k from where the dice met; None where they did not right before."""
+    """Return the incoming path to point k from where the dice met; None if they did not just before."""
     first = max((n for n in way.path.knocks if k - FEW + 1 < n <= k), default=0)
     if not first:
         return None
@@ -49,7 +49,7 @@ def _since_knock(way: Approach, k: int) -> Line | None:
 
 
 def _until_knock(way: Approach, k: int) -> Line | None:
-    """Return the way out from point k up to where the dice met; None where they did not right after."""
+    """Return the outgoing path from point k to where the dice met; None if they did not just after."""
     end = min((n for n in way.path.knocks if k < n < k + FEW), default=0)
     if not end:
         return None
@@ -58,10 +58,11 @@ def _until_knock(way: Approach, k: int) -> Line | None:
 
 
 def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
-    """Return a way of which one point was seen, beside a knock, with its speed.
+    """Return a path with only one point on this side of a collision, with its speed.
 
-    The knock came at any time of the step beyond it, begun at the speed that the die had beyond that. So its
-    speed is that of the step if the knock came at once, and as far again from the other if it came halfway.
+    The collision came at any time during the adjacent step, which the die began at the speed it had on the
+    other side of it. If the collision came at once, this path's speed is that of the step; if it came
+    halfway, it differs from that of the step by as much again as the other speed does, on the opposite side.
     """
     times, gaps, far, beyond = way.path.times, way.gaps, near + towards, near + 2 * towards
     wait = times[near] - times[far]
@@ -73,7 +74,7 @@ def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
 
 
 def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return how far an impact is off a die at point k along the wall, in squared errors; None: elsewhere."""
+    """Return an impact's distance from a die along the wall, in squared errors; None if it was elsewhere."""
     times, along = way.path.times, way.along
     step = times[k + 1] - times[k]
     place, unsure = along[k], way.noise(k, k + 1)
@@ -90,12 +91,12 @@ def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float |
 
 
 def place_price(errors: float) -> float:
-    """Return the price of an impact's place, off a die by so many squared errors, for that die's touch."""
+    """Return the price of an impact at this distance, in squared errors, from the die that made it."""
     return max(errors - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
 
 
 def heard_there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
-    """Return the price of an impact's place for a die that made it; None where it was elsewhere."""
+    """Return the price of an impact's position for a die that made it; None if the impact was elsewhere."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)

@@ -1,7 +1,8 @@
-"""Was each die watched from the hand to its rest? (C34-INV-1a, !V1-25, H-LEGAL-2)
+"""Whether each die was watched from the hand to its rest (C34-INV-1a, !V1-25, H-LEGAL-2).
 
-A die that nobody saw for longer than a moment may have left the table and come back, or been turned. That is
-no matter of the walls: a wall that nobody saw hit may be forgiven (CV1-SHOOT-4), a die that nobody saw never.
+A die that was out of sight for longer than a moment may have left the table and come back, or been turned.
+This is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), a die that was
+not watched never is.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""A die slower than this, last seen where it then lies, stopped there and waited to be called at rest."""
+"""A die slower than this that was last seen where it then lies had stopped there and was waiting to be
+reported at rest."""
 LAST_POINTS = 5
-"""Over so many points a die's speed is its own, whatever the noise."""
+"""Number of points over which a die's speed is reliable despite the noise."""
 
 Sighting = DieReleased | DieAt | DieRest
 
@@ -26,11 +28,11 @@ class _Unwatched(NamedTuple):
     for_us: int
     before: Sighting
     after: Sighting | None
-    """None where the throw was over before it was seen again."""
+    """None if the throw was over before the die was seen again."""
 
 
 def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
-    """Ask for what became of a die while nobody watched it; one that lies as it lay is only noted."""
+    """Ask for a review of a die that was not watched for a time; only note one that lies as it lay before."""
     limit_us = rules.unwatched_ms * 1000.0
     rule = found.causes.get("off_table")
     for die in scene.dice:
@@ -51,7 +53,7 @@ def _until(after: Sighting) -> str:
 
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
-    """Return the times for which a die was not watched that are longer than the limit."""
+    """Yield the periods, longer than the limit, in which a die was not watched."""
     seen: list[Sighting] = [*die.releases, *die.surfaced, *die.track, *die.rests]
     seen.sort(key=attrgetter("t"))
     for before, after in pairwise(seen):
@@ -66,7 +68,7 @@ def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> It
 
 
 def _waits(die: DieSeen, before: Sighting, after: Sighting) -> bool:
-    """Return whether a die lay still between the two, so that a camera had nothing to report of it."""
+    """Return whether a die lay still between two sightings, so that a camera had nothing to report."""
     if isinstance(before, DieRest):
         return isinstance(after, DieAt) or _near(before, after)
     return isinstance(after, DieRest) and _near(before, after) and _stopped(die, before)
@@ -84,7 +86,7 @@ def _stopped(die: DieSeen, last: Sighting) -> bool:
 
 
 def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:
-    """Return when a die that lay still was lost, or its camera went away; None where neither was told."""
+    """Return when a die that lay still was lost or its camera went down; None if neither was reported."""
     losts = [lost.t for lost in die.losts]
     downs = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
     return min((t for t in (*losts, *downs) if last.t <= t < until_us), default=None)

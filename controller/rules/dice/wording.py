@@ -1,4 +1,4 @@
-"""The judge's words: one line for people who stand at the table, and a throw's stories for `explain`."""
+"""The judge's wording: one line for people at the table, and a throw's stories for `explain`."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from controller.rules.dice.stories import Account, End, Story, rings
 
 
 def wall_words(rules: ThrowRules) -> str:
-    """Describe what the rule set asks of the dice."""
+    """Return what the rule set requires of the dice, in words."""
     if rules.wall == "any":
         return "both must hit a wall"
     if rules.wall == "far" or rules.far_wall_required:
@@ -19,17 +19,17 @@ def wall_words(rules: ThrowRules) -> str:
 
 
 def no_roll_line(reasons: Sequence[Reason]) -> str:
-    """Describe why there is no roll."""
+    """Return the line that says why there is no roll."""
     return f"No Roll: {_causes(reasons)}"
 
 
 def review_line(reasons: Sequence[Reason]) -> str:
-    """Describe what a person must decide on."""
+    """Return the line that says what a person must decide."""
     return f"Review: {_causes(reasons)}"
 
 
 def roll_line(dice: tuple[int, int], walls: Sequence[str], *, warning: bool) -> str:
-    """Describe what was rolled, which walls the dice hit, and that a warning is due."""
+    """Return the line for a roll: the faces, the walls that the dice hit, and a warning if it is due."""
     line = f"Roll {dice[0]}-{dice[1]}: {_walls(walls)}"
     return f"{line}; the shooter is warned" if warning else line
 
@@ -46,7 +46,7 @@ def _walls(walls: Sequence[str]) -> str:
 
 
 class Told(NamedTuple):
-    """A story in words, and by how many squared standard deviations it fits worse than the best."""
+    """A story in words, and by how much its price exceeds the best one's, in squared standard deviations."""
 
     words: str
     worse: float
@@ -55,7 +55,7 @@ class Told(NamedTuple):
 
 
 def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
-    """Return the best story of each end that stands, and the next that does not, the best first."""
+    """Return the stories that are not ruled out and the cheapest that is, in order of price."""
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
     told = [
