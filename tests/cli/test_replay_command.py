@@ -297,7 +297,9 @@ class TestSeveralLogs:
 
     def test_standard_input_is_no_piece_of_many(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["replay", str(log), "-"]) == 2
-        assert "found standard input among other logs, expected it alone" in capsys.readouterr().err
+        assert (
+            "found standard input among other logs, expected standard input alone" in capsys.readouterr().err
+        )
 
     def test_a_worker_that_is_killed_ends_it_with_what_to_do(
         self, log: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -306,7 +308,7 @@ class TestSeveralLogs:
         assert main(["replay", str(log), str(log)]) == 1
         told = capfd.readouterr()
         assert told.out == ""
-        assert "found that a replay process was killed" in told.err
+        assert "a replay process was killed" in told.err
         assert "--workers 1" in told.err
 
     def test_a_replay_that_is_stopped_leaves_no_process(self) -> None:

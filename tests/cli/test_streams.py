@@ -52,7 +52,7 @@ def test_every_command_says_in_one_line_that_its_output_can_not_be_written(
     ended = shell(redirected, words, **PLAIN)
     said = ended.stderr.decode("ascii").splitlines()
     assert (ended.returncode, len(said)) == (UNWRITABLE, 1), ended.stderr
-    assert said[0].startswith("tablectl: found standard output not writable (")
+    assert said[0].startswith("tablectl: can't write to standard output (")
 
 
 @pytest.mark.parametrize(("words", "redirected"), in_turn("2>/dev/full", "2>&- <&-"))

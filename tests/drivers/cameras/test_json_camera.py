@@ -89,7 +89,7 @@ def test_a_calibration_that_contradicts_itself_is_refused() -> None:
         ({**POINT, "die": 3}, "Invalid enum value 3"),
         ({**POINT, "extra": 1}, "unknown field `extra`"),
         ({**POINT, "t": 5}, "expected none where readings are stamped on arrival"),
-        ({**POINT, "dev": "wheel"}, "which the table writes"),
+        ({**POINT, "dev": "wheel"}, "only the table sets these"),
         ({"kind": "zap"}, "found kind 'zap', expected one such as die_at"),
         ({"kind": ["die_at"]}, "found kind"),
         ({"x": 1}, "found kind None"),

@@ -125,7 +125,7 @@ def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dic
         (
             "die_at",
             {"die": "1", "x": "1", "y": "1", "t": "5"},
-            r"\['t'\] in a die_at, which the table writes",
+            r"\['t'\] in a die_at; only the table sets these",
         ),
         ("zap", {}, "found kind 'zap', expected one such as die_at"),
         ("die_rest", {"die": "1", "x": "1", "y": "1", "confidence": "1.5"}, "confidence"),
