@@ -135,7 +135,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(
-            f"{path}: found a key still there, and replace is for a lost one; move the file away, or use rotate"
+            f"{path}: found a key, and replace is for a lost one; move the file away, or use rotate"
         )
     if arguments.action in ("show", "rotate") and not path.exists():
         raise KeyFault(
