@@ -172,7 +172,7 @@ def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest
     for what in ("identity", "clock", "device"):
         code, said = tablectl(capsys, table, "approve", what)
         assert code == 1
-        assert f"{what}: no fault waits for this approval" in said
+        assert f"{what}: no active fault needs this approval" in said
     code, said = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
     assert '"did":"approve' not in said
 
