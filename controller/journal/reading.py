@@ -14,7 +14,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.store import (
-    LANDMARK,
+    SIGNED_EVENT_CLAUSE,
     Origin,
     fetch_one,
     first_row_since,
@@ -135,7 +135,7 @@ class Reader:
 
     def identity_at(self, n: int) -> Identity | None:
         """Return the identity of the session to which this row belongs; None before the first session."""
-        clause = f"{LANDMARK} AND n <= ? ORDER BY n DESC LIMIT 1"
+        clause = f"{SIGNED_EVENT_CLAUSE} AND n <= ? ORDER BY n DESC LIMIT 1"
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
 
@@ -164,7 +164,7 @@ class Reader:
 
     def prunable_below(self) -> int:
         """Return the last checkpoint's row, or an earlier unacknowledged one; rows before may be pruned."""
-        clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
+        clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:
             return 1

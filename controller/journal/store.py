@@ -33,7 +33,7 @@ PRAGMA wal_autocheckpoint = 0;
 PRAGMA trusted_schema = OFF;
 PRAGMA cell_size_check = ON;
 """
-LANDMARK = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
+SIGNED_EVENT_CLAUSE = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
 """The clause that finds sessions, checkpoints and other signed events by their index."""
 _SELECT = """
 SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature FROM rows
@@ -431,6 +431,6 @@ def prune_some(connection: apsw.Connection, path: Path) -> bool:
 
 
 def _decisions(connection: apsw.Connection, path: Path) -> Iterator[Pruned]:
-    for row in rows_where(connection, path, LANDMARK, (PRUNED,)):
+    for row in rows_where(connection, path, SIGNED_EVENT_CLAUSE, (PRUNED,)):
         if row.body is not None:
             yield _decode_pruned(row.body)

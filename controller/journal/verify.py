@@ -23,7 +23,7 @@ from controller.journal.contents import (
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.schema import ALL_SIGNED, version_of
-from controller.journal.store import LANDMARK, fault_of, fetch_one, origin_of, rows_where
+from controller.journal.store import SIGNED_EVENT_CLAUSE, fault_of, fetch_one, origin_of, rows_where
 from controller.journal.totals import Ranges, Totals, checkpoint_of, number_in, numbers
 
 _decode_key_replaced = msgspec.json.Decoder(KeyReplaced).decode
@@ -61,7 +61,7 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
     Raises JournalFault if a handover was changed or moved, or its signatures are wrong.
     """
     keys, handovers, lost = [first], [], []
-    for row in list(rows_where(connection, path, f"{LANDMARK} ORDER BY n", (KEY_REPLACED,))):
+    for row in list(rows_where(connection, path, f"{SIGNED_EVENT_CLAUSE} ORDER BY n", (KEY_REPLACED,))):
         replaced = _checked_handover(connection, path, row, keys[-1])
         keys.append(PublicKey(bytes.fromhex(replaced.new)))
         handovers.append(row.n)
@@ -167,7 +167,7 @@ class Walk:
         A signature at the end authenticates the walked rows, since each link contains the previous one. If
         the checkpoint is of a layout before `ALL_SIGNED`, which lacks some totals, start with the first row.
         """
-        clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
+        clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self._path, clause, (CHECKPOINT,)), None)
         if checkpoint is None or checkpoint.body is None:
             return
@@ -333,7 +333,7 @@ class Walk:
 
     def _read_pruning(self) -> None:
         """Read the decisions to prune, and check each by itself: it may be before the start of the walk."""
-        clause = f"{LANDMARK} ORDER BY n"
+        clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n"
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
                 check_in_place(self._connection, self._path, row)

@@ -366,14 +366,14 @@ class Attempts(Generic[Value, V]):
     def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
             self.judged(t, self._judge.judge(t, None))
-        if self._only_rejected_lies(clear):
+        if self._only_ignored_dice_left(clear):
             self.cleared = True
         elif not self.under_way:
             self._cleared_in_hold = self.state == "held"
             self.machine.fire(clear)
             self.cleared = True
 
-    def _only_rejected_lies(self, clear: str) -> bool:
+    def _only_ignored_dice_left(self, clear: str) -> bool:
         """Return whether the dice to be taken away were thrown while the table was not in play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 

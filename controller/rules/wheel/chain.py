@@ -53,7 +53,7 @@ FITTING = 1.6
 in six does."""
 MISSED = 0.7
 """Cost of a pass missed by a beam that detects others: slightly more likely than a ghost that must fit."""
-DEAF = 0.25
+SILENT = 0.25
 """Cost of a pass at a beam that has given no pulse yet: it may be silent."""
 LAUNCH = 4.5
 """Cost of another launch within the story: dust hides the ball for three or four passes in a row."""
@@ -69,15 +69,15 @@ CLEAR = 0.6
 """A story that costs this much more than the cheapest is ruled out: about one doubtful pulse."""
 WAY_CLEAR = 2.0
 """The same for the direction, since nothing later reveals a mistake in it: two doubtful pulses."""
-_DEAR = 2.6
+_EXPENSIVE = 2.6
 """A story that costs this much more than the cheapest is set aside while the next pulses are plain: what is
 reported rests on those within `WAY_CLEAR`, and the difference leaves room for the cost of some steps."""
 _CALM, _CALM_CLEAR = 3, 2.0
 """After this many pulses at the expected place and time, a story that is cheaper than the next by this much
 is the only one."""
-_DEAF_TURNS = 2.0
+_SILENT_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
-_HEARS, _FEW = 0.3, 4
+_DETECTS, _FEW = 0.3, 4
 """A beam with less than this share of the best beam's pulses is silent, and its pulses were ghosts; with no
 more pulses than the second figure it is unknown."""
 _WHOLE_TURNS = range(4)
@@ -145,7 +145,7 @@ class Chain:
 
     def working(self) -> frozenset[int]:
         """Return the beams that detect the ball: a single pulse may come from something else."""
-        few = max(_HEARS * max(self.heard), 1)
+        few = max(_DETECTS * max(self.heard), 1)
         often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
 
@@ -192,7 +192,7 @@ class Chain:
         if self.heard[beam] == 1 and max(self.heard) <= _FEW:
             self._take_up()
             for story in self._stories:
-                story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
+                story.cost += (MISSED - SILENT) * story.silent.get(beam, 0)
         elif self._can_set_aside(beam):
             if self._follow_cheap(t, beam):
                 return
@@ -204,9 +204,9 @@ class Chain:
         stories = self._stories
         plain = False
         options: list[_Option] = []
-        hears = self._hears()
+        detects = self._detects()
         for story in stories:
-            plain |= self._go_on(story, t, beam, hears, options)
+            plain |= self._go_on(story, t, beam, detects, options)
         if not plain:
             self._launch_anew(stories, t, beam, options)
         elif len(stories) == len(options) == 1:
@@ -227,7 +227,7 @@ class Chain:
             return True
         stories = self._stories
         best = stories[0]
-        dear = best.cost + _DEAR
+        dear = best.cost + _EXPENSIVE
         if best.last.number < MIN_PULSES or stories[-1].cost < dear:
             return False
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
@@ -250,11 +250,11 @@ class Chain:
         assert aside is not None
         best = self._stories[0]
         options: list[_Option] = []
-        hears = self._hears()
-        if not self._go_on(best, t, beam, hears, options):
+        detects = self._detects()
+        if not self._go_on(best, t, beam, detects, options):
             return False
         for story in self._stories[1:]:
-            self._go_on(story, t, beam, hears, options)
+            self._go_on(story, t, beam, detects, options)
         dear = aside.dear
         kept = [self._extended(option, t, beam) for option in _best_of(options) if option[0] < dear]
         if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
@@ -367,7 +367,7 @@ class Chain:
         if not speed or since == beam or t <= last.t:
             return False
         between = self._between[story.sense][since][beam]
-        if between and self._one_hears(between):
+        if between and self._one_detects(between):
             return False
         ahead = self._ahead[story.sense][since][beam]
         seconds = (t - last.t) / 1e6
@@ -385,7 +385,7 @@ class Chain:
         story may continue next to it."""
         last = story.last
         one_step = (ahead + 1.0) / seconds > _TOO_FAST * last.speed + JITTER_S
-        if last.turns < _DEAF_TURNS or last.number < MIN_PULSES or not one_step:
+        if last.turns < _SILENT_TURNS or last.number < MIN_PULSES or not one_step:
             return False
         steps = self._steps(last, seconds, ahead)
         if not steps or steps[0][2] >= _PLAIN:
@@ -394,19 +394,19 @@ class Chain:
         self._calm += 1
         return True
 
-    def _one_hears(self, beams: Sequence[int]) -> bool:
-        hears = self._hears()
-        return any(hears[beam] for beam in beams)
+    def _one_detects(self, beams: Sequence[int]) -> bool:
+        detects = self._detects()
+        return any(detects[beam] for beam in beams)
 
-    def _hears(self) -> Sequence[int]:
+    def _detects(self) -> Sequence[int]:
         """Return the pulses of each beam, none for a beam that has too few compared with the others to be
         working."""
         most = max(self.heard)
         if most <= _FEW:
             return self.heard
-        return [pulses if pulses > _HEARS * most else 0 for pulses in self.heard]
+        return [pulses if pulses > _DETECTS * most else 0 for pulses in self.heard]
 
-    def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], options: list[_Option]) -> bool:
+    def _go_on(self, story: Story, t: int, beam: int, detects: Sequence[int], options: list[_Option]) -> bool:
         """Add what this story may become with the pulse; return whether the pulse is plainly its ball's
         next."""
         last, sense, cost = story.last, story.sense, story.cost
@@ -415,10 +415,10 @@ class Chain:
         ahead = self._ahead[sense][last.beam][beam]
         if t > since_us and ahead * 1e6 <= (_TOO_FAST * last.speed or FASTEST) * 1.0001 * (t - since_us):
             passed = self._between[sense][last.beam][beam]
-            deaf = DEAF if last.turns < _DEAF_TURNS else 0.0
+            silent = SILENT if last.turns < _SILENT_TURNS else 0.0
             alike = sense, t, since_us
             for whole, speed, off in self._steps(last, (t - since_us) / 1e6, ahead):
-                price = off + _missed(passed, whole, hears, deaf) if passed or whole else off
+                price = off + _missed(passed, whole, detects, silent) if passed or whole else off
                 if price >= _DROPPED_STORY:
                     continue
                 if last.speed and price % MISSED < _PLAIN:
@@ -485,7 +485,7 @@ class Chain:
             child.fewer, child.more = fewer, more
         else:
             stray = story.stray + 1 if whole == _STRAY else story.stray
-            child = Story(story.sense, story.last, cost, story.before, stray, story.deaf, fewer, more)
+            child = Story(story.sense, story.last, cost, story.before, stray, story.silent, fewer, more)
             if whole != _STRAY:
                 self._step(child, option, t, beam)
         return child
@@ -494,36 +494,36 @@ class Chain:
         """Extend a story by a step to the pulse."""
         _, _, _, turns, speed, whole, _, _ = option
         last = story.last
-        if last.turns < _DEAF_TURNS and 0 in self.heard:
-            story.deaf = self._deaf(story, last.beam, beam, whole)
+        if last.turns < _SILENT_TURNS and 0 in self.heard:
+            story.silent = self._silent_passes(story, last.beam, beam, whole)
         story.last = last.then(t, beam, turns, speed)
 
-    def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
+    def _silent_passes(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
         """Count this story's passes at each beam that has not given a pulse yet."""
-        deaf = dict(story.deaf)
+        silent = dict(story.silent)
         for passed in self._between[story.sense][since][beam]:
             if not self.heard[passed]:
-                deaf[passed] = deaf.get(passed, 0) + 1
+                silent[passed] = silent.get(passed, 0) + 1
         if whole:
             for passed, pulses in enumerate(self.heard):
                 if not pulses:
-                    deaf[passed] = deaf.get(passed, 0) + whole
-        return deaf
+                    silent[passed] = silent.get(passed, 0) + whole
+        return silent
 
 
 _cost = itemgetter(0)
 
 
-def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
+def _missed(passed: Sequence[int], whole: int, detects: Sequence[int], silent: float) -> float:
     """Return the cost of the passes that beams missed within a step: at those `passed`, and in whole turns.
 
-    `deaf` is the cost of a pass at a beam that does not detect the ball.
+    `silent` is the cost of a pass at a beam that does not detect the ball.
     """
     price = 0.0
     for beam in passed:
-        price += MISSED if hears[beam] else deaf
+        price += MISSED if detects[beam] else silent
     if whole:
-        price += whole * sum([MISSED if pulses else deaf for pulses in hears])
+        price += whole * sum([MISSED if pulses else silent for pulses in detects])
     return price
 
 

@@ -132,8 +132,9 @@ class Story(msgspec.Struct, eq=False):
     """One explanation of the pulses so far: a run in direction ccw (1) or cw (-1), up to its last pass.
 
     `cost` is in pulses that are not the ball's, `before` the previous run if this is another one, `stray` the
-    pulses since the run's first that were not its ball's, `deaf` the passes at beams that have given no pulse
-    yet, by beam. By stories that continue alike and are not ruled out, the turns may be `fewer` or `more`.
+    pulses since the run's first that were not its ball's, `silent` the passes at beams that have given no
+    pulse yet, by beam. By stories that continue alike and are not ruled out, the turns may be `fewer` or
+    `more`.
     """
 
     sense: Sense
@@ -141,7 +142,7 @@ class Story(msgspec.Struct, eq=False):
     cost: float
     before: Union["Story", None] = None
     stray: int = 0
-    deaf: dict[int, int] = {}
+    silent: dict[int, int] = {}
     fewer: float = 0.0
     more: float = 0.0
 

@@ -5,13 +5,13 @@ from math import inf
 
 from controller.rules.wheel.chain import (
     CLEAR,
-    DEAF,
     DOUBLE,
     DOUBLED_US,
     FITTING,
     GHOST,
     LAUNCH,
     MISSED,
+    SILENT,
     WAY_CLEAR,
     Chain,
 )
@@ -49,7 +49,7 @@ class ExhaustiveChain(Chain):
             return
         if self.heard[beam] == 1 and max(self.heard) <= FEW:
             for story in stories:
-                story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
+                story.cost += (MISSED - SILENT) * story.silent.get(beam, 0)
         plain = False
         children: list[Story] = []
         for story in stories:
@@ -71,7 +71,7 @@ class ExhaustiveChain(Chain):
 
     def _children_of(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
         last = story.last
-        cheapest, fits, hears = DROPPED_STORY, False, self._hears()
+        cheapest, fits, detects = DROPPED_STORY, False, self._detects()
         if t > last.t:
             seconds = (t - last.t) / 1e6
             ahead = self._ahead[story.sense][last.beam][beam]
@@ -80,14 +80,14 @@ class ExhaustiveChain(Chain):
             for whole, speed, off in self._steps_of(last, seconds, ahead):
                 price = off
                 if passed or whole:
-                    price += _missed(passed, whole, hears, DEAF if young else 0.0)
+                    price += _missed(passed, whole, detects, SILENT if young else 0.0)
                 if price >= DROPPED_STORY:
                     continue
                 fits = fits or (bool(last.speed) and price % MISSED < PLAIN)
                 if price < cheapest + CLEAR:
                     child = _stepped(story, _then(last, t, beam, ahead + whole, speed), price)
                     if young and 0 in self.heard:
-                        child.deaf = self._deaf(story, last.beam, beam, whole)
+                        child.silent = self._silent_passes(story, last.beam, beam, whole)
                     children.append(child)
                 cheapest = min(cheapest, price)
         if cheapest < PLAIN and last.number >= MIN_PULSES:
@@ -138,7 +138,7 @@ def told(chain: Chain) -> tuple[object, ...]:
 
 def _of(story: Story) -> tuple[object, ...]:
     before = None if story.before is None else (story.before.cost, _path(story.before))
-    return story.cost, story.sense, story.stray, sorted(story.deaf.items()), _path(story), before
+    return story.cost, story.sense, story.stray, sorted(story.silent.items()), _path(story), before
 
 
 def _path(story: Story) -> list[tuple[object, ...]]:
@@ -156,16 +156,16 @@ def _then(last: Pass, t: int, beam: int, turns: float, speed: float) -> Pass:
 
 def _stepped(story: Story, last: Pass, price: float) -> Story:
     child = Story(story.sense, last, story.cost + price, story.before)
-    child.stray, child.deaf, child.fewer, child.more = story.stray, story.deaf, story.fewer, story.more
+    child.stray, child.silent, child.fewer, child.more = story.stray, story.silent, story.fewer, story.more
     return child
 
 
-def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
+def _missed(passed: Sequence[int], whole: int, detects: Sequence[int], silent: float) -> float:
     price = 0.0
     for beam in passed:
-        price += MISSED if hears[beam] else deaf
+        price += MISSED if detects[beam] else silent
     if whole:
-        price += whole * sum([MISSED if pulses else deaf for pulses in hears])
+        price += whole * sum([MISSED if pulses else silent for pulses in detects])
     return price
 
 

@@ -135,7 +135,7 @@ def test_all_that_is_told_is_what_an_exhaustive_search_tells(
     away = data.draw(st.none() | st.integers(0, len(pulses)), label="a device is away before this pulse")
     quick, whole = Chain(beams, DROP), ExhaustiveChain(beams, DROP)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chains, "_DEAR", dear)
+        patch.setattr(chains, "_EXPENSIVE", dear)
         for number, (t, beam) in enumerate(pulses):
             for chain in (quick, whole):
                 if number == away:
