@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.lab.cuts import MOMENTS, Cut, in_words
@@ -125,3 +127,15 @@ def test_so_many_cuts_prove_three_in_n() -> None:
 
 def test_each_moment_of_a_cut_is_one_that_the_guest_can_reach() -> None:
     assert set(MOMENTS) == set(moments.MOMENTS)
+
+
+def test_every_worst_moment_is_one_of_this_controller() -> None:
+    """What a moment replaces is found by its name, in a process of its own."""
+    prepare = (
+        "from tests.lab.guest.moments import MOMENTS, Moment, _smaller\n"
+        "_smaller()\n"
+        "for name, prepare in MOMENTS.items():\n"
+        "    prepare(Moment(name, 1))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", prepare], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr

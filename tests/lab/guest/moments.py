@@ -51,6 +51,8 @@ class Moment:
 
 
 def _put(owner: object, name: str, call: Callable[..., Any]) -> None:
+    """Replace what the controller calls; a name that it no longer has would leave it as it is."""
+    assert hasattr(owner, name), f"{owner} has no {name}"
     setattr(owner, name, call)
 
 
@@ -122,7 +124,7 @@ def _in_a_pruning(moment: Moment) -> None:
         if some:
             moment.comes(stands=True)
 
-    _put(RunningTable, "drop_old", look)
+    _put(RunningTable, "drop_expired", look)
     _after(writer, "prune_some", dropped)
 
 
