@@ -342,7 +342,7 @@ class Daemon:
         self.begin()
 
     def _report_progress(self, rows: int, of: int) -> None:
-        """Tell systemd that the start is still in progress, so that it does not time out."""
+        """Extend systemd's start timeout while the start is in progress."""
         now_us = self.monotonic.now_us()
         if now_us >= self._progress_due_us:
             self._progress_due_us = now_us + round(PROGRESS_S * 1e6)

@@ -241,7 +241,7 @@ class Answers:
             self._decided.append(asked)
 
     def replace(self, entered: Reading, changed: Reading) -> None:
-        """Take the result of `changed`, with which the session decides, as that of the input entered."""
+        """Report the result of `changed`, on which the session decides, as that of the input entered."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             self._waiting[id(changed)] = changed, asked

@@ -76,7 +76,7 @@ class GuidedWork(Protocol):
         """Whether it has ended, and with it test mode."""
 
     def answer(self, given: Answer) -> None:
-        """Give this answer to the present question."""
+        """Answer the present question."""
 
     def stop(self) -> None:
         """End the work; the table leaves test mode."""

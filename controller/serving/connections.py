@@ -132,7 +132,7 @@ class LimitedConnection(H11Protocol):
         self._set_time_limit(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # library's type
-        """Take a slot, and start the time limit of the first request."""
+        """Occupy a slot, and start the time limit of the first request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(MAX_UNREAD_BYTES)
         self.app_state = {**self.app_state, "connection": self}

@@ -58,7 +58,7 @@ class Post(Protocol):
     """The function with which a link posts arrivals."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
-        """Take an arrival without blocking."""
+        """Accept an arrival without blocking."""
         ...
 
 

@@ -195,7 +195,7 @@ class Commands:
         return given_up
 
     def expire(self, now_us: int) -> list[CommandResult]:
-        """Give up commands that have waited too long for the node to come up; return their results."""
+        """Drop commands that have waited too long for the node to come up, and return their results."""
         late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + EXPIRY_US]
         return [self._end(number, "the node is not up") for number in late]
 

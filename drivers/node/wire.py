@@ -137,7 +137,7 @@ class ReorderBuffer:
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
-        """Give up sentences missing for too long (all, if `at_once`); return them as a loss, or None."""
+        """Return the sentences missing for too long (all, if `at_once`) as a loss; None if there are none."""
         late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
         self._given_up.extend(late)

@@ -181,7 +181,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
     victims = cycle(("engine", "broker"))
     due = sorted(chance.random() for _ in range(kills))
     playing, turns = list(there), 0
-    while playing or any(table.waits for table in there):
+    while playing or due or any(table.waits for table in there):
         turns += 1
         if playing and turns % 3 == 0:
             playing = [table for table in playing if table.play()]

@@ -32,9 +32,6 @@ in ten of a die's turns."""
 CAUSELESS = 6.0
 """Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
 seen."""
-FELT = 2.0 * log(4.0)
-"""Price of a silent turn, no larger than a landing causes, without a touch: of the dice that tumble beside a
-wall, one in four lands there before the next frame."""
 PUSHED = 2.0 * log(2.0)
 """Price of a turn away from the wall caused by the other die, which was in reach and nearer the wall: half of
 the dice that turn there are turned by the other die, the rest by the wall."""

@@ -172,7 +172,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
 
 
 def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
-    """Give a contact whose sound fits no turn the turn that the track shows there, once."""
+    """Assign the turn that the track shows to the one contact of those whose sound fits no turn."""
     for contact in others:
         contact.miss = contact.landed = contact.cause = contact.hard = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
@@ -363,8 +363,7 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     unheard = _unheard_price(way, turn)
     contact.touch = unheard + outside
     contact.hard = _hard(turn)
-    landed = contact.least_change <= bands.LANDED_M_PER_S
-    contact.cause = contact.hard * (bands.FELT if landed else bands.CAUSELESS)
+    contact.cause = contact.hard * bands.CAUSELESS
     contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.STANDS - 1.0)
     contact.landed = min(contact.cause + contact.hard * _room(way, turn) ** 2, contact.miss)
     contact.code, heard = _silence(way, turn.t)

@@ -37,6 +37,8 @@ KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
 range."""
 DEAF_SHARE = 1.0 / 200.0
 """A working sensor misses this share of hits, however hard."""
+LEAST_PEAK = 1.0
+"""A peak of less than one count is no measurement."""
 FADES = 1.02
 """Factor by which a wall's quietest impact is raised after each throw: sensors lose sensitivity."""
 _LOUD, _TOP, _QUIET = "counts_per_m_s_", "top_counts_", "least_counts_"
@@ -103,7 +105,7 @@ class Loudness:
         sensor's range, so it yields 0.
         """
         wall, peak, change, change_sd = heard
-        if peak < 1.0 or change <= change_sd:
+        if peak < LEAST_PEAK or change <= change_sd:
             return 0.0
         likely = self.hits.get(wall) or self._likely(setting)
         spread = likely.spread_of_next(change, change_sd)
@@ -151,11 +153,12 @@ class Loudness:
             weight = LOUDER if counts > before else SOFTER if whole else 0.0
             known[wall] = round(before * (counts / before) ** weight, 1)
             top[wall] = max(peak, top.get(wall, 0.0))
-            if whole and peak > 0.0:
+            if whole and peak >= LEAST_PEAK:
                 loud[wall] = (loud.get(wall) or self._likely(setting)).after(log(counts))
-        least = {wall: round(FADES * counts, 1) for wall, counts in self.least_counts.items()}
+        least = {wall: round(FADES * counts, 2) for wall, counts in self.least_counts.items()}
         for wall, peak in peaks:
-            least[wall] = min(peak, least.get(wall, peak))
+            if peak >= LEAST_PEAK:
+                least[wall] = min(peak, least.get(wall, peak))
         return type(self)(known, top, least, loud)
 
     def figures(self) -> dict[str, float]:

@@ -284,6 +284,8 @@ class _Match(NamedTuple):
     """The price of the other die having knocked this one back into the wall there."""
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
+    loudness: float = 0.0
+    """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_price`)."""
     only: bool = False
     """Whether being knocked back is the only way in which the die can have made this impact."""
 
@@ -299,8 +301,9 @@ def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Matc
         for i, price in contact.heard.items():
             if i not in best or price < best[i].price:
                 # Few knocks are as loud as a hit with the turn at which they are heard.
-                as_loud = max(-_hit_price(scene, contact, i), 0.0)
-                best[i] = _Match(die, c, price, contact.knock + contact.placed[i] + as_loud)
+                loudness = _hit_price(scene, contact, i)
+                knock = contact.knock + contact.placed[i] + max(-loudness, 0.0)
+                best[i] = _Match(die, c, price, knock, loudness=loudness)
     return best
 
 
@@ -368,7 +371,8 @@ def _shoved(
             c = min(before, key=lambda c: min(price for j, price in own[c].heard.items() if j < i))
             again = [b for b, later in enumerate(own) if b != c and abs(later.t - t) <= SAME_TURN_MS]
             made = again[0] if again else c
-            forced = _Match(die, made, price, own[c].knock, bands.SHOVED + push, struck, True)
+            loudness = _hit_price(scene, own[made], i)
+            forced = _Match(die, made, price, own[c].knock, bands.SHOVED + push, struck, loudness, True)
             direct = next((match for match in matches if match.die == die), None)
             if direct is None or direct.price > forced.price + forced.shove:
                 matches[:] = [match for match in matches if match.die != die]
@@ -382,15 +386,15 @@ def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], con
 
     An impact that both dice made together is compared with the larger of the two turns.
     """
-    loudest: dict[tuple[int, int], int] = {}
+    loudest: dict[tuple[int, int], tuple[float, float]] = {}
     for i, (makers, _) in zip(impacts, choice, strict=True):
         if not makers:
             continue
         hardest = max(makers, key=lambda match: contacts[match.die][match.contact].change)
-        key = hardest.die, hardest.contact
-        if key not in loudest or scene.impacts[i].peak > scene.impacts[loudest[key]].peak:
-            loudest[key] = i
-    return sum(max(_hit_price(scene, contacts[die][c], i), 0.0) for (die, c), i in loudest.items())
+        key, peak = (hardest.die, hardest.contact), scene.impacts[i].peak
+        if key not in loudest or peak > loudest[key][0]:
+            loudest[key] = peak, max(hardest.loudness, 0.0)
+    return sum(price for _, price in loudest.values())
 
 
 def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:

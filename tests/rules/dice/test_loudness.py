@@ -160,6 +160,11 @@ def test_nobody_knows_how_quiet_a_sound_a_wall_tells_that_was_never_heard() -> N
     assert KNOWN.unheard_price("left", 4.0, 0.1, USUAL) == 0.0
 
 
+def test_a_peak_of_nothing_is_not_how_quiet_a_sound_a_sensor_reports() -> None:
+    after = KNOWN.after([], USUAL, [("right", 0.0), ("right", 90.0)])
+    assert 70.0 < after.least_counts["right"] <= 90.0
+
+
 def test_a_hard_turn_short_of_a_wall_that_is_well_known_needs_no_person_when_nothing_was_heard() -> None:
     """At 21 mm it is 5 mm further than the centre of a die that touches with a corner."""
     short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
