@@ -226,7 +226,7 @@ Change = Trouble | Recovered
 @dataclass(slots=True)
 class _ActiveTrouble:
     trouble: Trouble
-    told_us: int
+    reported_us: int
     clears_us: int | None
 
 
@@ -321,13 +321,13 @@ class Health:
     def tick(self, now_us: int) -> list[Change]:
         """End the troubles whose time is over."""
         due = [key for key, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us]
-        told: list[Change] = []
+        changes: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):
             codes = [code for code, of in due if of == source]
-            told += self.over(
+            changes += self.over(
                 now_us, *codes, seen=f"{source} works again" if source else "well again", source=source
             )
-        return told
+        return changes
 
     def _note(
         self,
@@ -344,7 +344,7 @@ class Health:
             standing.clears_us = clears_us
             before = standing.trouble
             changed = each and (before.code, before.seen) != (trouble.code, trouble.seen)
-            if not changed and (again_us is None or now_us - standing.told_us < again_us):
+            if not changed and (again_us is None or now_us - standing.reported_us < again_us):
                 return []
         self._standing[key] = _ActiveTrouble(trouble, now_us, clears_us)
         return [trouble]
@@ -379,7 +379,7 @@ class PortReopening:
 
 
 def readings_of(
-    told: Iterable[Change],
+    changes: Iterable[Change],
     devices: Iterable[str],
     now_us: int,
     *,
@@ -391,7 +391,7 @@ def readings_of(
     `stamp` gives each reading its own time where a device keeps the order of its readings by their times.
     """
     names = tuple(devices)
-    return [_reading(one, dev, now_us, causes, stamp) for one in told for dev in names]
+    return [_reading(one, dev, now_us, causes, stamp) for one in changes for dev in names]
 
 
 def _reading(one: Change, dev: str, now_us: int, causes: Causes, stamp: Callable[[int], int]) -> AnyReading:

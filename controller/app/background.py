@@ -122,20 +122,7 @@ class BackgroundProcess:
                 return output
 
 
-class Sound(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a sound journal, as in `Verified`."""
-
-    rows: int
-    outcomes: int
-    signatures: int
-    evidence: int
-    dropped: int
-    last_n: int
-    last_link: bytes
-    unvouched: tuple[str, ...]
-
-
-class Unsound(msgspec.Struct, frozen=True, kw_only=True):
+class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
     """The first fault of a journal, as in `JournalFault`."""
 
     code: str
@@ -144,21 +131,21 @@ class Unsound(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The process's result: one of the two is set."""
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of the process: the figures of a sound journal, or its fault."""
 
-    verified: Sound | None = None
-    fault: Unsound | None = None
+    verified: Verified | None = None
+    fault: FaultFound | None = None
 
 
-def verify(journal: Path) -> Found:
+def verify(journal: Path) -> Verification:
     """Verify every page, row and signature of a journal."""
     try:
         with Reader(journal) as reader:
-            return Found(verified=Sound(**reader.verify_all()._asdict()))
+            return Verification(verified=reader.verify_all())
     except JournalFault as fault:
-        unsound = Unsound(code=fault.code, where=fault.where, found=fault.found, expected=fault.expected)
-        return Found(fault=unsound)
+        found = FaultFound(code=fault.code, where=fault.where, found=fault.found, expected=fault.expected)
+        return Verification(fault=found)
 
 
 def main(journal: str) -> None:
@@ -168,7 +155,7 @@ def main(journal: str) -> None:
 
 
 DUTY = "verifying"
-_decode = msgspec.json.Decoder(Found).decode
+_decode = msgspec.json.Decoder(Verification).decode
 
 
 class Verifier:
@@ -186,15 +173,13 @@ class Verifier:
 
     def _accept(self, output: bytes) -> bool:
         try:
-            found = _decode(output)
+            result = _decode(output)
         except msgspec.MsgspecError:
             return False
-        if found.verified is not None:
-            verified = Verified(**msgspec.structs.asdict(found.verified))
+        if (verified := result.verified) is not None:
             log(INFO, f"{self._journal}: sound: {verified.rows} rows, {verified.outcomes} outcomes")
             self._done(verified)
-        elif found.fault is not None and found.fault.code in FAULTS:
-            fault = found.fault
+        elif (fault := result.fault) is not None and fault.code in FAULTS:
             self._faults.began(
                 of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )

@@ -32,7 +32,7 @@ from controller.machines.refusals import PLAYER_ROLES
 from controller.machines.setup import First, Setup
 from controller.machines.table import NOT_READY
 from controller.model.effects import Effect, Lamp, Late, Proposed
-from controller.model.outcomes import Awaited, Bets, Happening, Outcome
+from controller.model.outcomes import Awaited, Bets, Outcome, TableEvent
 from controller.model.readings import AnyReading, Card, Input, Switch
 from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
@@ -464,7 +464,7 @@ class Core:
             self._bets_closed = outcome.type == "bets.closed"
             if self._bets_closed:
                 self._reading_filter.bets_closed()
-        elif isinstance(data, Happening):
+        elif isinstance(data, TableEvent):
             self._held = bool(is_lock_held(outcome.type, data, held=self._held))
             if outcome.type in ("table.locked", "table.unlocked"):
                 self._locked_by = data if outcome.type == "table.locked" else None

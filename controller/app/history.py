@@ -54,7 +54,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     attempt: str
     number: int
-    told: tuple[StaffOutcome, ...]
+    outcomes: tuple[StaffOutcome, ...] = msgspec.field(name="told")
 
 
 class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,8 +169,8 @@ class Showing:
     def _add(self, attempt: str, number: int, outcome: StaffOutcome) -> None:
         known = next((one for one in self._results if one.number == number), None)
         if known is None:
-            one = Result(attempt=attempt, number=number, told=(outcome,))
+            one = Result(attempt=attempt, number=number, outcomes=(outcome,))
             self._results = (one, *self._results)[:RESULTS]
             return
-        extended = msgspec.structs.replace(known, told=(*known.told, outcome))
+        extended = msgspec.structs.replace(known, outcomes=(*known.outcomes, outcome))
         self._results = tuple(extended if one is known else one for one in self._results)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from controller.engine.resume import InFlight
 from controller.games.registry import game_of
 from controller.machines.setup import First, State
-from controller.model.outcomes import Awaited, Happening
+from controller.model.outcomes import Awaited, TableEvent
 
 
 class View(NamedTuple):
@@ -31,7 +31,7 @@ class View(NamedTuple):
     """`play` or `fold`, for the positions of the present deal that have acted."""
     awaited: Awaited | None
     """The attempt that a person must rule on or confirm now."""
-    locked_by: Happening | None
+    locked_by: TableEvent | None
     """The published data of the present lock; None if the table is not locked or they are not known."""
     lock_changes: int
     recording: str

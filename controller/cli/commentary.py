@@ -30,7 +30,6 @@ from controller.model.outcomes import (
     GameStarted,
     GameVoid,
     GameWon,
-    Happening,
     Outcome,
     PlayerEliminated,
     RollCalled,
@@ -43,6 +42,7 @@ from controller.model.outcomes import (
     SpinCorrected,
     SpinNoSpin,
     SpinReview,
+    TableEvent,
 )
 from controller.model.verdicts import Notice, Reason
 
@@ -60,7 +60,7 @@ _PAGE_WIDTH = 80
 _CALLS_WITH_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
 _VOID_STYLE: Style = "red"
 _REVIEW_STYLE: Style = "yellow"
-_HAPPENING: dict[str, Style] = {
+_EVENT_STYLES: dict[str, Style] = {
     "device.down": "red",
     "device.fault": "red",
     "table.locked": "red",
@@ -281,9 +281,9 @@ class Commentary:
             case BonusPaid():
                 whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
                 self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {plain(data.cause)}")
-            case Happening() if data.cause not in _SILENT_REFUSALS:
-                self.event(_happening(outcome.type, data), _HAPPENING.get(outcome.type, "plain"))
-            case Happening():
+            case TableEvent() if data.cause not in _SILENT_REFUSALS:
+                self.event(_event_text(outcome.type, data), _EVENT_STYLES.get(outcome.type, "plain"))
+            case TableEvent():
                 pass
             case _:
                 self.event(f"{plain(outcome.type)}: {msgspec.json.encode(data).decode()}")
@@ -311,7 +311,7 @@ class Commentary:
         self.write_detail(*(notice.seen for notice in notices))
 
 
-def _happening(type_: str, data: Happening) -> str:
+def _event_text(type_: str, data: TableEvent) -> str:
     what = plain(data.what or "the table")
     by = f", by the {_person(data.by, data.who)}" if data.by not in (None, "controller") else ""
     why = f": {data.says}" if data.says else ""

@@ -41,9 +41,9 @@ from controller.model.tables import TableSettings
 from controller.people.register import PUBLIC_FILE
 from drivers.sim.practice import (
     STAFF,
-    Asked,
     Hands,
     Result,
+    SeatRequest,
     card_to_set,
     correct_result,
     in_order,
@@ -109,7 +109,7 @@ class Turn:
 class PlayerRequest:
     """A player's request, and whether it was entered before the next attempt."""
 
-    asked: Asked
+    request: SeatRequest
     entered: bool = False
 
 
@@ -143,14 +143,14 @@ class Score:
         """Begin the next attempt; `card` is the input that corrects a misread card."""
         self.turns.append(Turn(scene, card))
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, request: SeatRequest) -> None:
         """Add a player's request."""
-        self.requests.append(PlayerRequest(asked))
+        self.requests.append(PlayerRequest(request))
 
     def enter(self, name: str, seat: object) -> None:
         """Add an input that the table accepted."""
         for request in self.requests[-1:]:
-            request.entered |= (name, str(seat)) == (request.asked.name, request.asked.seat)
+            request.entered |= (name, str(seat)) == (request.request.name, request.request.seat)
 
     def add(self, outcome: Outcome) -> None:
         """Apply an outcome of the attempt under way or of an earlier one."""
@@ -174,9 +174,9 @@ class Score:
 
     def missed(self) -> list[Missed]:
         """Return the wrong results, and the players' requests that were not entered."""
-        asked = [request.asked for request in self.requests if not request.entered]
+        missing = [made.request for made in self.requests if not made.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
-            Missed(None, one.says, f"{one.name} {one.seat}", one.rule) for one in asked
+            Missed(None, one.says, f"{one.name} {one.seat}", one.rule) for one in missing
         ]
 
     def _missed(self, turn: Turn) -> Missed | None:

@@ -305,9 +305,9 @@ def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
 
     stop = Event()
     on_stop(stop.set)
-    tell = Notifier(os.environ).notify
+    notify = Notifier(os.environ).notify
     with startup_frozen():
-        serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell, key=key)
+        serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, notify=notify, key=key)
 
 
 def _prove(database: str) -> int:

@@ -96,8 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _json(shift: Shift) -> dict[str, object]:
-    told = [{"wall": iso(wall_us), "outcome": outcome} for wall_us, outcome in shift.told]
-    fields: dict[str, object] = {**msgspec.structs.asdict(shift), "told": told}
+    fields: dict[str, object] = msgspec.structs.asdict(shift)
+    del fields["outcomes"]
+    fields["told"] = [{"wall": iso(wall_us), "outcome": outcome} for wall_us, outcome in shift.outcomes]
     return {**fields, "rulings_by": shift.rulings_by()}
 
 
@@ -111,8 +112,8 @@ def shift_lines(shift: Shift) -> Iterator[str]:
         yield title
         yield from (f"  {line}" for line in lines)
     yield ""
-    yield f"last results ({min(_MAX_LISTED, len(shift.told))} of {len(shift.told)})"
-    for wall_us, outcome in shift.told[-_MAX_LISTED:]:
+    yield f"last results ({min(_MAX_LISTED, len(shift.outcomes))} of {len(shift.outcomes)})"
+    for wall_us, outcome in shift.outcomes[-_MAX_LISTED:]:
         yield f"  {wall_clock(wall_us)}  {outcome.type:<14} {describe(outcome.data)}"
 
 
@@ -217,7 +218,7 @@ def page_of(shift: Shift) -> str:
 
 
 def _table_rows(shift: Shift) -> Iterable[str]:
-    for wall_us, outcome in shift.told:
+    for wall_us, outcome in shift.outcomes:
         cells = (wall_clock(wall_us), outcome.type, describe(outcome.data))
         yield f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in cells)}</tr>"
 

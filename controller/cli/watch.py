@@ -15,7 +15,7 @@ from controller.cli.screen import Entry, Screen
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.words import reading_line
 from controller.model.conversion import converter_of
-from controller.model.outcomes import Awaited, Happening, Outcome, attempt_of, data_of
+from controller.model.outcomes import Awaited, Outcome, TableEvent, attempt_of, data_of
 from controller.model.readings import AnyReading
 
 EXAMPLES = (
@@ -94,7 +94,7 @@ class Watcher:
         self._screen = screen
         self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
-        self._refused: Happening | None = None
+        self._refused: TableEvent | None = None
         self._again = 0
         """How often the refusal shown last has been repeated."""
 
@@ -141,7 +141,7 @@ class Watcher:
             self._commentary.write_detail(
                 "the same again" if self._again == 1 else f"the same {self._again} more times"
             )
-        self._refused = refused if isinstance(refused, Happening) else None
+        self._refused = refused if isinstance(refused, TableEvent) else None
         self._again = 0
         return False
 

@@ -21,7 +21,6 @@ from controller.model.outcomes import (
     GameStarted,
     GameVoid,
     GameWon,
-    Happening,
     Outcome,
     PlayerEliminated,
     RollCalled,
@@ -36,6 +35,7 @@ from controller.model.outcomes import (
     SpinCorrected,
     SpinNoSpin,
     SpinReview,
+    TableEvent,
 )
 from controller.model.readings import Reading, kind_of
 from controller.model.verdicts import Notice, Reason
@@ -237,7 +237,7 @@ def reading_line(reading: Reading) -> str:
 def in_words(outcome: Outcome) -> str:
     """Return an outcome's contents in a few words, without its type."""
     data = outcome.data
-    if isinstance(data, Happening) and data.cause == outcome.type.replace(".", "_"):
+    if isinstance(data, TableEvent) and data.cause == outcome.type.replace(".", "_"):
         return f"{data.what or ''}{_by(data.by, data.who)}{f': {data.says}' if data.says else ''}"
     return describe(data)
 
@@ -385,7 +385,7 @@ def _(data: ShooterChanged) -> str:
 
 
 @describe.register
-def _(data: Happening) -> str:
+def _(data: TableEvent) -> str:
     what = f"{data.what}: " if data.what else ""
     says = f" ({data.says})" if data.says else ""
     return f"{what}{plain(data.cause)}{_by(data.by, data.who)}{says}"

@@ -158,7 +158,7 @@ def review_of(floor: Floor) -> Attempt | None:
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
-    outcomes = next((result.told for result in floor.results if result.number == awaited.number), ())
+    outcomes = next((result.outcomes for result in floor.results if result.number == awaited.number), ())
     return (awaited.number, outcomes[-1].sequence) if outcomes else None
 
 

@@ -234,7 +234,7 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
 
 
 def _last_result(floor: Floor, number: int | None) -> Data | None:
-    outcomes = next((result.told for result in floor.results if result.number == number), ())
+    outcomes = next((result.outcomes for result in floor.results if result.number == number), ())
     return outcomes[-1].data if outcomes else None
 
 

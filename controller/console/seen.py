@@ -144,11 +144,11 @@ class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt and all its outcomes; `told` has them in order."""
+    """An attempt and all its outcomes, in order."""
 
     attempt: str
     number: int
-    told: tuple[AttemptOutcome, ...]
+    outcomes: tuple[AttemptOutcome, ...] = msgspec.field(name="told")
 
 
 class LateWager(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,7 +158,7 @@ def result(of: AttemptOutcome) -> str:
 
 def ruled_by(result: Result) -> str:
     """Return who ruled on the result, or nothing if no person did."""
-    data = result.told[-1].data
+    data = result.outcomes[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""
     return f"{data.by} {data.who}" if data.who else str(data.by)

@@ -19,12 +19,12 @@ from controller.model.outcomes import (
     Data,
     DealReview,
     DealVoid,
-    Happening,
     Outcome,
     RollNoRoll,
     RollReview,
     SpinNoSpin,
     SpinReview,
+    TableEvent,
     outcome_id,
 )
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
@@ -87,7 +87,7 @@ class Resumed(NamedTuple):
     pending: tuple[InFlight, ...]
     held: bool
     bets_closed: bool
-    lock: Happening | None = None
+    lock: TableEvent | None = None
     """The outcome that locked the table last; None if it is no longer known."""
 
 
@@ -101,13 +101,13 @@ def resume(
     """Combine the state, numbers and open attempts from the journal with its last rows of `RESUMED_FROM`."""
     held: bool | None = None
     bets_closed = False
-    lock: Happening | None = None
+    lock: TableEvent | None = None
     for name, data in last_rows:
         if name in ("table.locked", "table.unlocked"):
-            lock = data if name == "table.locked" and isinstance(data, Happening) else None
+            lock = data if name == "table.locked" and isinstance(data, TableEvent) else None
         if name.startswith("bets."):
             bets_closed = name == "bets.closed"
-        elif isinstance(data, Happening):
+        elif isinstance(data, TableEvent):
             held = is_lock_held(name, data, held=held)
         elif data is None:  # unreadable, and may be a person's lock
             held = True
@@ -125,7 +125,7 @@ def resume(
     )
 
 
-def is_lock_held(kind: str, data: Happening, *, held: bool | None) -> bool | None:
+def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
     """Return whether a person's or a switch's lock is in force after this outcome; `held`: before it."""
     if kind == "table.unlocked":
         return False
@@ -174,7 +174,7 @@ def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outco
         parts.append(("bets.opened", Bets(round=first.round, cause="restart")))
     if resumed.state.lock == "unlocked":
         says = "the controller started; play resumes after the self-test"
-        parts.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
+        parts.append(("table.locked", TableEvent(cause="self_test", by=CONTROLLER, says=says)))
     return _numbered(parts, setup, first, t)
 
 

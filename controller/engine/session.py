@@ -14,7 +14,7 @@ from controller.machines.refusals import RULINGS, SETTLEMENT_INPUTS, require_rol
 from controller.machines.setup import CarriedReadings, First, Setup, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
-from controller.model.outcomes import Awaited, DiceOut, Happening
+from controller.model.outcomes import Awaited, DiceOut, TableEvent
 from controller.model.readings import (
     AnyReading,
     Card,
@@ -309,7 +309,7 @@ class Session:
         if self._mode.testing:
             return
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
-        event = Happening(cause="clock_step", what=step.reading.dev, says=says)
+        event = TableEvent(cause="clock_step", what=step.reading.dev, says=says)
         self._agenda.publish("device.fault", self._order.now, event)
         self._game.doubt("the clock was set back in the meantime: its times don't fit together")
 
@@ -383,7 +383,7 @@ class Session:
             return
         self._rejection_reported_until_us = reading.t + REJECTION_REPORT_US
         says = f"an attempt was made while the table was not in play; it does not count{then}"
-        self._agenda.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
+        self._agenda.publish("input.refused", reading.t, TableEvent(cause=cause, what=reading.dev, says=says))
 
     def _enter(self, entered: Input) -> None:
         refused = self._refusal_of(entered)

@@ -39,7 +39,7 @@ EVENTS = (
     "late.confirmed",
 )
 """The name of every row that is not an outcome."""
-LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
+SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
 """Events that are signed like outcomes, even if they are not the last row of a commit."""
 
 
@@ -391,7 +391,7 @@ def outcome_draft(outcome: Outcome, wall: WallTime, evidence: Evidence | None = 
 
 def event_draft(name: str, data: object, wall: WallTime) -> Draft:
     """Draft the row of an event that is not an outcome."""
-    return Draft(name=name, wall=wall, body=encode(data), signed=name in LANDMARKS)
+    return Draft(name=name, wall=wall, body=encode(data), signed=name in SIGNED_EVENTS)
 
 
 def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:

@@ -20,7 +20,7 @@ from controller.journal.contents import (
     outcome_of,
 )
 from controller.journal.reading import Rows
-from controller.model.outcomes import ATTEMPT_KINDS, Data, Happening, Outcome, attempt_of
+from controller.model.outcomes import ATTEMPT_KINDS, Data, Outcome, TableEvent, attempt_of
 from controller.model.verdicts import Reason
 
 RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})
@@ -73,7 +73,7 @@ class Span(msgspec.Struct, kw_only=True):
 class Shift(msgspec.Struct, kw_only=True):
     """A shift's summary. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` says whether the clock was synchronized at every row. `told` contains the results, voids, reviews
+    `synced` says whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
     and corrections in order, each with the wall time of its row.
     """
 
@@ -94,7 +94,7 @@ class Shift(msgspec.Struct, kw_only=True):
     devices: list[Span] = msgspec.field(default_factory=list)
     locks: list[Span] = msgspec.field(default_factory=list)
     refused: dict[str, int] = msgspec.field(default_factory=dict)
-    told: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
+    outcomes: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
 
     def rulings_by(self) -> dict[str, dict[str, int]]:
         """Return how many results each person ("role name") called, voided and corrected."""
@@ -119,7 +119,7 @@ def starts_of(journal: Rows) -> list[Start]:
     starts: list[Start] = []
     active_faults: dict[str, Span] = {}
     is_open = False
-    for row in journal.rows(types=_LANDMARKS):
+    for row in journal.rows(types=_SHIFT_EVENTS):
         if row.name in (FAULT_BEGAN, FAULT_OVER):
             _follow_fault(active_faults, row)
         elif row.name == "table.closed" and is_open:
@@ -155,7 +155,7 @@ def _opened(table: str, row: Row) -> Shift:
     opened_by = None
     if row.name == "table.opened" and row.body is not None:
         data = outcome_of(row.body).data
-        assert isinstance(data, Happening)
+        assert isinstance(data, TableEvent)
         opened_by = _person(data.by, data.who)
     return Shift(table=table, first_n=row.n, opened_us=row.wall.us, opened_by=opened_by, last_n=row.n)
 
@@ -222,11 +222,11 @@ class _ShiftBuilder:
 
     def _outcome(self, outcome: Outcome, wall_us: int) -> None:
         if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:
-            self.shift.told.append((wall_us, outcome))
+            self.shift.outcomes.append((wall_us, outcome))
             self._outcomes[outcome.id] = outcome
             self._attempt(outcome, wall_us)
-        elif isinstance(outcome.data, Happening):
-            self._happening(outcome.type, outcome.data, wall_us)
+        elif isinstance(outcome.data, TableEvent):
+            self._table_event(outcome.type, outcome.data, wall_us)
 
     def _attempt(self, outcome: Outcome, wall_us: int) -> None:
         data, number = outcome.data, _number_of_attempt(outcome.data)
@@ -267,7 +267,7 @@ class _ShiftBuilder:
         self._voids[causes[0].code if causes else "unknown"] += by
         self.shift.voids = {cause: count for cause, count in self._voids.most_common() if count}
 
-    def _happening(self, type_: str, data: Happening, wall_us: int) -> None:
+    def _table_event(self, type_: str, data: TableEvent, wall_us: int) -> None:
         match type_:
             case "table.closed":
                 self.shift.closed_us, self.shift.closed_by = wall_us, _person(data.by, data.who)
@@ -281,7 +281,7 @@ class _ShiftBuilder:
                 pass
 
     def _follow_span(
-        self, spans: list[Span], open_spans: dict[str, Span], data: Happening, wall_us: int, *, begins: bool
+        self, spans: list[Span], open_spans: dict[str, Span], data: TableEvent, wall_us: int, *, begins: bool
     ) -> None:
         """Begin or end a span; beginning one that is active already changes nothing."""
         what = "table" if open_spans is self._locks else data.what or ""
@@ -309,7 +309,7 @@ def _person(role: str | None, who: str | None) -> str | None:
     return " ".join(part for part in (role, who) if part) or None
 
 
-_LANDMARKS = frozenset({"table.opened", "table.closed", SESSION_STARTED, FAULT_BEGAN, FAULT_OVER})
+_SHIFT_EVENTS = frozenset({"table.opened", "table.closed", SESSION_STARTED, FAULT_BEGAN, FAULT_OVER})
 _decode_identity = msgspec.json.Decoder(Identity).decode
 _decode_fault = msgspec.json.Decoder(StandingFault).decode
 
@@ -390,7 +390,7 @@ def _enter(attempt: Compared, result: str | None, data: Data) -> None:
 
 def _repeats_result(data: Data) -> bool:
     """Return whether a person's input was refused because it repeats the result in force."""
-    return isinstance(data, Happening) and data.cause in _STANDS and data.what in _RULINGS
+    return isinstance(data, TableEvent) and data.cause in _STANDS and data.what in _RULINGS
 
 
 def _result(data: Data) -> str:

@@ -14,8 +14,8 @@ from controller.journal.contents import (
     CHECKPOINT,
     CLOSED,
     KEY_REPLACED,
-    LANDMARKS,
     PRUNED,
+    SIGNED_EVENTS,
     Ack,
     KeyReplaced,
     Pruned,
@@ -187,8 +187,8 @@ class Walk:
     def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
         """Walk to the end; raises JournalFault at the first fault.
 
-        Without `every_signature`, outcomes' signatures are not checked, only those of checkpoints and other
-        landmarks and the last one, and the outbox is compared by the index of outcomes.
+        Without `every_signature`, outcomes' signatures are not checked, only those of checkpoints and the
+        other signed events and the last one, and the outbox is compared by the index of outcomes.
         """
         first = self.n
         while True:
@@ -197,7 +197,7 @@ class Walk:
             if not rows:
                 break
             for row in rows:
-                self._check(row, signature=every_signature or row.name in LANDMARKS)
+                self._check(row, signature=every_signature or row.name in SIGNED_EVENTS)
                 self._add(row)
             if progress is not None:
                 total = fetch_one(self._connection, self._path, "SELECT max(n) FROM rows")
@@ -224,7 +224,7 @@ class Walk:
             found = "a hash that breaks the chain"
             raise self._fault("journal_row_moved", row.n, found, f"the hash that continues row {self.n}")
         if row.signature is None:
-            if row.seq is not None or row.name in LANDMARKS:
+            if row.seq is not None or row.name in SIGNED_EVENTS:
                 raise self._fault("journal_bad_signature", row.n, "no signature", "the table key's")
         elif signature:
             self._check_signature(row)

@@ -9,7 +9,7 @@ from typing import Literal
 from controller.machines.flat import InputRefused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
-from controller.model.outcomes import Data, Happening, Outcome, outcome_id
+from controller.model.outcomes import Data, Outcome, TableEvent, outcome_id
 from controller.model.readings import Input, Reading
 from controller.model.verdicts import Notice, Reason
 
@@ -95,15 +95,15 @@ class Agenda:
 
     def refuse(self, entered: Input, code: str, says: str | None = None) -> None:
         """Publish that this input was refused; `says` replaces the catalogue's sentence for the code."""
-        happening = Happening(
+        event = TableEvent(
             cause=code, what=entered.name, by=entered.by, who=entered.who, says=says or REFUSALS[code]
         )
-        self.publish("input.refused", entered.t, happening)
+        self.publish("input.refused", entered.t, event)
 
     def refuse_reading(self, reading: Reading, code: str, says: str | None = None) -> None:
         """Publish that a device's reading does not count; `says` replaces the catalogue's sentence."""
-        happening = Happening(cause=code, what=reading.dev, says=says or REFUSALS[code])
-        self.publish("input.refused", reading.t, happening)
+        event = TableEvent(cause=code, what=reading.dev, says=says or REFUSALS[code])
+        self.publish("input.refused", reading.t, event)
 
     def light(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:
         """Set a lamp or marker to `shows`."""

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from controller.machines.agenda import Agenda
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading, WallImpact, kind_of
 
 DeviceReading = DeviceUp | DeviceDown | DeviceFault
@@ -107,7 +107,7 @@ class Health:
         if same:
             return
         self._published[reading.dev] = reading
-        data = Happening(
+        data = TableEvent(
             cause=str(reading.code) or kind_of(reading), what=reading.dev, says=reading.reason or None
         )
         self._agenda.publish(kind_of(reading).replace("_", "."), reading.t if t is None else t, data)

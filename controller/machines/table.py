@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from controller.machines.agenda import Agenda
 from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.model.readings import Input, Switch
 
 DOOR_TABLE = MachineTable(
@@ -96,7 +96,7 @@ class TableMode:
         """Lock the table because a switch opened, unless it is locked already."""
         if self.lock == "unlocked":
             says = f"{switch.name} switch opened on {switch.dev}; close it, inspect the table, then unlock"
-            opened = Happening(cause=f"{switch.name}_open", what=switch.dev, says=says)
+            opened = TableEvent(cause=f"{switch.name}_open", what=switch.dev, says=says)
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
@@ -113,8 +113,8 @@ class TableMode:
         yield from filter(self._lock.allows, ("lock", "unlock"))
         yield "test_mode on"
 
-    def _publish(self, trigger: str, t: int, happening: Happening) -> None:
-        self._agenda.publish(_OUTCOME_TYPES[trigger], t, happening)
+    def _publish(self, trigger: str, t: int, event: TableEvent) -> None:
+        self._agenda.publish(_OUTCOME_TYPES[trigger], t, event)
 
 
 _OUTCOME_TYPES = {
@@ -125,5 +125,5 @@ _OUTCOME_TYPES = {
 }
 
 
-def _by(cause: str, entered: Input) -> Happening:
-    return Happening(cause=cause, by=entered.by, who=entered.who)
+def _by(cause: str, entered: Input) -> TableEvent:
+    return TableEvent(cause=cause, by=entered.by, who=entered.who)

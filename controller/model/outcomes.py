@@ -324,7 +324,7 @@ class ShooterChanged(Data, frozen=True, kw_only=True):
     who: str | None = None
 
 
-class Happening(Data, frozen=True, kw_only=True):
+class TableEvent(Data, frozen=True, kw_only=True):
     """A change of the table or a device, or an input that was refused.
 
     `what` is the input, device or object concerned, `cause` a stable code, `says` a sentence for people.
@@ -376,14 +376,14 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "bets.opened": Bets,
     "bets.closed": Bets,
     "shooter.changed": ShooterChanged,
-    "table.opened": Happening,
-    "table.closed": Happening,
-    "table.locked": Happening,
-    "table.unlocked": Happening,
-    "device.down": Happening,
-    "device.up": Happening,
-    "device.fault": Happening,
-    "input.refused": Happening,
+    "table.opened": TableEvent,
+    "table.closed": TableEvent,
+    "table.locked": TableEvent,
+    "table.unlocked": TableEvent,
+    "device.down": TableEvent,
+    "device.up": TableEvent,
+    "device.fault": TableEvent,
+    "input.refused": TableEvent,
 }
 """Every type of outcome and the type of its data."""
 _DATA = {type_: msgspec.json.Decoder(kind) for type_, kind in OUTCOME_TYPES.items()}

@@ -320,9 +320,9 @@ class Pump:
             if fault.code == "settlement_lost":
                 self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
 
-    def _is_old(self, told: int) -> bool:
+    def _is_old(self, newest_seq: int) -> bool:
         """Return whether an engine's message is older than one received before, and so a replayed copy."""
-        return told < max(self._waits_from() - 1, self._met_seq)
+        return newest_seq < max(self._waits_from() - 1, self._met_seq)
 
     def _waits_from(self) -> int:
         """Return the number of the oldest outcome that is not acknowledged, or of the next outcome."""

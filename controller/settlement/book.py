@@ -19,7 +19,7 @@ Cents = int
 CENTS_FIELDS = ("amount", "to")
 """The fields that contain an amount."""
 
-Asked = dict[str, object]
+RawRequest = dict[str, object]
 """One request, as the object on its JSON line."""
 
 

@@ -104,7 +104,7 @@ def _expected(says: str, field: str, kind: type[Request]) -> str:
     what = _EXPECTED.fullmatch(says)
     if what is None:
         return f"a value that this field allows ({says})"
-    return _KIND.sub(lambda told: " or ".join(map(_kind, told["kinds"].split(" | "))), what["what"])
+    return _KIND.sub(lambda match: " or ".join(map(_kind, match["kinds"].split(" | "))), what["what"])
 
 
 def _choices(kind: type[Request], field: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from controller.model.outcomes import Outcome
 from controller.model.rulesets import RuleSet
-from controller.settlement.book import AnswerLine, Asked, Book, Refusal, Request
+from controller.settlement.book import AnswerLine, Book, RawRequest, Refusal, Request
 from controller.settlement.paytable import Report
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class PayTableDiffers(Exception):
         self.figures = tuple(figures)
 
 
-class Course(Protocol):
+class PlayState(Protocol):
     """The state of play at a table apart from its bets, so that a fresh game can be brought to it."""
 
     @property
@@ -51,18 +51,18 @@ class Course(Protocol):
     def follow(self, request: Request) -> None:
         """Follow a request that was granted."""
 
-    def is_no_news(self, request: Request) -> bool:
+    def is_redundant(self, request: Request) -> bool:
         """Return whether a request only repeats the present state."""
 
     def names_shooter(self, request: Request) -> bool:
         """Return whether a request states who has the dice; after a correction the table states it again."""
 
-    def prelude(self) -> Sequence[Asked]:
+    def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a fresh game without bets to this state."""
 
 
-class NoCourse:
-    """The course of a game that has no state between attempts except its bets."""
+class NoPlayState:
+    """The state of play in a game that has no state between attempts except its bets."""
 
     point: int | None = None
     shooter: str | None = None
@@ -70,7 +70,7 @@ class NoCourse:
     def follow(self, request: Request) -> None:
         """Ignore the request: there is nothing to follow."""
 
-    def is_no_news(self, request: Request) -> bool:
+    def is_redundant(self, request: Request) -> bool:
         """Return False: every request matters."""
         del request
         return False
@@ -80,31 +80,31 @@ class NoCourse:
         del request
         return False
 
-    def prelude(self) -> Sequence[Asked]:
+    def prelude(self) -> Sequence[RawRequest]:
         """Return no requests: a fresh game is in this state."""
         return ()
 
 
 class Ended(NamedTuple):
-    """The end of an attempt: the course, requests, answers, and whether the game holds more than its bets."""
+    """An attempt that ended; `remembers`: the game holds more than its bets."""
 
-    course: Course
-    asked: Sequence[Asked]
+    play_state: PlayState
+    requests: Sequence[RawRequest]
     lines: Sequence[AnswerLine]
     remembers: bool
 
 
-def decided_by(do: str) -> Callable[[Ended], Sequence[Asked] | None]:
+def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
     """Return a `settled_at` for a game that starts afresh after each request of this name."""
 
-    def settled_at(ended: Ended) -> Sequence[Asked] | None:
-        return () if any(asked["do"] == do for asked in ended.asked) else None
+    def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
+        return () if any(raw["do"] == do for raw in ended.requests) else None
 
     return settled_at
 
 
-def _never(asked: Asked) -> bool:
-    del asked
+def _never(raw: RawRequest) -> bool:
+    del raw
     return False
 
 
@@ -113,7 +113,7 @@ def _no_point(outcome: Outcome) -> int | Literal["off"] | None:
     return None
 
 
-def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
+def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]:
     del outcome, players
     return ()
 
@@ -128,23 +128,23 @@ class Wagers:
     """Return the game with its pay table and an empty book. Raises SettingsError or PayTableDiffers."""
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Return the exact edges of its pay table. Raises SettingsError."""
-    asked_by: Callable[[Outcome], list[Asked]]
+    requests_of: Callable[[Outcome], list[RawRequest]]
     """Return an outcome's requests to the book, in order; for a correction, the corrected ones."""
     closed: Refusal
     """Why no bet is accepted while bets are closed."""
-    settled_at: Callable[[Ended], Sequence[Asked] | None]
+    settled_at: Callable[[Ended], Sequence[RawRequest] | None]
     """Return the requests that bring a fresh game without bets to this state; None if none can."""
-    course: Callable[[], Course] = NoCourse
-    """Return the course of a table at its beginning."""
-    course_after: Callable[[Outcome, Mapping[str, str]], Sequence[Asked]] = _fresh
+    play_state: Callable[[], PlayState] = NoPlayState
+    """Return the state of play at the start."""
+    prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _fresh
     """Return the requests that bring a fresh game to the table's state after an outcome (players by seat)."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
     """Return the point after an outcome, as the outcome states it; None if it does not state it."""
-    taken_while_closed: Callable[[Asked], bool] = _never
+    taken_while_closed: Callable[[RawRequest], bool] = _never
     """Return whether a request is accepted although bets are closed."""
     takes_late: bool = False
     """Whether bets made with the dice out are accepted if dealer and boxperson confirm them."""
-    tells: frozenset[BetsReport] = frozenset()
+    bets_reports: frozenset[BetsReport] = frozenset()
     """The reports on bets that its table receives."""
     bought_at_table: Refusal | None = None
     """Why no bet is accepted here: cards are bought at the table, which reports them."""

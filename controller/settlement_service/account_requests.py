@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 from sqlalchemy import insert, select
 
-from controller.settlement.book import AnswerLine, Asked
+from controller.settlement.book import AnswerLine, RawRequest
 from controller.settlement_service import schema
 from controller.settlement_service.book import Booked, HeardAt, Misread, Step
 from controller.settlement_service.channel import Role
@@ -70,7 +70,7 @@ class _Request:
     """A request that waits for the table's statement, and the function that carries it out afterwards."""
 
     asking: Asking
-    asked: Asked
+    raw: RawRequest
     do: _Do
 
 
@@ -133,7 +133,7 @@ class AccountRequests:
 
         return self._once(asking, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
-    def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
+    def bet(self, asking: Asking, table: str, bet: RawRequest) -> Done:
         """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
         The bet waits for the table's statement that bets were still open when this was called; a `late` bet
@@ -142,7 +142,7 @@ class AccountRequests:
         """
         return self._on_word(self._bet(asking, table, bet), table)
 
-    def bets(self, asking: Asking, table: str, bets: Sequence[Asked]) -> list[Done | RequestRefused]:
+    def bets(self, asking: Asking, table: str, bets: Sequence[RawRequest]) -> list[Done | RequestRefused]:
         """Make bets on one statement of the table, in one transaction; each is granted or refused on its own.
 
         Each is a request of its own under the key `KEY/ID`, so a repeated request is carried out once. Raises
@@ -170,11 +170,11 @@ class AccountRequests:
             work.read_answers(asking.caller.name, keys)
             work.read_wagers(table, [str(bet["id"]) for bet in bets])
             return [
-                _answer(work, request.asking, request.asked, partial(request.do, word=word))
+                _answer(work, request.asking, request.raw, partial(request.do, word=word))
                 for request, _ in wait
             ]
 
-    def change(self, asking: Asking, table: str, change: Asked) -> Done:
+    def change(self, asking: Asking, table: str, change: RawRequest) -> Done:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
         The change waits for the table's statement like a bet, since withdrawing a stake too late also wins
@@ -190,7 +190,7 @@ class AccountRequests:
 
         return self._on_word(_Request(asking, {**change, "table": table}, do), table)
 
-    def _bet(self, asking: Asking, table: str, bet: Asked) -> "_Request":
+    def _bet(self, asking: Asking, table: str, bet: RawRequest) -> "_Request":
         bet = {name: value for name, value in bet.items() if name != "confirmed"}
 
         def do(work: Work, word: Admitted | NoWord) -> Done:
@@ -208,25 +208,25 @@ class AccountRequests:
         return _Request(asking, {**bet, "do": "bet", "table": table}, do)
 
     def _ask(
-        self, work: Work, table: EnrolledTable, player: str, asked: Asked, answer: Admitted | NoWord
+        self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoWord
     ) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
         account = player_account(player)
         if answer is _TRIED:
-            must_be_open(table, asked)
-            self._book(work, table, account, Step(n=table.book.last_n + 1, kind="asked", requests=(asked,)))
+            must_be_open(table, raw)
+            self._book(work, table, account, Step(n=table.book.last_n + 1, kind="asked", requests=(raw,)))
             self._engine.take_back(work, table)
-        admitted = admit(table, asked, answer)
+        admitted = admit(table, raw, answer)
         word = admitted.word
         heard = HeardAt(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
-        step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,), heard=heard)
+        step = Step(n=table.book.last_n + 1, kind="asked", requests=(raw,), heard=heard)
         booked = self._book(work, table, account, step)
         work.step(table.name, step, booked)
         work.stands(table.name, table.row())
-        if not asked.get("late"):
+        if not raw.get("late"):
             work.bet_taken(word, admitted.heard_us)
-        lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
+        lines = [msgspec.Raw(encode(answer.line)) for answer in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
     @staticmethod
@@ -259,8 +259,8 @@ class AccountRequests:
             play = _play_of(standing, [request] if waits else [])
         if standing is None or not waits:
             word: Admitted | NoWord = _UNASKED
-        elif request.asked.get("late"):
-            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.asked))
+        elif request.raw.get("late"):
+            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.raw))
         else:
             word = self._engine.gate.word(table, play)
 
@@ -268,7 +268,7 @@ class AccountRequests:
             _check_token(work, request.asking.caller)
             return request.do(work, word=word)
 
-        return self._once(request.asking, request.asked, do)
+        return self._once(request.asking, request.raw, do)
 
     def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
         """Return a request, and whether it must wait for the table's statement instead of being answered at
@@ -281,11 +281,11 @@ class AccountRequests:
         if (
             standing is None
             or standing.halted
-            or not _may_open(standing, request.asked)
+            or not _may_open(standing, request.raw)
             or work.answered(request.asking.caller.name, request.asking.key) is not None
         ):
             return request, False
-        if not standing.game.wagers.taken_while_closed(request.asked):
+        if not standing.game.wagers.taken_while_closed(request.raw):
             return request, True
         try:
             request.do(work, _TRIED)
@@ -294,20 +294,20 @@ class AccountRequests:
                 return replace(request, do=partial(_refuse, refused)), False
         return request, True
 
-    def _once(self, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done:
+    def _once(self, asking: Asking, raw: RawRequest, do: Callable[[Work], Done]) -> Done:
         with self._engine.work() as work:
-            done = _answer(work, asking, asked, do)
+            done = _answer(work, asking, raw, do)
         if isinstance(done, RequestRefused):
             raise done
         return done
 
 
-def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done | RequestRefused:
+def _answer(work: Work, asking: Asking, raw: RawRequest, do: Callable[[Work], Done]) -> Done | RequestRefused:
     """Carry out a request, or repeat the earlier answer to this key.
 
     `do` raises RequestRefused before it writes anything.
     """
-    text = encode(asked).decode()
+    text = encode(raw).decode()
     before = work.answered(asking.caller.name, asking.key)
     answer: _Granted | _Refusal
     if before is None:
@@ -330,14 +330,14 @@ def _answer(work: Work, asking: Asking, asked: Asked, do: Callable[[Work], Done]
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 
-def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
+def admit(table: EnrolledTable, raw: RawRequest, word: Admitted | NoWord) -> Admitted:
     """Return the statement that admits a request. Raises RequestRefused if it does not admit it.
 
     The statement must include the last outcome that opened or closed bets here, and none that is not settled
     here, so that the request is booked between the same outcomes as at the table.
     """
-    must_be_open(table, asked)
-    closed, late = table.betting == "closed", bool(asked.get("late"))
+    must_be_open(table, raw)
+    closed, late = table.betting == "closed", bool(raw.get("late"))
     if isinstance(word, NoWord):
         raise RequestRefused(*word)
     said = word.word
@@ -349,43 +349,43 @@ def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitt
         raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
     if said.takes != ("late" if late else "play" if closed else "wagers"):
         raise RequestRefused("TABLE-WORD", "the table does not take this now; nothing was taken")
-    if said.takes == "play" and str(asked.get("seat")) in said.folded:
-        raise RequestRefused("T-DEAL-4", f"position {asked['seat']} has folded")
+    if said.takes == "play" and str(raw.get("seat")) in said.folded:
+        raise RequestRefused("T-DEAL-4", f"position {raw['seat']} has folded")
     return word
 
 
-def must_be_open(table: EnrolledTable, asked: Asked) -> None:
+def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
     """Raise RequestRefused if the table, as far as it is settled, can't admit this."""
-    late = bool(asked.get("late"))
+    late = bool(raw.get("late"))
     if late and (refusal := table.book.late_refusal):
         raise RequestRefused(refusal.rule, refusal.reason)
-    if not _may_open(table, asked):
+    if not _may_open(table, raw):
         raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
-    if table.betting != "closed" and table.game.wagers.taken_while_closed(asked):
+    if table.betting != "closed" and table.game.wagers.taken_while_closed(raw):
         raise RequestRefused(*_CARDS_NOT_OUT)
 
 
-def _may_open(table: EnrolledTable, asked: Asked) -> bool:
+def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
     """Return whether the table, as far as it is settled, could admit this."""
-    if asked.get("late"):
+    if raw.get("late"):
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
         return True
-    return table.game.wagers.taken_while_closed(asked)
+    return table.game.wagers.taken_while_closed(raw)
 
 
 _CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play is made when they are")
 _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
-def _late_wager(round_: int, asked: Asked) -> LateWager:
+def _late_wager(round_: int, raw: RawRequest) -> LateWager:
     """Return a late wager as its table receives it: a digest of the whole request, and a sentence for
     people.
     """
-    digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
-    detail = next((f" {asked[name]}" for name in ("number", "base", "dice") if asked.get(name)), "")
-    says = f"{asked['player']}: {asked['wager']}{detail}, {asked['amount']} cents"
-    return LateWager(round_, str(asked["id"]), digest, says[:200])
+    digest = sha256(msgspec.json.encode(raw, order="sorted")).hexdigest()
+    detail = next((f" {raw[name]}" for name in ("number", "base", "dice") if raw.get(name)), "")
+    says = f"{raw['player']}: {raw['wager']}{detail}, {raw['amount']} cents"
+    return LateWager(round_, str(raw["id"]), digest, says[:200])
 
 
 _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
@@ -399,8 +399,8 @@ def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayA
     """Return the positions for which these requests ask for Play; None if there are none."""
     if table is None:
         return None
-    plays = [each.asked for each in requests if table.game.wagers.taken_while_closed(each.asked)]
-    seats = tuple(dict.fromkeys(str(asked.get("seat")) for asked in plays))
+    plays = [each.raw for each in requests if table.game.wagers.taken_while_closed(each.raw)]
+    seats = tuple(dict.fromkeys(str(raw.get("seat")) for raw in plays))
     return PlayAt(table.round or 1, seats) if seats else None
 
 
@@ -441,7 +441,7 @@ DEALER = "dealer"
 """The position of the dealer's hand, where no player may sit."""
 
 
-def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool) -> None:
+def check_bet_seat(work: Work, standing: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
     """Raise RequestRefused if a bet is on a position that is not its player's.
 
     `own` means that the request is a player's own, who bets where staff has seated the player, and nowhere

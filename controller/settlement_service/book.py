@@ -18,7 +18,7 @@ import msgspec
 from controller.games.registry import game_of
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Outcome
-from controller.settlement.book import AnswerLine, Asked, Book, Decided, Reduced, Refusal, Request
+from controller.settlement.book import AnswerLine, Book, Decided, RawRequest, Reduced, Refusal, Request
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
@@ -48,7 +48,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     n: int
     kind: Kind
-    requests: tuple[Asked, ...] = ()
+    requests: tuple[RawRequest, ...] = ()
     seq: int | None = None
     corrects: int | None = None
     result: bool = False
@@ -66,7 +66,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     n: int = 0
-    prelude: tuple[Asked, ...] = ()
+    prelude: tuple[RawRequest, ...] = ()
     carry: tuple[int, int] = (0, 1)
 
 
@@ -84,9 +84,9 @@ RESULTS = frozenset(
 """Outcomes that end an attempt; after them the attempt before can't be corrected."""
 
 
-def asked_by(outcome: Outcome, game: str) -> list[Asked]:
+def requests_of(outcome: Outcome, game: str) -> list[RawRequest]:
     """Return the requests of an outcome to the table's game, in order."""
-    return game_of(game).wagers().asked_by(outcome)
+    return game_of(game).wagers().requests_of(outcome)
 
 
 class Contradiction(Exception):
@@ -128,13 +128,13 @@ class _State:
 
     def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
         self._rules = rules
-        self.course = rules.wagers.course()
+        self.play_state = rules.wagers.play_state()
         at_table = rules.wagers.bought_at_table is not None
         self.tally = Tally(table, rules.fresh(), Fraction(*anchor.carry), paid_at_table=at_table)
-        for asked in anchor.prelude:
-            request = rules.decode(asked)
+        for raw in anchor.prelude:
+            request = rules.decode(raw)
             self.tally.apply(request)
-            self.course.follow(request)
+            self.play_state.follow(request)
 
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, its movement, and whether a player's request was refused.
@@ -144,14 +144,16 @@ class _State:
         lines: list[StepAnswer] = []
         moved = Movement()
         if step.kind == "reset":
-            self.course = self._rules.wagers.course()
+            self.play_state = self._rules.wagers.play_state()
         if step.refund:
             back = self.tally.refund(self._fresh(), step.refund)
             lines += [StepAnswer(step.n, line) for line in back.lines]
             moved.add(back.movement)
-        for asked in step.requests:
-            request = self._rules.decode(asked)
-            if self.course.is_no_news(request) or (not shooters and self.course.names_shooter(request)):
+        for raw in step.requests:
+            request = self._rules.decode(raw)
+            if self.play_state.is_redundant(request) or (
+                not shooters and self.play_state.names_shooter(request)
+            ):
                 continue
             applied = self.tally.apply(request)
             lines += [StepAnswer(step.n, line) for line in applied.lines]
@@ -162,29 +164,29 @@ class _State:
                         str(msgspec.to_builtins(applied.lines[0])), "a request that is granted"
                     )
                 return lines, moved, True
-            self.course.follow(request)
+            self.play_state.follow(request)
         self._check_point(step)
         return lines, moved, False
 
     def _fresh(self) -> Book:
         game = self._rules.fresh()
-        for asked in self.course.prelude():
-            game.apply(self._rules.decode(asked))
+        for raw in self.play_state.prelude():
+            game.apply(self._rules.decode(raw))
         return game
 
     def _check_point(self, step: Step) -> None:
         if step.point_after is None:
             return
         expected = None if step.point_after == "off" else step.point_after
-        if self.course.point != expected:
-            raise Contradiction(f"point {expected} at the table", f"point {self.course.point}")
+        if self.play_state.point != expected:
+            raise Contradiction(f"point {expected} at the table", f"point {self.play_state.point}")
 
-    def settled(self, step: Step, lines: Sequence[StepAnswer]) -> Sequence[Asked] | None:
+    def settled(self, step: Step, lines: Sequence[StepAnswer]) -> Sequence[RawRequest] | None:
         """Return the prelude of an anchor after this step; None if the state is not settled."""
         if self.tally.up:
             return None
-        told = [each.line for each in lines]
-        return self._rules.wagers.settled_at(Ended(self.course, step.requests, told, self.tally.remembers))
+        ended = Ended(self.play_state, step.requests, [answer.line for answer in lines], self.tally.remembers)
+        return self._rules.wagers.settled_at(ended)
 
 
 class GameOf:
@@ -197,12 +199,12 @@ class GameOf:
         self.fresh = fresh
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
-    def decode(self, asked: Asked) -> Request:
+    def decode(self, raw: RawRequest) -> Request:
         """Decode a request. Raises Misread if this game has no such request."""
         try:
-            request = self._request_of(asked, str_keys=True)
+            request = self._request_of(raw, str_keys=True)
         except msgspec.ValidationError as error:
-            raise Misread(f"found {str(asked.get('do'))!r} of {self.name}: {error}") from error
+            raise Misread(f"found {str(raw.get('do'))!r} of {self.name}: {error}") from error
         assert isinstance(request, Request)
         return request
 
@@ -224,12 +226,12 @@ class TableBook:
     @property
     def point(self) -> int | None:
         """The point of a craps table."""
-        return self._state.course.point
+        return self._state.play_state.point
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
         """The shooter of a craps table, and whether the line bet is there; None if there is no shooter."""
-        shooter = self._state.course.shooter
+        shooter = self._state.play_state.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property
@@ -258,17 +260,17 @@ class TableBook:
 
     def player_at(self, seat: str) -> str | None:
         """Return the player whose wagers are up at a seat; None if there are none."""
-        asked = (asked for kept in self._history for asked in kept.step.requests)
-        here = {str(one["id"]) for one in asked if one["do"] == "bet" and str(one.get("seat")) == seat}
+        requests = (raw for kept in self._history for raw in kept.step.requests)
+        here = {str(one["id"]) for one in requests if one["do"] == "bet" and str(one.get("seat")) == seat}
         return next((wager.player for wager in self._state.tally.up if wager.id in here), None)
 
     def stakes_of(self, player: str) -> int:
         """Return the cents that a player has at risk."""
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
-    def cost(self, asked: Asked) -> int:
+    def cost(self, raw: RawRequest) -> int:
         """Return the cents that a request takes from its player. Raises Misread."""
-        return self._state.tally.cost(self._game.decode(asked))
+        return self._state.tally.cost(self._game.decode(raw))
 
     def apply(self, step: Step) -> Booked:
         """Apply the next step. Raises Contradiction or Misread."""
@@ -303,9 +305,9 @@ class TableBook:
         return Booked(tuple(lines), moved, tuple(self._touched(step, lines)))
 
     def _touched(self, step: Step, lines: Sequence[StepAnswer]) -> list[Wager]:
-        asked = [str(asked["id"]) for asked in step.requests if "id" in asked]
-        changed = (told.line.id for told in lines if isinstance(told.line, Decided | Reduced))
-        ids = dict.fromkeys([*asked, *changed])
+        named = [str(raw["id"]) for raw in step.requests if "id" in raw]
+        changed = (answer.line.id for answer in lines if isinstance(answer.line, Decided | Reduced))
+        ids = dict.fromkeys([*named, *changed])
         return [wager for id_ in ids if (wager := self.wager(id_))]
 
     # --- settled states ---
@@ -410,19 +412,15 @@ class TableBook:
         for i, before in enumerate(history):
             kept = as_it_is(before)
             if kept is None:
-                lines += [
-                    StepAnswer(before.step.n, _voided(asked, _TOO_LATE)) for asked in _bets(before.step)
-                ]
+                lines += [StepAnswer(before.step.n, _voided(raw, _TOO_LATE)) for raw in _bets(before.step)]
                 continue
-            told, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= place)
+            answers, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= place)
             if refused:
-                lines += [
-                    StepAnswer(kept.step.n, _voided(asked, _NOT_POSSIBLE)) for asked in _bets(kept.step)
-                ]
+                lines += [StepAnswer(kept.step.n, _voided(raw, _NOT_POSSIBLE)) for raw in _bets(kept.step)]
                 continue
             self._history.append(_RecordedStep(kept.step, moved, kept.seqs))
             if i >= place:
-                lines += told
+                lines += answers
         return lines
 
 
@@ -430,15 +428,15 @@ def _corrected(wrong: Step, by: Step) -> Step:
     return msgspec.structs.replace(wrong, requests=by.requests, refund=by.refund, point_after=by.point_after)
 
 
-def _bets(step: Step) -> list[Asked]:
-    return [asked for asked in step.requests if asked["do"] == "bet"]
+def _bets(step: Step) -> list[RawRequest]:
+    return [raw for raw in step.requests if raw["do"] == "bet"]
 
 
 _TOO_LATE = "bets had already closed when the table received it: the close was detected late"
 _NOT_POSSIBLE = "what it was made after was corrected, and it could not have been made"
 
 
-def _voided(bet: Asked, reason: str) -> Decided:
+def _voided(bet: RawRequest, reason: str) -> Decided:
     amount = bet["amount"]
     assert isinstance(amount, int)
     return Decided(str(bet["id"]), str(bet["wager"]), "void", amount, 0, amount, reason)

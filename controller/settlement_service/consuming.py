@@ -76,7 +76,7 @@ class _LastStatus(NamedTuple):
     online: bool
     says_open: bool
     at_us: int
-    told: int
+    newest_seq: int
     """The newest outcome named in its status."""
 
 
@@ -106,9 +106,9 @@ class Broker:
         self._key = key
         self._met: dict[str, _LastStatus] = {}
         self._questions: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUESTIONS)
-        engine.line_bet = self.tell_line_bet
-        engine.pair_plus = self.tell_pair_plus
-        engine.played = self.tell_played
+        engine.line_bet = self.send_line_bet
+        engine.pair_plus = self.send_pair_plus
+        engine.played = self.send_played
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -157,19 +157,19 @@ class Broker:
             return _UNMET
         return None if met.says_open else _OLD
 
-    def tell_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
+    def send_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
         """Inform a table whether the shooter at a seat has the line bet, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
 
-    def tell_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
+    def send_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
         """Inform a table which positions have no Pair Plus, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._pair_plus(table, without, at))
 
-    def tell_played(self, table: str, play: PlayAt, at: At) -> None:
+    def send_played(self, table: str, play: PlayAt, at: At) -> None:
         """Inform a table which positions have a Play wager, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
@@ -317,7 +317,7 @@ class Broker:
             met = self._met.get(table)
             meeting = Meeting(
                 table=table,
-                told=max(seq, 0 if met is None else met.told),
+                told=max(seq, 0 if met is None else met.newest_seq),
                 sequence=seq,
                 chain=chain,
                 key=self._key.public,

@@ -39,8 +39,8 @@ class EmbeddedConsumer(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises OutOfReach or RefusedOutcome if it is not accepted."""
         answers = self._engine.deliver([event])
-        for _, told in on_the_wire(answers, self._by):
-            answer(told)
+        for _, encoded in on_the_wire(answers, self._by):
+            answer(encoded)
         for refused in answers:
             if isinstance(refused, RejectedDelivery):
                 raise RefusedOutcome(refused)

@@ -237,19 +237,21 @@ class Engine:
 
     def _bets(self, work: Work, name: str) -> Bets | None:
         table = self._tables.get(name)
-        if table is None or table.halted or not (tells := table.game.wagers.tells):
+        if table is None or table.halted or not (reports := table.game.wagers.bets_reports):
             return None
-        known = table.book.line_bet if "line_bet" in tells else None
+        known = table.book.line_bet if "line_bet" in reports else None
         return Bets(
             At(table.next_seq - 1, table.book.last_n),
             None if known is None else (seat_of(work, name, known[0]), known[1]),
-            table.book.without_pair_plus if "pair_plus" in tells else None,
-            PlayAt(table.round or 1, played) if "played" in tells and (played := table.book.played) else None,
+            table.book.without_pair_plus if "pair_plus" in reports else None,
+            PlayAt(table.round or 1, played)
+            if "played" in reports and (played := table.book.played)
+            else None,
         )
 
     def _inform(self, name: str, bets: Bets) -> None:
         """Inform a table of changes since the last report."""
-        before = self._reported.get(name, _NOTHING_TOLD)
+        before = self._reported.get(name, _NOTHING_REPORTED)
         self._reported[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:
             self.line_bet(name, *bets.line_bet, bets.at)
@@ -271,4 +273,4 @@ class Engine:
         return self._tables[name]
 
 
-_NOTHING_TOLD = Bets(At(0, 0), None, None)
+_NOTHING_REPORTED = Bets(At(0, 0), None, None)

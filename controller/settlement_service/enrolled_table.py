@@ -139,10 +139,10 @@ def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
         .order_by(outcomes.c.seq.desc())
     )
     last = connection.execute(newest.limit(1)).first()
-    told = connection.execute(newest.where(outcomes.c.type.startswith("bets.")).limit(1)).first()
+    newest_bets = connection.execute(newest.where(outcomes.c.type.startswith("bets.")).limit(1)).first()
     round_ = None
-    if told is not None:
-        data = data_of(told.type, read_event(told.event).data)
+    if newest_bets is not None:
+        data = data_of(newest_bets.type, read_event(newest_bets.event).data)
         assert isinstance(data, Bets)
         round_ = data.round
     return (0 if last is None else last.seq), round_

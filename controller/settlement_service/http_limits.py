@@ -54,7 +54,7 @@ class _Refused(Exception):
 
     def __init__(self, status: int, reason: str, rule: str = "") -> None:
         super().__init__(reason)
-        self.told = refusal(status, rule or f"HTTP-{status}", reason)
+        self.answer = refusal(status, rule or f"HTTP-{status}", reason)
 
 
 class Bounds:
@@ -80,14 +80,14 @@ class Bounds:
             counted: AbstractContextManager[None] = nullcontext()
             if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
                 digest = scope[DIGEST] = await self._admitted(headers, _address(scope))
-                _tell_connection(scope)
+                _mark_trusted(scope)
                 counted = self._counted(digest)
             with counted:
                 body = await _body(scope, headers, receive)
                 body_read = True
                 await self._app(scope, _Replay(body, receive), send)
         except _Refused as refused:
-            await _answer(refused.told, scope, send, None if body_read else receive)
+            await _answer(refused.answer, scope, send, None if body_read else receive)
 
     async def _admitted(self, headers: Mapping[bytes, list[bytes]], address: str) -> str:
         """Return the digest of a valid token."""
@@ -99,20 +99,20 @@ class Bounds:
         digest = sha256(secret).hexdigest()
         if digest in self._known:
             return digest  # The engine checks again whether it is still valid.
-        address = self._told_apart(address)
+        address = self._counted_address(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
             raise _Refused(429, "too many invalid tokens; ask again in a second")
-        told = await self._handler.ask(HttpRequest(do="who", digest=digest))
-        if told.status != 200:
+        answer = await self._handler.ask(HttpRequest(do="who", digest=digest))
+        if answer.status != 200:
             now_s = asyncio.get_running_loop().time()
             self._strangers.setdefault(address, []).append(now_s)
-            raise _Passed(told)
+            raise _Passed(answer)
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
-        self._known[digest] = _read_caller(bytes(told.body)).role
+        self._known[digest] = _read_caller(bytes(answer.body)).role
         return digest
 
-    def _told_apart(self, address: str) -> str:
+    def _counted_address(self, address: str) -> str:
         """Return the key under which an address is counted, after dropping entries older than a second."""
         now_s = asyncio.get_running_loop().time()
         recent = {
@@ -137,9 +137,9 @@ class Bounds:
 class _Passed(_Refused):
     """A refusal by the request handler itself."""
 
-    def __init__(self, told: HttpAnswer) -> None:
-        super().__init__(told.status, "")
-        self.told = told
+    def __init__(self, answer: HttpAnswer) -> None:
+        super().__init__(answer.status, "")
+        self.answer = answer
 
 
 class _Replay:
@@ -204,17 +204,17 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
     return bytes(body)
 
 
-async def _answer(told: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
+async def _answer(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
     """Send a refusal and close the connection, after discarding the rest of the body."""
     headers = [
         (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(bytes(told.body))),
-        *((name.encode(), value.encode()) for name, value in _extra(told).items()),
+        (b"content-length", b"%d" % len(bytes(answer.body))),
+        *((name.encode(), value.encode()) for name, value in _extra(answer).items()),
     ]
     if unread is not None:
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": told.status, "headers": headers})
-    body = b"" if scope["method"] == "HEAD" else bytes(told.body)
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    body = b"" if scope["method"] == "HEAD" else bytes(answer.body)
     await send({"type": "http.response.body", "body": body, "more_body": unread is not None})
     if unread is not None:
         await _let_go_by(unread)
@@ -246,7 +246,7 @@ class Connection(Protocol):
     """Whether a valid token has been received over it."""
 
 
-def _tell_connection(scope: Scope) -> None:
+def _mark_trusted(scope: Scope) -> None:
     connection = scope.get("state", {}).get("connection")
     if connection is not None:
         connection.trusted = True
@@ -255,11 +255,11 @@ def _tell_connection(scope: Scope) -> None:
 _EXTRA = {401: ("WWW-Authenticate", "Bearer"), 429: ("Retry-After", "1"), 503: ("Retry-After", "1")}
 
 
-def _extra(told: HttpAnswer) -> dict[str, str]:
-    extra = _EXTRA.get(told.status)
+def _extra(answer: HttpAnswer) -> dict[str, str]:
+    extra = _EXTRA.get(answer.status)
     return {} if extra is None else dict([extra])
 
 
-def response_of(told: HttpAnswer) -> Response:
+def response_of(answer: HttpAnswer) -> Response:
     """Return the HTTP answer."""
-    return Response(bytes(told.body), told.status, _extra(told), "application/json")
+    return Response(bytes(answer.body), answer.status, _extra(answer), "application/json")

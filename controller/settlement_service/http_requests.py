@@ -14,7 +14,7 @@ import msgspec
 from pydantic import TypeAdapter
 from sqlalchemy import select, update
 
-from controller.settlement.book import Asked
+from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller, Done, need_account
 from controller.settlement_service.channel import (
@@ -212,7 +212,7 @@ class _Turned(Exception):
 
     def __init__(self, status: int, rule: str, reason: str) -> None:
         super().__init__(reason)
-        self.told = refusal(status, rule, reason)
+        self.answer = refusal(status, rule, reason)
 
 
 class HttpRequests:
@@ -231,7 +231,7 @@ class HttpRequests:
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
         except _Turned as turned:
-            return turned.told
+            return turned.answer
         except RequestRefused as refused:
             return refusal(409, refused.rule, refused.reason)
         except OutOfReach as error:
@@ -330,14 +330,14 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, str] | None = None
 
 
-def _each(bets: Sequence[Asked], answers: Sequence[Done | RequestRefused]) -> HttpAnswer:
-    told = [
+def _each(bets: Sequence[RawRequest], answers: Sequence[Done | RequestRefused]) -> HttpAnswer:
+    each = [
         _Answer(id=bet["id"], refused={"rule": answer.rule, "reason": answer.reason})
         if isinstance(answer, RequestRefused)
         else _Answer(id=bet["id"], granted=answer)
         for bet, answer in zip(bets, answers, strict=True)
     ]
-    return json_answer(msgspec.json.encode(told))
+    return json_answer(msgspec.json.encode(each))
 
 
 def _granted(done: Done) -> HttpAnswer:

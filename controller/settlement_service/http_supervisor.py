@@ -64,9 +64,9 @@ class _Link:
         self.connection = connection
         self._lock = Lock()
 
-    def answer(self, number: int, told: HttpAnswer) -> None:
+    def answer(self, number: int, answer: HttpAnswer) -> None:
         """Send an answer; if the other process does not accept it, end its run."""
-        payload = msgspec.json.encode(told)
+        payload = msgspec.json.encode(answer)
         if len(payload) > MAX_ANSWER:
             payload = msgspec.json.encode(
                 refusal(503, "ENGINE", "the answer is too long; request fewer entries")
@@ -240,14 +240,14 @@ class HttpSupervisor:
 
     def _answer(self, link: _Link, number: int, ask: HttpRequest) -> None:
         try:
-            told = self._requests.answer(ask)
+            answer = self._requests.answer(ask)
         except Exception as error:  # noqa: BLE001 - the caller must learn that nothing is known to be done
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
-            told = refusal(503, "ENGINE", "the engine failed on this request; ask again with the same key")
+            answer = refusal(503, "ENGINE", "the engine failed on this request; ask again with the same key")
         finally:
             with self._lock:
                 self._waiting -= 1
-        link.answer(number, told)
+        link.answer(number, answer)
 
     def _hear_health(self, link: _Link, number: int) -> None:
         if self._engine.trouble is not None:
@@ -266,19 +266,19 @@ class HttpSupervisor:
             self._probe_now.clear()
             with self._lock:
                 asking, self._asking_health = self._asking_health, []
-            told: HttpAnswer | Literal["well"] = "well"
+            answer: HttpAnswer | Literal["well"] = "well"
             try:
                 self._engine.probe()
                 self.probes += 1
                 self._pruning.look()
             except OutOfReach as error:
-                told = out_of_reach(error)
+                answer = out_of_reach(error)
             except Exception as error:  # noqa: BLE001 - if this thread ended, health would no longer be reported
                 self._say(f"settlement: the database could not be tested: {type(error).__name__}: {error}\n")
-                told = refusal(503, "ENGINE", "the engine failed; see its log")
+                answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
                 link.answer(
-                    number, self._requests.answer(HttpRequest(do="health")) if told == "well" else told
+                    number, self._requests.answer(HttpRequest(do="health")) if answer == "well" else answer
                 )
 
 

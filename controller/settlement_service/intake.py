@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy import select, update
 
 from controller.model.outcomes import Bets, Outcome
-from controller.settlement.book import Asked
+from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
 from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, HeardAt, Misread, Step
 from controller.settlement_service.deliveries import (
@@ -170,14 +170,14 @@ class Intake:
             return self._skipping(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and wagers.begins_anew:
             return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins again")
-        asked = self._in_names(work, table.name, wagers.asked_by(outcome))
-        if not asked:
+        requests = self._in_names(work, table.name, wagers.requests_of(outcome))
+        if not requests:
             return None
         correction = outcome.type in CORRECTIONS
         return Step(
             n=n,
             kind="correction" if correction else "outcome",
-            requests=asked,
+            requests=requests,
             seq=outcome.seq,
             corrects=_corrects(outcome) if correction else None,
             result=outcome.type in RESULTS,
@@ -187,11 +187,11 @@ class Intake:
 
     def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
         """Return the step that refunds all stakes and restarts at the table's state after this outcome."""
-        course = table.game.wagers.course_after(outcome, self._names(work, table.name))
+        prelude = table.game.wagers.prelude_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,
             kind="reset",
-            requests=tuple(course),
+            requests=tuple(prelude),
             seq=outcome.seq,
             result=True,
             refund="a contradiction that a person has resolved",
@@ -205,11 +205,11 @@ class Intake:
         ]
         return f"malfunction: {', '.join(codes)}" if codes else ""
 
-    def _in_names(self, work: Work, table: str, asked: list[Asked]) -> tuple[Asked, ...]:
-        if not any(_SEATED & one.keys() for one in asked):
-            return tuple(asked)
+    def _in_names(self, work: Work, table: str, requests: list[RawRequest]) -> tuple[RawRequest, ...]:
+        if not any(_SEATED & one.keys() for one in requests):
+            return tuple(requests)
         names = self._names(work, table)
-        return tuple(_named(one, names) for one in asked)
+        return tuple(_named(one, names) for one in requests)
 
     def _names(self, work: Work, table: str) -> Mapping[str, str]:
         seats = schema.seats
@@ -240,9 +240,9 @@ _SEATED = frozenset({"player", "button", "seats"})
 _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
 
 
-def _named(asked: Asked, names: Mapping[str, str]) -> Asked:
+def _named(raw: RawRequest, names: Mapping[str, str]) -> RawRequest:
     """Return a request with players' names instead of seats."""
-    named = dict(asked)
+    named = dict(raw)
     for word in ("player", "button"):
         if named.get(word) is not None:
             named[word] = names[str(named[word])]

@@ -14,7 +14,7 @@ from controller.settlement_service.key import EngineKey
 TURN_S = 0.5
 START_S = 60
 """Extra start time requested from the service manager, repeatedly, while waiting for the broker."""
-Tell = Callable[..., None]
+Notify = Callable[..., None]
 """Notifies systemd, as in sd_notify(3)."""
 
 
@@ -31,7 +31,7 @@ class Serving:
 
 
 def serve(
-    engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell, key: EngineKey
+    engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, notify: Notify, key: EngineKey
 ) -> None:
     """Run until stopped, and report the state to systemd; `key` signs the answers to tables.
 
@@ -53,16 +53,18 @@ def serve(
         http.start()
         if thread is not None:
             thread.start()
-        _look_after(engine, http, broker, stop, tell)
+        _look_after(engine, http, broker, stop, notify)
     finally:
-        tell("STOPPING=1")
+        notify("STOPPING=1")
         stop.set()
         http.stop()
         if thread is not None:
             thread.join(STOP_S)
 
 
-def _look_after(engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, tell: Tell) -> None:
+def _look_after(
+    engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, notify: Notify
+) -> None:
     """Report READY once outcomes and requests are answered, then notify the watchdog while every part is
     running.
 
@@ -79,13 +81,13 @@ def _look_after(engine: Engine, http: HttpSupervisor, broker: Broker | None, sto
         )
         if not ready:
             ready = http.ready and _state_of(broker) != "away"
-            tell("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
+            notify("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
         now = _turns(http, broker)
         if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
             before = now
-            tell("WATCHDOG=1", status)
+            notify("WATCHDOG=1", status)
         else:
-            tell(status)
+            notify(status)
 
 
 def _turns(http: HttpSupervisor, broker: Broker | None) -> tuple[int, ...]:

@@ -195,17 +195,17 @@ class Work:
         self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
         if booked.supersedes_from is not None:
             self._supersede(table, booked.supersedes_from, step.n)
-        for line, told in enumerate(_of_wagers(booked.lines)):
-            named = _named(told.line)
+        for line, answer in enumerate(_of_wagers(booked.lines)):
+            named = _named(answer.line)
             self.add(
                 schema.results,
                 table_name=table,
                 n=step.n,
                 line=line,
-                of_n=told.of_n,
+                of_n=answer.of_n,
                 wager=named,
                 player=booked.players.get(named),
-                body=encode(told.line).decode(),
+                body=encode(answer.line).decode(),
                 superseded_by=None,
             )
         for wager in booked.wagers:
@@ -258,9 +258,9 @@ class Work:
             moved_t = None if dropped is UNSET else dropped
             self._round(table, round_, session=session, result_t=outcome.t, moved_t=moved_t)
 
-    def _round(self, table: str, round_: int, **told: str | int | None) -> None:
+    def _round(self, table: str, round_: int, **values: str | int | None) -> None:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
-        self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
+        self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **values})
 
     def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
         """Store when the table received a round's last request that still holds, after some were
@@ -324,7 +324,7 @@ def _after(connection: Connection, table: Table) -> int:
 
 
 def _of_wagers(lines: Iterable[StepAnswer]) -> list[StepAnswer]:
-    return [told for told in lines if isinstance(_id_of(told.line), str)]
+    return [answer for answer in lines if isinstance(_id_of(answer.line), str)]
 
 
 def _id_of(line: AnswerLine) -> object:

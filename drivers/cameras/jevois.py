@@ -240,7 +240,7 @@ class JevoisCamera:
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a whole frame has been received."""
-        self._tell(
+        self._report(
             now_us,
             self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
         )
@@ -256,7 +256,7 @@ class JevoisCamera:
         """Handle that the port is gone: the trouble's code, and what was seen."""
         self.decoder.reset()
         self._open = False
-        self._tell(now_us, self._health.closed(now_us, code, seen))
+        self._report(now_us, self._health.closed(now_us, code, seen))
         return self._taken()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
@@ -264,7 +264,7 @@ class JevoisCamera:
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"
-        self._tell(now_us, [Trouble("sentences_lost", seen, False, now_us)])
+        self._report(now_us, [Trouble("sentences_lost", seen, False, now_us)])
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -290,7 +290,7 @@ class JevoisCamera:
             seen = (
                 f"no complete frame for {self._settings.silent_s:g} s (check that serout and sermark are on)"
             )
-            self._tell(now_us, self._health.trouble(now_us, "silent", seen, down=True))
+            self._report(now_us, self._health.trouble(now_us, "silent", seen, down=True))
             self._reopening.ask(now_us)
         return self._taken()
 
@@ -345,11 +345,11 @@ class JevoisCamera:
             return
         self.frames += 1
         self._heard_us = now_us
-        self._tell(now_us, self._health.over(now_us, seen="complete frames arrive again"))
+        self._report(now_us, self._health.over(now_us, seen="complete frames arrive again"))
         seen_us = self._seen_at(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]
         self._readings += [
-            self._told(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
+            self._reading_of(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
         ]
 
     def _seen_at(self, arrived_us: int) -> int:
@@ -368,7 +368,7 @@ class JevoisCamera:
         confidence = 0.0 if detection.score is None else detection.score / 100
         return Body(place[0], place[1], _face(face), confidence)
 
-    def _told(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
+    def _reading_of(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
         die, name = sight.die, self.name
         t = self._stamp(seen_us)
         x, y = round(sight.x, 1), round(sight.y, 1)
@@ -392,7 +392,7 @@ class JevoisCamera:
 
     # --- its health ---
 
-    def _tell(self, now_us: int, changes: list[Change]) -> None:
+    def _report(self, now_us: int, changes: list[Change]) -> None:
         self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:

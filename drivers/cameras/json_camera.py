@@ -193,7 +193,7 @@ class JsonCamera:
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a line was heard."""
-        return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+        return self._readings_of(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle that a script has connected; it is up with its first good line."""
@@ -203,18 +203,18 @@ class JsonCamera:
         self._open = True
         self._heard_us = now_us
         self._reopening.put_off(now_us)
-        told = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
-        return self._told(now_us, told + self._health.over(now_us, LINK, seen="connected"))
+        changes = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
+        return self._readings_of(now_us, changes + self._health.over(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle that the script or its port is gone."""
         self._open = False
-        return self._told(now_us, self._health.closed(now_us, code, seen))
+        return self._readings_of(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes on their way here."""
         seen = f"{lost} bytes discarded: the table was busy"
-        return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
+        return self._readings_of(now_us, self._lost(now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
@@ -225,21 +225,21 @@ class JsonCamera:
             if not self._budget.spend(now_us):
                 self._babble += 1
                 seen = f"more than {self._budget.per_s} lines a second"
-                readings += self._told(now_us, self._lost(now_us, "babbling", seen))
+                readings += self._readings_of(now_us, self._lost(now_us, "babbling", seen))
             elif isinstance(item, BadLine):
-                readings += self._told(now_us, self._lost(now_us, "bad_reading", f"found {item.why}"))
+                readings += self._readings_of(now_us, self._lost(now_us, "bad_reading", f"found {item.why}"))
             else:
                 readings += self._take(now_us, item)
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now."""
-        told = self._health.tick(now_us)
+        changes = self._health.tick(now_us)
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._heard_us) / 1e6
-            told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+            changes += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
             self._reopening.ask(now_us)
-        return self._told(now_us, told)
+        return self._readings_of(now_us, changes)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` has something to do."""
@@ -279,12 +279,12 @@ class JsonCamera:
             self._place(kind, fields)
             readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
         except ReadingError as error:
-            return self._told(now_us, self._lost(now_us, "bad_reading", str(error)))
+            return self._readings_of(now_us, self._lost(now_us, "bad_reading", str(error)))
         except BadClockError as error:
-            return self._told(now_us, self._lost(now_us, "bad_clock", str(error)))
+            return self._readings_of(now_us, self._lost(now_us, "bad_clock", str(error)))
         self._heard_us = now_us
         up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines are valid again")
-        return self._told(now_us, up) + readings
+        return self._readings_of(now_us, up) + readings
 
     def _time_of(self, kind: object, fields: dict[str, object], now_us: int) -> int:
         t = fields.pop("t", None)
@@ -320,7 +320,7 @@ class JsonCamera:
     def _lost(self, now_us: int, code: str, seen: str) -> list[Change]:
         return self._health.lost(now_us, self._heard_us, code, seen)
 
-    def _told(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
+    def _readings_of(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
         return readings_of(changes, [self.name], now_us)
 
 

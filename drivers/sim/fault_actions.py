@@ -310,19 +310,19 @@ def open_door(site: Site) -> Undo:
     door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
     unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
 
-    def tell(now_us: int, reading: AnyReading) -> None:
+    def send(now_us: int, reading: AnyReading) -> None:
         site.cable.peer.sense(now_us, reading)
         site.cable.flush(now_us)
 
     def press(now_us: int) -> None:
-        tell(now_us, msgspec.structs.replace(unlocks, t=now_us))
+        send(now_us, msgspec.structs.replace(unlocks, t=now_us))
 
     def undo(now_us: int) -> None:
-        tell(now_us, msgspec.structs.replace(door, t=now_us, open=False))
+        send(now_us, msgspec.structs.replace(door, t=now_us, open=False))
         for press_number in range(1, PRESSES + 1):
             site.table.at(now_us + press_number * PRESS_AGAIN_US, press)
 
-    tell(site.now_us, door)
+    send(site.now_us, door)
     return undo
 
 

@@ -150,7 +150,7 @@ Result = tuple[int, int] | str | Hands
 """Dice, a number, or the hands of a deal."""
 
 
-class Asked(NamedTuple):
+class SeatRequest(NamedTuple):
     """A request of a player at High Roller, the input for it, and its rule."""
 
     says: str
@@ -170,7 +170,7 @@ _Card = tuple[str, str, int]
 """A card as the controller reports it: its id, its player, and the total that it matches."""
 
 
-def player_request(game: Mapping[str, object], rng: Random) -> Asked | None:
+def player_request(game: Mapping[str, object], rng: Random) -> SeatRequest | None:
     """Return a player's request at this point of a game of High Roller, or None.
 
     `game` is the controller's report: `stage`, `seats`, `gone`, and in a roll-off `roll_off`.
@@ -180,7 +180,7 @@ def player_request(game: Mapping[str, object], rng: Random) -> Asked | None:
             done = cast("list[tuple[int, _Card]]", more.get("done", []))
             others = [*cast("list[_Card]", turns), *(card for _, card in done)]
             if player in [owner for _, owner, _ in others] and rng.random() < DECLINES:
-                return Asked(f"seat {player} declines this roll", "decline", str(player), "!H-17")
+                return SeatRequest(f"seat {player} declines this roll", "decline", str(player), "!H-17")
         case _:
             pass
     match game:
@@ -189,7 +189,7 @@ def player_request(game: Mapping[str, object], rng: Random) -> Asked | None:
             here = [str(seat) for seat in seats if str(seat) not in gone]
             if len(here) > _STAY and rng.random() < LEAVES:
                 seat = rng.choice(here)
-                return Asked(f"seat {seat} leaves the table", "leave", seat, "!H-19")
+                return SeatRequest(f"seat {seat} leaves the table", "leave", seat, "!H-19")
         case _:
             pass
     return None

@@ -121,8 +121,8 @@ def _scene(
     """Return the throw's scene: the dice's order is open, and so is a review if one ends out of view."""
     said = watch.scene_truth(truth)
     allowed = said.allowed if len(faces) == 2 else (*dict.fromkeys((*said.allowed, "review")),)
-    told = msgspec.structs.replace(said, any_order=True, allowed=allowed)
-    return Scene(kind=kind, start_us=0, end_us=watch.collected_us, truth=told)
+    scene_truth = msgspec.structs.replace(said, any_order=True, allowed=allowed)
+    return Scene(kind=kind, start_us=0, end_us=watch.collected_us, truth=scene_truth)
 
 
 def _faces(flight: Flight, rigging: Rigging, rests: list[DieRest]) -> tuple[tuple[Face, Face | None], ...]:

@@ -77,10 +77,10 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The expected outcomes depend on the scenes before it."""
 
 
-def without_numbers(told: Iterable[Expected]) -> tuple[Expected, ...]:
+def without_numbers(outcomes: Iterable[Expected]) -> tuple[Expected, ...]:
     """Return outcomes without the number of the roll, deal or game, which differs after a missed attempt."""
     kept: list[Expected] = []
-    for outcome in told:
+    for outcome in outcomes:
         data = outcome["data"]
         assert isinstance(data, dict)
         own = {key: value for key, value in data.items() if key not in ("roll", "deal", "game")}
@@ -194,19 +194,19 @@ def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: i
     """Return the disagreements of an evening's outcomes with its truth; its first attempt has the number
     `first`.
     """
-    told = list(outcomes)
+    published = list(outcomes)
     found: list[Disagreement] = []
     for number, scene in enumerate(scenes, first):
-        own = [outcome for outcome in told if _attempt_of(outcome) == number]
+        own = [outcome for outcome in published if _attempt_of(outcome) == number]
         last = number == first + len(scenes) - 1
         for fault, words in _faults(scene.truth, own, last=last):
             found.append(Disagreement(number, scene, fault, words))
-    beyond = [outcome for outcome in told if (_attempt_of(outcome) or 0) >= first + len(scenes)]
+    beyond = [outcome for outcome in published if (_attempt_of(outcome) or 0) >= first + len(scenes)]
     if beyond and scenes:
         found.append(
             Disagreement(first + len(scenes), scenes[-1], "wrong", f"no such attempt: {beyond[0].type}")
         )
-    return found + _late_closes(scenes, told, first)
+    return found + _late_closes(scenes, published, first)
 
 
 def _attempt_of(outcome: Outcome) -> int | None:
@@ -219,23 +219,23 @@ def _attempt_of(outcome: Outcome) -> int | None:
 
 
 def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
-    words = [outcome for outcome in own if outcome.type in _FIRST_OUTCOME_VERDICTS]
-    if not words:
+    results = [outcome for outcome in own if outcome.type in _FIRST_OUTCOME_VERDICTS]
+    if not results:
         yield "silent", "nothing was published"
         return
-    verdict = _FIRST_OUTCOME_VERDICTS[words[0].type]
-    told = _in_words(words[0])
-    if len(words) == 1 and _is_ruling(truth, words[0].data):
+    verdict = _FIRST_OUTCOME_VERDICTS[results[0].type]
+    first = _in_words(results[0])
+    if len(results) == 1 and _is_ruling(truth, results[0].data):
         return
     if verdict not in truth.allowed:
-        yield _named(verdict), told
+        yield _named(verdict), first
         return
-    if wrong := _wrong_content(truth, words[0]):
-        yield "wrong", f"{wrong}: {told}"
+    if wrong := _wrong_content(truth, results[0]):
+        yield "wrong", f"{wrong}: {first}"
     if verdict == "review":
-        yield from _after_review(truth, words[1:], last=last)
-    elif len(words) > 1:
-        yield "wrong", f"two results: {told}, then {_in_words(words[1])}"
+        yield from _after_review(truth, results[1:], last=last)
+    elif len(results) > 1:
+        yield "wrong", f"two results: {first}, then {_in_words(results[1])}"
     else:
         yield from _after_call(truth, [outcome for outcome in own if outcome.type.endswith(".corrected")])
 
@@ -314,10 +314,10 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
         yield "wrong", f"corrected to {data.number}, the ruling was {truth.ruled_number}"
 
 
-def _late_closes(scenes: Sequence[Scene], told: list[Outcome], first: int) -> list[Disagreement]:
+def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -> list[Disagreement]:
     """Return the valid spins whose ball dropped before No More Bets was called."""
     found: list[Disagreement] = []
-    bets = [o for o in told if isinstance(o.data, Bets)]
+    bets = [o for o in outcomes if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):
         drop = scene.truth.drop_us
         if drop is None or scene.truth.allowed != ("valid",):

@@ -194,14 +194,14 @@ class Evening:
         """Play one deal of a kind; return its scene with the outcomes that must be published."""
         start_us, before = self.now, len(self.truth)
         self.play(kind)
-        told = without_numbers(self.truth[before:])
-        words = [_FIRST_OUTCOMES[str(each["type"])] for each in told if each["type"] in _FIRST_OUTCOMES]
+        outcomes = without_numbers(self.truth[before:])
+        words = [_FIRST_OUTCOMES[str(each["type"])] for each in outcomes if each["type"] in _FIRST_OUTCOMES]
         truth = Truth(
             verdict=words[0],
             allowed=(words[0],),
             cards={position: tuple(cards) for position, cards in self.out.items()},
             hands={position: tuple(cards) for position, cards in self.stands.items()},
-            told=told,
+            told=outcomes,
         )
         return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, depends_on_previous=True)
 

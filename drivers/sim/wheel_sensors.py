@@ -86,12 +86,12 @@ def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults)
     pulses = [
         (t_s, beam) for t_s, beam in _pulses(rng, wheel, optics, play, faults) if not _hidden(faults, t_s)
     ]
-    told = list(pulses)
-    told += [
+    beam_pulses = list(pulses)
+    beam_pulses += [
         (t_s + rng.uniform(0.0009, 0.006), beam) for t_s, beam in pulses if rng.random() < faults.doubled
     ]
-    told += [ghost for ghost in _ghosts(rng, wheel, play, faults) if not _hidden(faults, ghost[0])]
-    readings: list[AnyReading] = [BallBeam(t=_us(t_s), dev=WHEEL, beam=beam) for t_s, beam in told]
+    beam_pulses += [ghost for ghost in _ghosts(rng, wheel, play, faults) if not _hidden(faults, ghost[0])]
+    readings: list[AnyReading] = [BallBeam(t=_us(t_s), dev=WHEEL, beam=beam) for t_s, beam in beam_pulses]
     readings += _indexes(rng, wheel, optics, play, faults)
     readings += [BallDrop(t=_us(t_s), dev=WHEEL) for t_s in _drops(rng, optics, play, faults)]
     if not faults.reader_dead:

@@ -15,7 +15,7 @@ from controller.games.high_roller.table import as_high_roller_state
 from controller.games.three_card.machine import as_three_card_state
 from controller.journal.contents import STATE_NOTED, Noted
 from controller.machines.setup import State, read_memory, to_json_values
-from controller.model.outcomes import Bets, DealReview, DealVoid, Happening, Outcome, RollNoRoll, RollReview
+from controller.model.outcomes import Bets, DealReview, DealVoid, Outcome, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Face, Input, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.scenes import SECOND_US, TABLE, says, throw
@@ -314,7 +314,7 @@ def test_H_DEAL_1_a_card_pitched_while_the_power_was_off_gives_nobody_the_next_o
     goes_on(after, ("pitch", 9), at_us + 2 * SECOND_US)
     assert "card.pitched" not in again.types()
     refused = again.outcomes()[-1].data
-    assert isinstance(refused, Happening)
+    assert isinstance(refused, TableEvent)
     assert refused.cause == "order_broken"
 
 

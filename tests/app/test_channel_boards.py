@@ -9,7 +9,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.cli.evening import boards_in
 from controller.cli.main import main
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.model.readings import AnyReading, DeviceDown, WallImpact
 from controller.replay.log import open_log
 from controller.settings.tables import load_table
@@ -73,7 +73,7 @@ def test_an_evening_at_a_board_with_channels_is_reported_as_it_happened(evening:
     assert heard == {("wall-left", "left"), ("wall-right", "right")}
     assert {reading.dev for reading in readings if isinstance(reading, DeviceDown)} >= set(BROKEN)
     told = [outcome.data for outcome in evening.house.outcomes() if outcome.type == "device.down"]
-    assert {data.what for data in told if isinstance(data, Happening)} >= set(BROKEN)
+    assert {data.what for data in told if isinstance(data, TableEvent)} >= set(BROKEN)
 
 
 def recorded(evening: Evening) -> Iterator[AnyReading]:

@@ -9,7 +9,7 @@ from controller.app.faults import Fault
 from controller.app.inlet import NextReading
 from controller.app.recording import Rotation
 from controller.journal.contents import After
-from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import DeviceUp, Input, Switch
 from controller.settings.tables import load_table
 from tests.app.house import HandClock, House, HouseMaker, drain, live_of, play, unlocked
@@ -82,7 +82,7 @@ def test_who_unlocks_at_the_console_before_the_self_test_passed_is_refused_as_at
     play(daemon, [says(SECOND_US, "unlock")])
     refused = one.outcomes()[-1].data
     assert one.types() == ["table.locked", "input.refused"]
-    assert isinstance(refused, Happening)
+    assert isinstance(refused, TableEvent)
     assert (refused.cause, refused.by) == ("not_ready", "boxperson")
     assert (refused.says or "").startswith("the table can't be unlocked yet: ")
     assert "wall-left" in (refused.says or "")
@@ -115,7 +115,7 @@ def test_no_person_unlocks_a_table_whose_door_has_not_been_heard_of(house: House
     play(daemon, [DeviceUp(t=SECOND_US + n, dev=dev) for n, dev in enumerate(devices)])
     play(daemon, [says(2 * SECOND_US, "unlock")])
     (refused,) = [outcome.data for outcome in one.outcomes() if outcome.type == "input.refused"]
-    assert isinstance(refused, Happening)
+    assert isinstance(refused, TableEvent)
     assert "console has not reported its switches" in (refused.says or "")
     play(daemon, [Switch(t=4 * SECOND_US, dev="console", name="door", open=True)])
     assert "open: door on console" in (daemon.why_locked() or "")
@@ -175,7 +175,7 @@ def test_a_lost_throw_is_reviewed_at_the_start_and_ruled_void_by_a_person(house:
     review, locked, ruled, opened = one.outcomes()[-4:]
     assert isinstance(review.data, RollReview)
     assert [reason.code for reason in review.data.reasons] == ["power_lost"]
-    assert isinstance(locked.data, Happening)
+    assert isinstance(locked.data, TableEvent)
     assert isinstance(ruled.data, RollNoRoll)
     assert [reason.code for reason in ruled.data.reasons] == ["power_lost", "called"]
     assert (ruled.data.roll, ruled.data.by, ruled.data.who) == (1, "boxperson", "ann")

@@ -11,7 +11,7 @@ from controller.app.control import Control
 from controller.app.peers import Groups
 from controller.app.status import status_of
 from controller.cli import main as cli
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.model.readings import AnyReading, Input
 from controller.replay.log import open_log
 from drivers.health import TROUBLES
@@ -80,7 +80,7 @@ def test_faults_at_the_cables_bring_no_false_word_and_all_is_replayed_to_the_byt
     troubled = {
         outcome.data.what
         for outcome in one.house.outcomes()
-        if outcome.type == "device.down" and isinstance(outcome.data, Happening)
+        if outcome.type == "device.down" and isinstance(outcome.data, TableEvent)
     }
     assert {device for fault, device in PLAYED_BY[table] if fault != "garbage"} <= troubled
 
@@ -171,7 +171,7 @@ def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_l
     one.daemon.approve_devices()
     until(one.unlocked, "play to go on")
     *_, locked = [outcome.data for outcome in one.house.outcomes() if outcome.type == "table.locked"]
-    assert isinstance(locked, Happening)
+    assert isinstance(locked, TableEvent)
     assert (locked.by, locked.cause, locked.says) == ("controller", "device_component", None)
 
 

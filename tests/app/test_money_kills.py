@@ -17,7 +17,7 @@ from controller.games.high_roller.table import as_high_roller_state
 from controller.machines import setup
 from controller.machines.setup import read_memory
 from controller.model.effects import Effect
-from controller.model.outcomes import Happening, Outcome, RollNoRoll, RollReview
+from controller.model.outcomes import Outcome, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading
 from drivers.sim import dice, high_roller
 from drivers.sim.scenes import Feed, in_order_of_arrival
@@ -52,12 +52,12 @@ def with_everything() -> high_roller.Evening:
                 evening.says("closing")
             evening.play(number, final=number == GAMES)
         told = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in evening.truth]
-        if happenings(told) >= EVERYTHING and len(evening.thrown) < 20:
+        if kinds_of_event(told) >= EVERYTHING and len(evening.thrown) < 20:
             return evening
     raise AssertionError
 
 
-def happenings(told: Iterable[tuple[str, dict[str, object]]]) -> set[object]:
+def kinds_of_event(told: Iterable[tuple[str, dict[str, object]]]) -> set[object]:
     """Name the calls of all rolls, and the causes of what was paid out of the Bonus Pot."""
     word = {"roll.called": "call", "bonus.paid": "cause"}
     return {data[word[kind]] for kind, data in told if kind in word}
@@ -230,7 +230,7 @@ def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
         match outcome.data:
             case RollReview(roll=roll) | RollNoRoll(roll=roll):
                 of_cut = roll in cut_off
-            case Happening(cause=cause):
+            case TableEvent(cause=cause):
                 of_cut = outcome.type.startswith(("table.", "device.")) or cause == "nothing_to_settle"
             case _:
                 of_cut = False
@@ -272,5 +272,5 @@ def test_an_evening_of_high_roller_survives_a_power_cut_after_every_word_and_in_
     assert table.cut_off == sum(len({counts[0], counts[-1]}) for counts in open_after if counts) > 20
     played = list(of_play(told))
     assert played == list(of_play(told_by_itself))
-    assert happenings(played) >= EVERYTHING
+    assert kinds_of_event(played) >= EVERYTHING
     assert money(told, tmp_path / "killed") == money(told_by_itself, tmp_path / "by itself")

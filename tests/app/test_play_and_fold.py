@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from controller.app.service import Watchdog
-from controller.model.outcomes import DealCalled, Happening
+from controller.model.outcomes import DealCalled, TableEvent
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
@@ -132,7 +132,7 @@ class Table:
     @property
     def refusals(self) -> list[str]:
         told = [o.data for o in self.house.outcomes() if o.type == "input.refused"]
-        return [data.cause for data in told if isinstance(data, Happening)]
+        return [data.cause for data in told if isinstance(data, TableEvent)]
 
 
 @pytest.fixture

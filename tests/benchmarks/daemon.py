@@ -22,7 +22,7 @@ from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key, new_key
 from controller.machines.setup import First, State
-from controller.model.outcomes import Happening, Outcome
+from controller.model.outcomes import Outcome, TableEvent
 from controller.settings.tables import load_table
 from tests.app.rig import Table
 from tests.benchmarks.figures import Figure, tell
@@ -51,7 +51,9 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
     resumed = Resumed(State(), First(), (), held=False, bets_closed=False)
     setup = setup_of(load_table("craps"), resumed, 1)
     journal.start(Identity(session=1, software="a year ago", config="", boot="", setup=setup))
-    data = Happening(cause="no_change", what="set_dice", by="boxperson", who="ann", says="as it stands " * 20)
+    data = TableEvent(
+        cause="no_change", what="set_dice", by="boxperson", who="ann", says="as it stands " * 20
+    )
     for seq in range(1, outcomes + 1):
         told = Outcome(type="input.refused", t=seq, id=f"craps/1/{seq}", seq=seq, data=data)
         ticket = journal.append([told], State(lock="locked"), First(seq=seq + 1))

@@ -27,7 +27,7 @@ from controller.app.clock import MonotonicClock
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.writer import Ticket
-from controller.model.outcomes import Happening, Outcome
+from controller.model.outcomes import Outcome, TableEvent
 from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import Acknowledgement, TableStatus, answer_bytes, read_event
 from controller.publish.mqtt import MqttSink
@@ -132,7 +132,7 @@ class Table:
 
     def tell(self, seq: int) -> None:
         """Hand one outcome to the journal."""
-        data = Happening(cause="timeout", what="camera-left", by="controller", says="no frame for 400 ms")
+        data = TableEvent(cause="timeout", what="camera-left", by="controller", says="no frame for 400 ms")
         told = Outcome(type="device.fault", t=seq, id=f"{NAME}/1/{seq}", seq=seq, data=data)
         self._journal.append([told], self._state, msgspec.structs.replace(self._first, seq=seq + 1))
 

@@ -11,7 +11,7 @@ import pytest
 from controller.cli.main import main
 from controller.cli.screen import Screen
 from controller.cli.watch import Watcher
-from controller.model.outcomes import Happening, Outcome, RollCalled, RollNoRoll, RollReview
+from controller.model.outcomes import Outcome, RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.verdicts import Reason
 from tests.cli.controller_at import FakeController, Json, Terminal, controller_at
 
@@ -229,7 +229,7 @@ def test_a_review_is_reported_once_with_what_may_be_said() -> None:
 
 
 def test_what_a_stuck_button_says_again_is_counted_and_not_told_each_time() -> None:
-    data = Happening(cause="already_void", what="no_roll", by="boxperson", who=None, says="already void")
+    data = TableEvent(cause="already_void", what="no_roll", by="boxperson", who=None, says="already void")
     refused = line_of(Outcome(type="input.refused", t=1, id="craps/1/5", seq=5, data=data))
     told = watched(*[refused] * 40, line_of(called(7, (5, 3))), refused)
     assert told.count("input refused, no roll") == 2

@@ -335,7 +335,7 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
         if practised.score.requests:
             break
     assert not practised.cue(), "nobody rolls while a player's word is heard"
-    asked = practised.score.requests[0].asked
+    asked = practised.score.requests[0].request
     assert f"You hear: {asked.says}." in out.getvalue()
     if enters:
         practised.execute(f"{asked.name} {asked.seat}")

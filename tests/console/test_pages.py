@@ -161,7 +161,7 @@ FLOORS = st.builds(
     awaited=st.none() | AWAITED,
     may=st.lists(st.sampled_from(INPUTS)).map(lambda names: dict.fromkeys(ROLES, tuple(names))),
     results=st.lists(
-        st.builds(Result, attempt=st.just("roll"), number=st.integers(1, 99), told=TOLD), max_size=3
+        st.builds(Result, attempt=st.just("roll"), number=st.integers(1, 99), outcomes=TOLD), max_size=3
     ).map(tuple),
 )
 BOARDS = st.builds(
@@ -274,7 +274,7 @@ def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
     )
     floor = Floor(
         table="t", ruleset="r", title="t", game="craps", up=True,
-        results=(Result(attempt="roll", number=1, told=told),),
+        results=(Result(attempt="roll", number=1, outcomes=told),),
     )  # fmt: skip
     shown = PAGES.panels(Now(floor=floor), session("boxperson"))["results"]
     assert "under review" in shown
@@ -286,6 +286,6 @@ def test_a_number_under_review_is_not_shown_as_the_last_one(ending: str, shown: 
     told = (AttemptOutcome(type=f"spin.{ending}", sequence=1, data=Data(number="35", colour="black")),)
     floor = Floor(
         table="t", ruleset="r", title="t", game="roulette", up=True,
-        results=(Result(attempt="spin", number=1, told=told),),
+        results=(Result(attempt="spin", number=1, outcomes=told),),
     )  # fmt: skip
     assert ("35" in PAGES.panels(Now(floor=floor), session("dealer"))["state"]) is shown

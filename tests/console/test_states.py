@@ -72,7 +72,7 @@ def review(
     return {
         "awaited": waits,
         "attempt": Attempt(word=attempt, number=7, open=True),
-        "results": (Result(attempt=attempt, number=7, told=(word,)),),
+        "results": (Result(attempt=attempt, number=7, outcomes=(word,)),),
         **told,
     }
 
@@ -80,7 +80,7 @@ def review(
 def result(attempt: str, type_: str, **data: object) -> Result:
     """Return the last result."""
     word = AttemptOutcome(type=type_, sequence=7, data=Data(**data))  # type: ignore[arg-type]  # each its own type
-    return Result(attempt=attempt, number=7, told=(word,))
+    return Result(attempt=attempt, number=7, outcomes=(word,))
 
 
 LONG_NAME = Fault(
@@ -262,7 +262,7 @@ STATES: Mapping[str, Floor] = {
             Result(
                 attempt="spin",
                 number=number,
-                told=(
+                outcomes=(
                     AttemptOutcome(
                         type="spin.called", sequence=number, data=Data(number="17", colour="black")
                     ),

@@ -11,7 +11,7 @@ from controller.journal.contents import evidence_of
 from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
-from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, WallImpact
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
@@ -34,7 +34,7 @@ def faults(played: Played) -> list[tuple[str, str | None]]:
     return [
         (d.cause, d.what)
         for o, d in zip(played.outcomes, [o.data for o in played.outcomes], strict=True)
-        if o.type == "device.fault" and isinstance(d, Happening)
+        if o.type == "device.fault" and isinstance(d, TableEvent)
     ]
 
 

@@ -14,7 +14,7 @@ from controller.engine.resume import (
 )
 from controller.games.craps.game import CRAPS
 from controller.machines.setup import First, Setup, State
-from controller.model.outcomes import Bets, Happening, Outcome, RollNoRoll, RollReview, SpinNoSpin
+from controller.model.outcomes import Bets, Outcome, RollNoRoll, RollReview, SpinNoSpin, TableEvent
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import TABLE, says
 
@@ -23,7 +23,7 @@ CLOSED = LastRow("bets.closed", Bets(round=3, cause="dice_released"))
 
 
 def locked(by: str) -> LastRow:
-    return LastRow("table.locked", Happening(cause="lock", by=by))
+    return LastRow("table.locked", TableEvent(cause="lock", by=by))
 
 
 def setup(first: First, state: State | None = None, rules: str = "craps-12-034") -> Setup:
@@ -72,11 +72,11 @@ def test_bets_closed_with_nothing_in_flight_open_again() -> None:
         ((locked(CONTROLLER),), False),
         ((locked("supervisor"),), True),
         ((LastRow("table.locked", None),), True),
-        ((locked("supervisor"), LastRow("table.unlocked", Happening(cause="unlock", by=CONTROLLER))), False),
+        ((locked("supervisor"), LastRow("table.unlocked", TableEvent(cause="unlock", by=CONTROLLER))), False),
         (
             (
                 locked(CONTROLLER),
-                LastRow("input.refused", Happening(cause="already_locked", what="lock", by="boxperson")),
+                LastRow("input.refused", TableEvent(cause="already_locked", what="lock", by="boxperson")),
             ),
             True,
         ),

@@ -5,12 +5,12 @@ import pytest
 from controller.machines.setup import State
 from controller.model.effects import Proposed
 from controller.model.outcomes import (
-    Happening,
     RollCalled,
     RollCorrected,
     RollNoRoll,
     RollReview,
     ShooterChanged,
+    TableEvent,
 )
 from controller.model.readings import AnyReading, DieAt, DieRest
 from controller.model.verdicts import Ruling
@@ -214,7 +214,7 @@ def test_a_player_may_not_rule() -> None:
 def test_an_input_that_makes_no_sense_now_is_refused_with_its_reason(name: str, cause: str) -> None:
     played = play(says(SECOND_US, name))
     assert played.refusals() == [cause]
-    refused = played.data(Happening)[0]
+    refused = played.data(TableEvent)[0]
     assert (refused.what, refused.by) == (name, "boxperson")
     assert refused.says
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.engine.session import Session
 from controller.machines.setup import First, Setup, SetupError, State
-from controller.model.outcomes import Bets, Happening, RollCalled, RollReview
+from controller.model.outcomes import Bets, RollCalled, RollReview, TableEvent
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, Switch
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
@@ -34,7 +34,7 @@ def test_a_throw_at_a_locked_table_does_not_count_and_is_stated_once() -> None:
         "roll.called",
     ]
     assert played.refusals() == ["table_locked"]
-    assert played.data(Happening)[0].cause == "camera moved"
+    assert played.data(TableEvent)[0].cause == "camera moved"
     assert played.data(RollCalled)[0].roll == 1
 
 
@@ -62,14 +62,14 @@ def test_an_opened_door_or_tamper_switch_locks_the_table(name: str) -> None:
     opened = Switch(t=1, dev="cabinet", name=name, open=True)
     played = play(opened, Switch(t=2, dev="cabinet", name=name, open=False))
     assert played.told() == ["table.locked"]
-    assert played.data(Happening)[0].cause == f"{name}_open"
+    assert played.data(TableEvent)[0].cause == f"{name}_open"
 
 
 def test_devices_are_reported_once_when_they_go_and_once_when_they_come_back() -> None:
     gone = DeviceDown(t=1, dev="wall-left", reason="unplugged")
     played = play(gone, msgspec.structs.replace(gone, t=2), DeviceUp(t=3, dev="wall-left"))
     assert played.told() == ["device.down", "device.up"]
-    assert (played.data(Happening)[0].what, played.data(Happening)[0].says) == ("wall-left", "unplugged")
+    assert (played.data(TableEvent)[0].what, played.data(TableEvent)[0].says) == ("wall-left", "unplugged")
 
 
 def test_a_camera_lost_in_flight_is_a_review_and_never_a_void() -> None:

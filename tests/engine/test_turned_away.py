@@ -11,9 +11,9 @@ from controller.model.outcomes import (
     DealCalled,
     DealReview,
     GameWon,
-    Happening,
     SpinCalled,
     SpinReview,
+    TableEvent,
 )
 from controller.model.readings import BallBeam, Card, DeviceDown, DeviceUp, DieReleased, Reading
 from tests.engine.play import Played
@@ -251,7 +251,7 @@ def test_R_SPIN_1_where_they_have_been_called_meanwhile_a_person_is_told_what_to
     """What was told stays as it is until a person changes it: the call must not seem to be refused."""
     played = sent_off("lock", plays_at=plays_at, late_ms=late_ms)
     assert played.told("spin") == ["spin.called"]
-    (refused,) = (told for told in played.data(Happening) if told.cause == "table_locked")
+    (refused,) = (told for told in played.data(TableEvent) if told.cause == "table_locked")
     assert refused.says == (
         "an attempt was made while the table was not in play; it does not count; if spin 1 is this one,"
         " declare it void before it is settled"

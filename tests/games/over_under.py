@@ -29,10 +29,10 @@ from controller.model.readings import Input
 from controller.settlement.book import (
     BOOK_ID,
     AnswerLine,
-    Asked,
     Book,
     Cents,
     Decided,
+    RawRequest,
     Refusal,
     Request,
     because,
@@ -221,7 +221,7 @@ def report(table: OverUnderPayTable) -> Report:
     return Report(ruleset=table.name, title=table.title, edges=tuple(edges))
 
 
-def asked_by(outcome: Outcome) -> list[Asked]:
+def requests_of(outcome: Outcome) -> list[RawRequest]:
     """Return what an outcome asks of the book."""
     match outcome.data:
         case RollCalled(dice=dice) | RollCorrected(dice=(int(), int()) as dice):
@@ -236,7 +236,7 @@ WAGERS = Wagers(
     pay_table=OverUnderPayTable,
     open=lambda _, load: OverUnderBook(load(OverUnderPayTable)),
     report=lambda _, load: report(load(OverUnderPayTable)),
-    asked_by=asked_by,
+    requests_of=requests_of,
     closed=Refusal("OU-1", "the dice are out; bet again when this roll is called"),
     settled_at=decided_by("roll"),
 )

@@ -67,4 +67,4 @@ def test_each_rule_set_is_of_a_game_and_has_its_pay_table(name: str) -> None:
     game = GAMES[load_ruleset(name).game]
     assert game_for(name).vocabulary
     assert check(name).ruleset == name
-    assert not game.wagers().course().prelude(), "a table that begins needs nothing told"
+    assert not game.wagers().play_state().prelude(), "a table that begins needs nothing told"

@@ -18,7 +18,6 @@ from controller.model.outcomes import (
     GameStarted,
     GameVoid,
     GameWon,
-    Happening,
     Outcome,
     PlayerEliminated,
     Pot,
@@ -33,6 +32,7 @@ from controller.model.outcomes import (
     SpinCorrected,
     SpinNoSpin,
     SpinReview,
+    TableEvent,
 )
 from controller.model.verdicts import Notice, Reason
 
@@ -48,7 +48,7 @@ RESULTS = (
     SeatResult(seat=FOLDED, hand="nine high", result="fold"),
 )
 POT = Pot(gross=1000, rake=100, bonus=100, prize=800)
-HAPPENING = Happening(cause="door", what="front door", by="controller", who=STAFF, says=SECRET)
+TABLE_EVENT = TableEvent(cause="door", what="front door", by="controller", who=STAFF, says=SECRET)
 BETS = Bets(round=3, cause="ball_speed", notices=NOTICES)
 
 SAMPLES: dict[str, Data] = {
@@ -144,14 +144,14 @@ SAMPLES: dict[str, Data] = {
     "bets.opened": BETS,
     "bets.closed": BETS,
     "shooter.changed": ShooterChanged(shooter="5", cause="seven_out", by="stickperson", who=STAFF),
-    "table.opened": HAPPENING,
-    "table.closed": HAPPENING,
-    "table.locked": HAPPENING,
-    "table.unlocked": HAPPENING,
-    "device.down": HAPPENING,
-    "device.up": HAPPENING,
-    "device.fault": HAPPENING,
-    "input.refused": HAPPENING,
+    "table.opened": TABLE_EVENT,
+    "table.closed": TABLE_EVENT,
+    "table.locked": TABLE_EVENT,
+    "table.unlocked": TABLE_EVENT,
+    "device.down": TABLE_EVENT,
+    "device.up": TABLE_EVENT,
+    "device.fault": TABLE_EVENT,
+    "input.refused": TABLE_EVENT,
 }
 
 

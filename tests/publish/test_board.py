@@ -15,13 +15,13 @@ from controller.model.outcomes import (
     Awaited,
     Bets,
     Data,
-    Happening,
     Outcome,
     RollCalled,
     RollCorrected,
     RollReview,
     ShooterChanged,
     SpinCalled,
+    TableEvent,
 )
 from controller.model.verdicts import Reason
 from controller.publish.players import RESULTS, TableBoard, board_bytes, first_board, follow, showing
@@ -162,8 +162,8 @@ def test_what_may_be_said_follows_the_table(table: Table) -> None:
 
 def test_a_table_that_opens_anew_has_no_point_and_no_shooter(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
-    table.tells("table.closed", Happening(cause="close_table"))
-    board = table.tells("table.opened", Happening(cause="open_table"))
+    table.tells("table.closed", TableEvent(cause="close_table"))
+    board = table.tells("table.opened", TableEvent(cause="open_table"))
     assert (board.state, board.puck, board.shooter) == ("open", "off", None)
 
 

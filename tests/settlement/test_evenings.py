@@ -19,9 +19,9 @@ from controller.settings import paytables
 from controller.settings.mistakes import SettingsError
 from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
-from controller.settlement.book import Asked
+from controller.settlement.book import RawRequest
 from controller.settlement.run import settle
-from controller.settlement_service.book import CORRECTIONS, asked_by
+from controller.settlement_service.book import CORRECTIONS, requests_of
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.games.high_roller.wagers.scene import paytable
@@ -31,18 +31,19 @@ from tests.sim.play import outcomes_of
 Json = Mapping[str, object]
 
 
-def requests_of(outcomes: list[Outcome], game: str) -> list[Asked]:
-    """Give what a settlement is asked by an evening; a correction takes the place of what it corrects.
+def settlement_requests(outcomes: list[Outcome], game: str) -> list[RawRequest]:
+    """Return an evening's requests to settlement; a correction's replace those of the outcome it corrects.
 
-    What was asked since, as a consequence of the corrected result, falls with it.
+    Requests since then that followed from the corrected result are dropped.
     """
-    asked: list[tuple[str, list[Asked]]] = []
+    requests_by_outcome: list[tuple[str, list[RawRequest]]] = []
     for outcome in outcomes:
         if outcome.type in CORRECTIONS:
             corrects = getattr(outcome.data, "corrects", "")
-            asked = asked[: next(place for place, (id_, _) in enumerate(asked) if id_ == corrects)]
-        asked.append((outcome.id, asked_by(outcome, game)))
-    return [request for _, requests in asked for request in requests]
+            ids = [id_ for id_, _ in requests_by_outcome]
+            del requests_by_outcome[ids.index(corrects) :]
+        requests_by_outcome.append((outcome.id, requests_of(outcome, game)))
+    return [request for _, requests in requests_by_outcome for request in requests]
 
 
 def paid(rules: str, requests: Iterable[Json]) -> list[dict[str, object]]:
@@ -77,7 +78,7 @@ def standing_wins(outcomes: list[Outcome]) -> list[GameWon]:
 @pytest.mark.parametrize("seed", range(8))
 def test_an_evening_of_high_roller_is_paid_as_the_table_told_it(seed: int) -> None:
     outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
-    lines = paid(high_roller.RULES, requests_of(outcomes, "high_roller"))
+    lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     assert not [line for line in lines if line.get("status") in ("refused", "rejected", "pending")]
     pots = [line for line in lines if line.get("wager") == "pot"]
     wins = standing_wins(outcomes)
@@ -100,14 +101,14 @@ def test_a_void_game_gives_every_stake_back() -> None:
     )  # fmt: skip
     outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
     void = next(o.data for o in outcomes if isinstance(o.data, GameVoid))
-    lines = paid(high_roller.RULES, requests_of(outcomes, "high_roller"))
+    lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     back = [line for line in lines if str(line["id"]).startswith(f"{void.game}-")]
     assert {(line["status"], line["returned"]) for line in back} == {("void", 100)}
 
 
-def bets_for(seats: list[str], round_: int, rng: Random) -> list[Asked]:
+def bets_for(seats: list[str], round_: int, rng: Random) -> list[RawRequest]:
     """Put an Ante on every position, and Pair Plus and the side bet on some."""
-    bets: list[Asked] = []
+    bets: list[RawRequest] = []
     for seat in seats:
         for wager, chance in (("ante", 1.0), ("pair_plus", 0.6), ("side", 0.4)):
             if rng.random() < chance:
@@ -117,7 +118,7 @@ def bets_for(seats: list[str], round_: int, rng: Random) -> list[Asked]:
     return bets
 
 
-def plays_for(bets: list[Asked], deal: Asked) -> list[Asked]:
+def plays_for(bets: list[RawRequest], deal: RawRequest) -> list[RawRequest]:
     """Put Play behind every Ante that is not folded."""
     return [
         {**bet, "id": f"{bet['id']}-play", "wager": "play"}
@@ -130,9 +131,9 @@ def plays_for(bets: list[Asked], deal: Asked) -> list[Asked]:
 def test_an_evening_of_three_card_poker_is_paid_as_the_table_told_it(seed: int) -> None:
     rng = Random(seed)
     outcomes = outcomes_of(*three_card.evening(seed)[:2], arrivals=True)
-    requests: list[Asked] = []
-    bets: list[Asked] = []
-    for request in requests_of(outcomes, "three_card"):
+    requests: list[RawRequest] = []
+    bets: list[RawRequest] = []
+    for request in settlement_requests(outcomes, "three_card"):
         if request["do"] == "deal":
             hands = request["hands"]
             assert isinstance(hands, dict)
@@ -154,7 +155,7 @@ def test_an_evening_of_three_card_poker_is_paid_as_the_table_told_it(seed: int) 
 def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:
     ruling = says(5 * SECOND_US, "set_dice", dice=[2, 2])
     played = play(throw(SECOND_US, (3, 3)), ruling, throw(9 * SECOND_US, (1, 1)))
-    assert requests_of(played.outcomes, "craps") == [
+    assert settlement_requests(played.outcomes, "craps") == [
         {"do": "run_out", "on": False, "by_table": True},
         {"do": "roll", "dice": (2, 2)},
         {"do": "run_out", "on": False, "by_table": True},

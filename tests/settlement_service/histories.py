@@ -79,15 +79,15 @@ class _Waiting:
     word: OpenStatement | None = None
 
 
-class Happenings:
-    """What happens when, in true time, and how long what is sent takes."""
+class Timeline:
+    """Scheduled events in true time, and the delays of lines."""
 
     chance: random.Random
     trouble: Trouble
     now_us: int
 
     def begin(self) -> None:
-        """Let nothing be under way."""
+        """Start with nothing scheduled."""
         self._order = count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._clear_us: dict[str, int] = {}
@@ -96,7 +96,7 @@ class Happenings:
         heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
 
     def run(self, seconds: float) -> None:
-        """Let it all happen."""
+        """Run everything due in this time."""
         end_us = self.now_us + round(seconds * SECOND_US)
         while self._due and self._due[0][0] <= end_us:
             self.now_us, _, do = heapq.heappop(self._due)
@@ -109,7 +109,7 @@ class Happenings:
         return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
 
     def send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
-        """Send over a line: in order unless it repeats; what is `sure` is never lost."""
+        """Send over a line: in order unless repeated; a `sure` message is never lost."""
         if not sure and self.chance.random() < self.trouble.loses:
             return
         arrives_us = max(self.now_us + self.delay(base_us), self._clear_us.get(line, 0))
@@ -120,7 +120,7 @@ class Happenings:
 
 
 @dataclass
-class World(Happenings):
+class World(Timeline):
     """A wheel that spins round after round, and whoever bets on it."""
 
     key: Key

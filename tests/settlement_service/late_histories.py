@@ -26,7 +26,7 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, LateWager, NoWord
 from tests.scenes import TABLE, says, throw
-from tests.settlement_service.histories import SECOND_US, Happenings, Trouble
+from tests.settlement_service.histories import SECOND_US, Timeline, Trouble
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 LATE_US = 9 * SECOND_US
@@ -95,7 +95,7 @@ class _Shim(Gate):
 
 
 @dataclass
-class DiceWorld(Happenings):
+class DiceWorld(Timeline):
     """A table of dice thrown round after round, and a crew that wants to bet on how they lie."""
 
     key: Key

@@ -12,7 +12,6 @@ from controller.model.outcomes import (
     Bets,
     CrapsCall,
     Data,
-    Happening,
     Outcome,
     RollCalled,
     RollCorrected,
@@ -21,6 +20,7 @@ from controller.model.outcomes import (
     SpinCalled,
     SpinCorrected,
     SpinNoSpin,
+    TableEvent,
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
@@ -237,7 +237,7 @@ class SealedTable:
     def opens(self) -> bytes:
         """The table opens anew."""
         self.point, self.shooter = None, None
-        return self.tell("table.opened", Happening(cause="open_table"))
+        return self.tell("table.opened", TableEvent(cause="open_table"))
 
     def _next_round(self) -> list[bytes]:
         self.attempt += 1

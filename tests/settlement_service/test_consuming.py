@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.journal.keys import Key
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.model.tables import EmbeddedSettings, MqttSettings
 from controller.publish.embedded import Blocked, EngineFor, Enrolment
 from controller.publish.events import (
@@ -237,7 +237,7 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
 def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: SealedTable, line: Line) -> None:
     line.until(lambda: any(isinstance(report, Meeting) for report in line.reports))
     line.reports.clear()
-    closed = roulette.tell("table.closed", Happening(cause="close_table"))
+    closed = roulette.tell("table.closed", TableEvent(cause="close_table"))
     line.sends(closed)
     event = read_event(closed)
     newest = (event.seq, event.chain)

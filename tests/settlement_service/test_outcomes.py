@@ -7,7 +7,7 @@ from msgspec import UNSET
 from sqlalchemy import select
 
 from controller.journal.keys import Key
-from controller.model.outcomes import Happening
+from controller.model.outcomes import TableEvent
 from controller.publish.events import read_event
 from controller.settlement_service import schema
 from controller.settlement_service.deliveries import AcknowledgedDelivery, HeldDelivery, RejectedDelivery
@@ -73,7 +73,7 @@ def test_what_waits_takes_little_memory_whatever_a_table_signs(house: House, key
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
     first = table.opens()
-    vast = [table.tell("device.fault", Happening(cause="x", says="y" * 900_000)) for _ in range(6)]
+    vast = [table.tell("device.fault", TableEvent(cause="x", says="y" * 900_000)) for _ in range(6)]
     answers = house.hears(vast)
     assert [type(answer) for answer in answers] == [HeldDelivery] * 4 + [RejectedDelivery] * 2
     house.takes(first)
@@ -159,8 +159,8 @@ def alarms(house: House) -> list[tuple[str, str]]:
         return [(row.table_name, row.code) for row in connection.execute(query)]
 
 
-def _opened() -> Happening:
-    return Happening(cause="open_table")
+def _opened() -> TableEvent:
+    return TableEvent(cause="open_table")
 
 
 def test_what_is_no_event_is_refused(house: House) -> None:

@@ -167,7 +167,9 @@ def _truth_in_words(truth: msgspec.Struct) -> str:
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Distribute the throws over the kinds; a fifth of them are near misses."""
     conditions = tuple(
-        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error)
+        Conditions(
+            fps=fps, noise_mm=noise, exchanges=arguments.exchanges, reports_error=arguments.tells_error
+        )
         for fps in arguments.fps
         for noise in arguments.noise
     )

@@ -121,8 +121,8 @@ class Case:
         # A mark within a lap before the first pulse may have passed while the ball was already running.
         lately = began_us, began_us - self._first_lap_us()
         for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in lately]):
-            told_us = [mark.t for mark in passes[:at]]
-            hidden_by = blind_before(dev, told_us, began_us) or self._overdue(passes, at)
+            passes_us = [mark.t for mark in passes[:at]]
+            hidden_by = blind_before(dev, passes_us, began_us) or self._overdue(passes, at)
             if hidden_by is not None:
                 return hidden_by
         return None
@@ -257,7 +257,7 @@ def rotor_reversed(case: Case) -> Reason | None:
     if reversal is not None:
         if not case.trace.in_play(reversal.first_us):
             return None
-        turned = reversal.told_by.direction
+        turned = reversal.shown_by.direction
         return case.reason("rotor_reversed", f"the rotor reversed to {turned} during the spin")
     stops_us = trace.rotor.stops_us()
     if (
@@ -278,7 +278,7 @@ def rotor_handled(case: Case) -> Reason | None:
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.stood_before(reversal.first_us):
         return None
-    turned = reversal.told_by.direction
+    turned = reversal.shown_by.direction
     return case.reason(
         "missing_reading",
         f"the rotor reversed to {turned} when the ball may already have been at rest, before a number was"

@@ -99,13 +99,15 @@ story."""
 class _Aside:
     """The stories at some pulse, of which the expensive ones are not followed, and the pulses since."""
 
-    __slots__ = ("calm", "dear", "heard", "other", "pulses", "stories")
+    __slots__ = ("calm", "heard", "max_cost", "other", "pulses", "stories")
 
-    def __init__(self, stories: list[Story], dear: float, other: float, heard: list[int], calm: int) -> None:
-        """A story of cost `dear` or more is not followed; `other` is the highest possible cost of the
+    def __init__(
+        self, stories: list[Story], max_cost: float, other: float, heard: list[int], calm: int
+    ) -> None:
+        """A story of cost `max_cost` or more is not followed; `other` is the highest possible cost of the
         cheapest story of the other direction; `heard` and `calm` are the chain's at that time."""
         self.stories = stories
-        self.dear = dear
+        self.max_cost = max_cost
         self.other = other
         self.heard = heard
         self.calm = calm
@@ -122,7 +124,7 @@ class Chain:
         ring = ring_of(tuple(beams_deg))
         self._ahead, self._between = ring.ahead, ring.between
         self._stories: list[Story] = []
-        self._start = CleanStart(ring, self._slowest) if ring.tells_way else None
+        self._start = CleanStart(ring, self._slowest) if ring.shows_direction else None
         """The launch while it is clean, in place of the stories."""
         self.heard = [0] * ring.count
         """Pulses of each beam so far."""
@@ -227,22 +229,22 @@ class Chain:
             return True
         stories = self._stories
         best = stories[0]
-        dear = best.cost + _EXPENSIVE
-        if best.last.number < MIN_PULSES or stories[-1].cost < dear:
+        max_cost = best.cost + _EXPENSIVE
+        if best.last.number < MIN_PULSES or stories[-1].cost < max_cost:
             return False
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
         heard = list(self.heard)
         heard[beam] -= 1
-        self._aside = _Aside(stories, dear, other, heard, self._calm)
-        self._stories = [story for story in stories if story.cost < dear]
+        self._aside = _Aside(stories, max_cost, other, heard, self._calm)
+        self._stories = [story for story in stories if story.cost < max_cost]
         return True
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
         """Handle a pulse for the cheap stories alone; return False if the expensive ones may matter for it.
 
-        No story becomes cheaper, so whatever those set aside become still costs more than `dear`. They launch
-        nothing if the pulse is plainly the next, and change a cheap story only in its turns, if they cost
-        nearly as much: its turns are infinite until they are taken up. The only story has other costs
+        No story becomes cheaper, so every continuation of those set aside costs more than `max_cost`. They
+        launch nothing if the pulse is plainly the next, and change a cheap story only in its turns, if they
+        cost nearly as much: its turns are infinite until they are taken up. The only story has other costs
         (`_plainly_next`): there certainly is another while the cheapest one of the other direction, whose
         cost rises by at most `FITTING` with each pulse, is not dropped.
         """
@@ -255,15 +257,15 @@ class Chain:
             return False
         for story in self._stories[1:]:
             self._go_on(story, t, beam, detects, options)
-        dear = aside.dear
-        kept = [self._extended(option, t, beam) for option in _best_of(options) if option[0] < dear]
+        max_cost = aside.max_cost
+        kept = [self._extended(option, t, beam) for option in _best_of(options) if option[0] < max_cost]
         if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
             return False
         least = kept[0].cost
-        if dear - least < _CALM_CLEAR or least + WAY_CLEAR > dear:
+        if max_cost - least < _CALM_CLEAR or least + WAY_CLEAR > max_cost:
             return False
         for story in kept:
-            if story.cost >= dear - CLEAR:
+            if story.cost >= max_cost - CLEAR:
                 story.fewer = story.more = inf
             if story.more == inf and story.cost < least + CLEAR:
                 return False
@@ -532,13 +534,13 @@ def _best_of(options: list[_Option]) -> list[_Option]:
     if len(options) == 1:
         return options
     most = min(map(_cost, options)) + _DROPPED_STORY
-    told: dict[tuple[int, int, int], _Option] = {}
+    distinct: dict[tuple[int, int, int], _Option] = {}
     for option in options:
         if option[0] < most:
             alike = option[1]
-            known = told.get(alike)
-            told[alike] = option if known is None else _merged(known, option)
-    ranked = sorted(told.values(), key=_cost)
+            known = distinct.get(alike)
+            distinct[alike] = option if known is None else _merged(known, option)
+    ranked = sorted(distinct.values(), key=_cost)
     if len(ranked) <= _STORIES:
         return ranked
     newest_us = max([option[1][1] for option in ranked])

@@ -26,7 +26,7 @@ Beams = tuple[tuple[tuple[int, ...], ...], ...]
 class Ring:
     """One wheel's beams, by the direction of the ball."""
 
-    __slots__ = ("ahead", "between", "count", "tells_way")
+    __slots__ = ("ahead", "between", "count", "shows_direction")
 
     def __init__(self, beams_deg: Sequence[float]) -> None:
         """`beams_deg` are the beams' angles in the bowl."""
@@ -49,7 +49,7 @@ class Ring:
             )
             for sense, rows in self.ahead.items()
         }
-        self.tells_way = self.count > 2 or (self.count == 2 and self._longer_way() >= _UNEVEN)
+        self.shows_direction = self.count > 2 or (self.count == 2 and self._longer_way() >= _UNEVEN)
         """Whether a ball that passes beam after beam fits no direction but its own."""
 
     def _longer_way(self) -> float:

@@ -71,7 +71,7 @@ class Reversal:
     last_us: int
     before: Turning
     first_us: int
-    told_by: RotorIndex
+    shown_by: RotorIndex
 
 
 class SpinTrace:

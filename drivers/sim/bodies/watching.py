@@ -54,7 +54,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     fps: float = 90.0
     noise_mm: float = 2.0
     """Standard deviation of a die's centre in one frame, per axis."""
-    tells_error: bool = False
+    reports_error: bool = False
     """The camera reports its error with each point (`error_mm`)."""
     drops: float = 0.01
     """Fraction of frames that are lost."""
@@ -288,7 +288,7 @@ class Watch:
                         continue
                     x, y = self._noisy(flight.tracks[die].at(t))
                     name = self._name(die, t)
-                    error = self.conditions.noise_mm if self.conditions.tells_error else None
+                    error = self.conditions.noise_mm if self.conditions.reports_error else None
                     yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y, error_mm=error)
             yield from self._ends(die)
 
@@ -310,14 +310,14 @@ class Watch:
         flight = self.flight
         off = flight.off_us[die]
         own = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
-        told: list[Stay] = []
+        stays: list[Stay] = []
         for number, stay in enumerate(own):
             last = number == len(own) - 1 and off is None
             if last or self._leaves(die, stay) - stay.begin_us > STILL_FRAMES_US:
-                if told and self._leaves(die, told[-1]) >= stay.begin_us:
-                    told.pop()
-                told.append(stay)
-        return told
+                if stays and self._leaves(die, stays[-1]) >= stay.begin_us:
+                    stays.pop()
+                stays.append(stay)
+        return stays
 
     def _leaves(self, die: int, stay: Stay) -> int:
         """Return when a die is seen to move away from where it stayed."""
@@ -332,16 +332,16 @@ class Watch:
         flight = self.flight
         off = flight.off_us[die]
         if off is not None:
-            told_us = off + self.rng.randint(35_000, 95_000)
-            yield DieOffTable(t=self.start_us + told_us, dev=CAMERA, die=self._name(die, told_us))
+            seen_us = off + self.rng.randint(35_000, 95_000)
+            yield DieOffTable(t=self.start_us + seen_us, dev=CAMERA, die=self._name(die, seen_us))
         for stay in self._stays(die):
-            told_us = stay.begin_us + self.rng.randint(35_000, STILL_FRAMES_US)
-            x, y = self._noisy(flight.tracks[die].at(told_us))
+            seen_us = stay.begin_us + self.rng.randint(35_000, STILL_FRAMES_US)
+            x, y = self._noisy(flight.tracks[die].at(seen_us))
             flat = stay.tilt_deg <= FLAT_DEG
             yield DieRest(
-                t=self.start_us + told_us,
+                t=self.start_us + seen_us,
                 dev=CAMERA,
-                die=self._name(die, told_us),
+                die=self._name(die, seen_us),
                 x=x,
                 y=y,
                 up=stay.face,

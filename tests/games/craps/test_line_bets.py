@@ -8,7 +8,7 @@ from controller.journal.contents import evidence_of, pack, unpack
 from controller.journal.recall import judge_again
 from controller.machines.setup import State
 from controller.model.effects import Judged, Lamp
-from controller.model.outcomes import Bets, Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.outcomes import Bets, RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import AnyReading, Input
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
@@ -116,4 +116,4 @@ def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
 def test_no_person_may_say_it() -> None:
     played = play([NAMED, line_bet(2 * SECOND_US, "3", False, by="dealer"), *THROWN])
     assert noted(played) == []
-    assert [told.what for told in played.data(Happening)] == ["line_bet"]
+    assert [told.what for told in played.data(TableEvent)] == ["line_bet"]

@@ -8,7 +8,7 @@ import pytest
 
 from controller.machines.setup import First, State
 from controller.model.geometry import Wheel
-from controller.model.outcomes import Bets, Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
+from controller.model.outcomes import Bets, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview, TableEvent
 from controller.model.readings import (
     AnyReading,
     BallBeam,
@@ -368,7 +368,7 @@ def test_what_was_learned_of_the_wheel_is_part_of_the_recorded_state() -> None:
 def test_an_input_that_makes_no_sense_now_is_refused(name: str, cause: str) -> None:
     played = play(says(1, name, "dealer"))
     assert played.refusals() == [cause]
-    assert all(isinstance(o.data, Happening) for o in played.outcomes)
+    assert all(isinstance(o.data, TableEvent) for o in played.outcomes)
 
 
 def test_a_spin_that_nothing_decided_is_no_spin_at_the_next_launch_and_does_not_swallow_it() -> None:

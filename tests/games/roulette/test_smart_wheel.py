@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.machines.setup import State
-from controller.model.outcomes import Bets, Happening, Outcome, SpinCalled, SpinNoSpin, SpinReview
+from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview, TableEvent
 from controller.model.readings import BallOut, DeviceDown, ForeignObject, WheelStatus
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import says
@@ -119,7 +119,7 @@ def test_nothing_can_be_set_while_the_ball_runs_and_only_a_pocket_after() -> Non
     early, bad = says(NUMBER_US - 1_000_000, "set_number", number="5"), "77"
     wrong = says(NUMBER_US + 1_000_000, "set_number", number=bad)
     refused = [o.data for o in outcomes(GAME, [early, wrong]) if o.type == "input.refused"]
-    assert [r.cause for r in refused if isinstance(r, Happening)] == ["result_not_in", "bad_argument"]
+    assert [r.cause for r in refused if isinstance(r, TableEvent)] == ["result_not_in", "bad_argument"]
 
 
 # --- what was not witnessed ---

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.machines.setup import State
-from controller.model.outcomes import Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
+from controller.model.outcomes import SpinCalled, SpinCorrected, SpinNoSpin, SpinReview, TableEvent
 from controller.model.readings import (
     BallBeam,
     BallDrop,
@@ -93,7 +93,7 @@ def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(rulin
     played = play(SPIN, AWAY, says(RULED_US, ruling, "dealer", number="8"))
     assert played.told("spin") == ["spin.called"]
     (refused,) = [o.data for o in played.outcomes if o.type == "input.refused"]
-    assert isinstance(refused, Happening)
+    assert isinstance(refused, TableEvent)
     assert refused.cause == "which_spin"
     assert refused.says is not None
     assert "wheel was down for 30.0 s since spin 1 was decided" in refused.says

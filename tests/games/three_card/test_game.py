@@ -5,7 +5,7 @@ import pytest
 from controller.games.three_card.machine import ThreeCardState, as_three_card_state
 from controller.machines.setup import read_memory, to_json_values
 from controller.model.effects import Lamp
-from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, DealVoid, Happening
+from controller.model.outcomes import Bets, DealCalled, DealCorrected, DealReview, DealVoid, TableEvent
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
 from tests.scenes import SECOND_US
 
@@ -247,7 +247,7 @@ def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_pe
     """Either the engine never heard the table's word, and nobody has Play, or its word on Play was lost."""
     table = asked(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
-    (refused,) = table.played.data(Happening)
+    (refused,) = table.played.data(TableEvent)
     assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)

@@ -2,7 +2,7 @@
 
 from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
-from controller.model.outcomes import Bets, DealCalled, DealVoid, Happening
+from controller.model.outcomes import Bets, DealCalled, DealVoid, TableEvent
 from tests.engine.play import Played
 from tests.games.three_card.deal import Table, seated
 
@@ -61,4 +61,4 @@ def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
 def test_no_person_may_say_it() -> None:
     played = without("2", by="dealer").says("no_more_bets").end()
     assert prompts(played) == [[]]
-    assert [told.what for told in played.data(Happening)] == ["pair_plus"]
+    assert [told.what for told in played.data(TableEvent)] == ["pair_plus"]

@@ -22,10 +22,10 @@ from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNo
 from controller.settlement.book import (
     BOOK_ID,
     AnswerLine,
-    Asked,
     Book,
     Decided,
     Increase,
+    RawRequest,
     Reduce,
     Reduced,
     Refusal,
@@ -271,7 +271,7 @@ _PAIRS = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
 _NATURAL = (3, 4)
 
 
-def asked_by(outcome: Outcome) -> list[Asked]:
+def requests_of(outcome: Outcome) -> list[RawRequest]:
     """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case RollCalled(dice=dice, run_out=run_out):
@@ -288,12 +288,12 @@ def asked_by(outcome: Outcome) -> list[Asked]:
             return []
 
 
-def _run_out(run_out: object) -> list[Asked]:
+def _run_out(run_out: object) -> list[RawRequest]:
     """Return the request that begins or ends a run-out, as the table reports with each roll (!34-16)."""
     return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 
-class DiceCourse:
+class DiceState:
     """The state of the dice without bets: the point, the shooter, and the rolls of the hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
@@ -322,7 +322,7 @@ class DiceCourse:
             case _:
                 pass
 
-    def is_no_news(self, request: Request) -> bool:
+    def is_redundant(self, request: Request) -> bool:
         """Return whether a request changes nothing: it repeats the shooter, or that there is no run-out."""
         match request:
             case NewShooter(player=None):
@@ -338,7 +338,7 @@ class DiceCourse:
         """Return whether this request names the shooter."""
         return isinstance(request, NewShooter)
 
-    def prelude(self) -> Sequence[Asked]:
+    def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a new book without bets to this state.
 
         Points that the hand has made are left out, because they count only for Sharp Shooter bets, which are
@@ -346,29 +346,31 @@ class DiceCourse:
         """
         dice = self.dice
         named = dice.shooter is not None
-        shooter: list[Asked] = [{"do": "new_shooter", "player": dice.shooter}] if named else []
-        point: list[Asked] = [{"do": "roll", "dice": _PAIRS[dice.point]}] if dice.point is not None else []
+        shooter: list[RawRequest] = [{"do": "new_shooter", "player": dice.shooter}] if named else []
+        point: list[RawRequest] = (
+            [{"do": "roll", "dice": _PAIRS[dice.point]}] if dice.point is not None else []
+        )
         if not dice.rolls:
-            passed: list[Asked] = [{"do": "new_shooter"}] if point else []
+            passed: list[RawRequest] = [{"do": "new_shooter"}] if point else []
             return [*point, *passed, *shooter]
         return [*shooter, *(point or [{"do": "roll", "dice": _NATURAL}])]
 
 
-def _settled_at(ended: Ended) -> Sequence[Asked] | None:
+def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
     """Return the prelude after a roll that leaves no bet and no other state; None after any other outcome."""
-    rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in ended.asked)
-    in_run_out = isinstance(ended.course, DiceCourse) and ended.course.dice.run_out
-    return ended.course.prelude() if rolled and not (in_run_out or ended.remembers) else None
+    rolled = any(raw["do"] == Roll.__struct_config__.tag for raw in ended.requests)
+    in_run_out = isinstance(ended.play_state, DiceState) and ended.play_state.dice.run_out
+    return ended.play_state.prelude() if rolled and not (in_run_out or ended.remembers) else None
 
 
-def _course_after(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
+def _prelude_after(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]:
     """Return the requests that bring a new book to the table's state after this outcome."""
     dice = Dice()
     if isinstance(roll := outcome.data, RollCalled) and roll.phase is not None:
         hand_continues = roll.call != "seven_out" and roll.shooter is not None
         shooter = players[str(roll.shooter)] if hand_continues else None
         dice = Dice(point=roll.point_after, shooter=shooter, rolls=int(hand_continues))
-    return tuple(DiceCourse(dice).prelude())
+    return tuple(DiceState(dice).prelude())
 
 
 def _point_after(outcome: Outcome) -> int | Literal["off"] | None:
@@ -383,12 +385,12 @@ WAGERS = Wagers(
     pay_table=CrapsPayTable,
     open=lambda _, load: CrapsBook(load(CrapsPayTable)),
     report=lambda _, load: report(load(CrapsPayTable)),
-    asked_by=asked_by,
+    requests_of=requests_of,
     closed=Refusal("C34-MK-1a", "the dice are out; bet and change bets once they open again"),
     settled_at=_settled_at,
-    course=DiceCourse,
-    course_after=_course_after,
+    play_state=DiceState,
+    prelude_after=_prelude_after,
     point_after=_point_after,
     takes_late=True,
-    tells=frozenset({"line_bet"}),
+    bets_reports=frozenset({"line_bet"}),
 )

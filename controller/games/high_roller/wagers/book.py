@@ -36,13 +36,13 @@ from controller.rules.high_roller.rolls import (
 from controller.settlement.book import (
     BOOK_ID,
     AnswerLine,
-    Asked,
     Book,
     Cents,
     Decided,
     Increase,
     PotRecorded,
     PotShared,
+    RawRequest,
     Reduce,
     Refusal,
     Remove,
@@ -419,7 +419,7 @@ SHARED_FIGURES = (
 """The figures that rule set and pay table both have, under the same names."""
 
 
-def asked_by(outcome: Outcome) -> list[Asked]:
+def requests_of(outcome: Outcome) -> list[RawRequest]:
     """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case GameStarted() as started:
@@ -449,14 +449,14 @@ def asked_by(outcome: Outcome) -> list[Asked]:
             return []
 
 
-def _throw(dice: tuple[int, int], call: str | None, player: object) -> Asked:
+def _throw(dice: tuple[int, int], call: str | None, player: object) -> RawRequest:
     """Return the request of a roll; that of the elimination roll names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
 
 
-def _bought(started: GameStarted) -> list[Asked]:
+def _bought(started: GameStarted) -> list[RawRequest]:
     return [
         {
             "do": "bet",
@@ -485,7 +485,7 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
             yield Differing("high_roller", key, played, paid)
 
 
-def _settled_at(ended: Ended) -> Sequence[Asked] | None:
+def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
     """Return an empty prelude if Bonus Pot and wins in a row are empty again; else None.
 
     See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
@@ -501,7 +501,7 @@ WAGERS = Wagers(
     pay_table=HighRollerPayTable,
     open=_open,
     report=lambda _, load: report(load(HighRollerPayTable)),
-    asked_by=asked_by,
+    requests_of=requests_of,
     closed=Refusal("H-REBUY-1", "the dice are rolling; cards are bought again before the next game"),
     settled_at=_settled_at,
     bought_at_table=Refusal(

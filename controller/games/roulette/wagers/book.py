@@ -14,11 +14,11 @@ from controller.settlement.book import (
     BOOK_AMOUNT,
     BOOK_ID,
     AnswerLine,
-    Asked,
     Book,
     Cents,
     Decided,
     Increase,
+    RawRequest,
     Reduce,
     Reduced,
     Refusal,
@@ -242,7 +242,7 @@ class RouletteBook(Book):
         return Decided(id_, wager, "win", stake, won.paid_cents, stake + won.paid_cents, reason)
 
 
-def asked_by(outcome: Outcome) -> list[Asked]:
+def requests_of(outcome: Outcome) -> list[RawRequest]:
     """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case SpinCalled(number=number) | SpinCorrected(number=str() as number):
@@ -262,7 +262,7 @@ WAGERS = Wagers(
     pay_table=RoulettePayTable,
     open=lambda _, load: RouletteBook(load(RoulettePayTable)),
     report=lambda _, load: report(load(RoulettePayTable)),
-    asked_by=asked_by,
+    requests_of=requests_of,
     closed=Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),
     settled_at=decided_by("spin"),
 )

@@ -22,11 +22,11 @@ from controller.model.rulesets import RuleSet
 from controller.settlement.book import (
     BOOK_ID,
     AnswerLine,
-    Asked,
     Bonus,
     Book,
     Cents,
     Increase,
+    RawRequest,
     Reduce,
     Refusal,
     Remove,
@@ -300,7 +300,7 @@ def _left_to_right(seat: str) -> tuple[bool, int, str]:
     return (not seat.isdecimal(), len(seat), seat)
 
 
-def asked_by(outcome: Outcome) -> list[Asked]:
+def requests_of(outcome: Outcome) -> list[RawRequest]:
     """Return the requests to the book that follow from an outcome, in order."""
     match outcome.data:
         case DealCalled() as deal:
@@ -315,7 +315,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
             return []
 
 
-def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> Asked:
+def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> RawRequest:
     """Return the request of a deal whose cards the table has counted, so that no position lacks cards."""
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
@@ -330,18 +330,18 @@ def _report(rules: RuleSet, load: LoadPayTable) -> Report:
     return report(load(ThreeCardPayTable), rules.deal.equal_hands)
 
 
-def _is_play(asked: Asked) -> bool:
+def _is_play(raw: RawRequest) -> bool:
     """Return whether a request is Play, which is made while bets are closed (T-DEAL-4)."""
-    return asked.get("wager") == "play"
+    return raw.get("wager") == "play"
 
 
 WAGERS = Wagers(
     pay_table=ThreeCardPayTable,
     open=_open,
     report=_report,
-    asked_by=asked_by,
+    requests_of=requests_of,
     closed=Refusal("T-DEAL-2", "cards are out; bet again when this deal is decided"),
     settled_at=decided_by("deal"),
     taken_while_closed=_is_play,
-    tells=frozenset({"pair_plus", "played"}),
+    bets_reports=frozenset({"pair_plus", "played"}),
 )
