@@ -13,7 +13,7 @@ import msgspec
 
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
-from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
+from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible, printable, say, whole_number
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
@@ -22,7 +22,7 @@ from controller.model.rulesets import SensorErrors
 from controller.model.tables import DeclaredDevice, KeyPath, TableSettings
 from controller.replay.log import open_log
 from controller.replay.source import LogError
-from controller.settings.mistakes import SettingsError
+from controller.settings.mistakes import SettingsError, one_of
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import EditError, changed, replace_file
@@ -43,6 +43,7 @@ from controller.technician.calibration import (
 from controller.technician.wheel_acts import BallInPocket, SpinBall
 from controller.technician.wheel_calibration import calibrate_wheel
 from drivers.node.device import NodeSettings
+from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
 """A die seen farther than this from its place lies elsewhere, however rough the calibration is."""
@@ -121,8 +122,9 @@ def _plane(name: str, device: DeclaredDevice) -> Homography | None:
     """Return the present calibration, which maps readings back to the image; None without one."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
+        cameras = one_of([type_ for type_ in DEVICE_MODULES if device_type(type_).calibrated_camera])
         raise RequestError(
-            f"{name}: found a device of type {device.type or 'none'}, expected a jevois or a json-camera:"
+            f"{name}: found a device of type {device.type or 'none'}, expected {cameras}:"
             " any other camera reports millimetres itself and is calibrated in its own program"
         )
     return fit_rows(settings.calibration, settings.error_mm) if settings.calibration else None
@@ -350,7 +352,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    parser = commands.add_parser(name, help=summary, description=summary)
     parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
     parser.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
     parser.add_argument(
@@ -359,6 +361,7 @@ def _add_command(
     parser.add_argument("--write", action="store_true", help="write the result without asking")
     add_guide(parser)
     add_socket(parser)
+    add_json(parser)
     return parser
 
 

@@ -134,7 +134,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "read",
         help="read the dice in pictures of dice at rest",
         description="read the upper faces of dice at rest, each picture by itself; exit 1: one was refused",
-        allow_abbrev=False,
     )
     read.add_argument(
         "images", metavar="IMAGE", nargs="+", type=Path, help="a picture of dice, taken from above"
@@ -159,7 +158,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="convert a film of throws to a recorded log",
         description="write a film of throws as a recorded log to standard output, and a summary to standard"
         " error; exit 1: a die at rest was not read",
-        allow_abbrev=False,
     )
     track.add_argument(
         "video",
@@ -185,7 +183,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run",
         help="watch a table live and send readings to its daemon",
         description="watch a table live and send readings to its daemon, until stopped",
-        allow_abbrev=False,
     )
     live.add_argument(
         "rig", metavar="RIG.yaml", type=Path, help="the camera's rig file, with `source` and `socket`"

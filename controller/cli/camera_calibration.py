@@ -67,7 +67,6 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "board",
         help="write the calibration board as a PDF to print",
         description="write the calibration board as a PDF of one A4 page, to be printed without scaling",
-        allow_abbrev=False,
     )
     board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the PDF to write")
     board.set_defaults(handler=_board)
@@ -76,7 +75,6 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="take a picture through the camera",
         description="write a frame of the rig's source as a picture, of the size at which the camera watches;"
         " stop `camera run` first if it uses the device",
-        allow_abbrev=False,
     )
     snap.add_argument(
         "rig",
@@ -91,7 +89,6 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="measure the lens and the felt from pictures of the board",
         description="measure the lens from pictures of the board held at many angles, and the felt's place"
         " from pictures of it flat in the table's corners; exit 1: the pictures do not suffice",
-        allow_abbrev=False,
     )
     calibrate.add_argument(
         "rig", metavar="RIG.yaml", type=Path, help="the rig's file, with `camera` and `table`"

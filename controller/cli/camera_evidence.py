@@ -55,14 +55,12 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "evidence",
         help="list and delete the kept pictures of throws",
         description="list and delete the kept pictures of throws; `tablectl explain` shows those of a roll",
-        allow_abbrev=False,
     )
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser(
         "list",
         help="list the files, the oldest first",
         description="list the files, the oldest first",
-        allow_abbrev=False,
     )
     listed.add_argument("--verify", action="store_true", help="also read each file and compare its SHA-256")
     listed.set_defaults(handler=_list)
@@ -70,7 +68,6 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "prune",
         help="delete the oldest files, by age and total size",
         description="delete the oldest files, by age and total size",
-        allow_abbrev=False,
     )
     prune.add_argument(
         "--rig", type=Path, metavar="RIG.yaml", help="take the limits and the folder from this rig's file"
@@ -82,7 +79,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "--max-mb", type=whole_number(0, 10_000_000), metavar="N", help="keep at most N megabytes in all"
     )
     prune.set_defaults(handler=_prune)
-    delete = actions.add_parser("delete", help="delete files", description="delete files", allow_abbrev=False)
+    delete = actions.add_parser("delete", help="delete files", description="delete files")
     delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
     delete.add_argument(
         "--reason", required=True, metavar="WHY", help="the reason, recorded with the deletion"
@@ -92,13 +89,11 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "hold",
         help="keep files whatever their age, for a dispute",
         description="keep files whatever their age, for a dispute",
-        allow_abbrev=False,
     )
     release = actions.add_parser(
         "release",
         help="permit files to be deleted again",
         description="permit files to be deleted again",
-        allow_abbrev=False,
     )
     for action, held in ((hold, True), (release, False)):
         action.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")

@@ -49,7 +49,6 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="show the camera's picture with the dice's tracks",
         description="show the camera's picture with the dice's tracks, in a browser on this machine or as a"
         " film; stop `camera run` first if it uses the device",
-        allow_abbrev=False,
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
     add_beside(live)

@@ -17,7 +17,7 @@ import msgspec
 from littlefs import LittleFS
 
 import drivers
-from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.link import OutOfReachError, add_json, add_socket, ask, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccessible, say
 from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
@@ -187,8 +187,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("board", choices=BOARDS, help="the kind of board")
     verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")
     add_socket(verify)
-    for one in (build, flash, approved):
-        one.add_argument("--json", action="store_true", help="print JSON")
+    for one in (build, flash, approved, verify):
+        add_json(one)
 
 
 def run(arguments: argparse.Namespace) -> int:

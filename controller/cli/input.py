@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.app.peers import ROLES
-from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 
 _INPUT_EXAMPLES = (
@@ -73,6 +73,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--who", metavar="NAME", help="the person's name (default: the Unix user)")
     add_socket(parser)
+    add_json(parser)
 
 
 def run_input(arguments: argparse.Namespace) -> int:
@@ -154,6 +155,7 @@ def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--who", metavar="NAME", help="the person's name (default: the Unix user)")
     parser.add_argument("--reason", default="", metavar="WORDS", help="the reason, for the journal")
     add_socket(parser)
+    add_json(parser)
 
 
 def run_approve(arguments: argparse.Namespace) -> int:

@@ -28,13 +28,17 @@ class RefusedError(Exception):
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
-    """Declare `--socket`, the control socket of the running controller, and `--json`."""
+    """Declare `--socket`, the control socket of the running controller."""
     parser.add_argument(
         "--socket",
         default=os.environ.get(SOCKET_VARIABLE, SOCKET),
         metavar="PATH",
         help=f"the controller's control socket (default: ${SOCKET_VARIABLE}, else {SOCKET})",
     )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare `--json`; only for a command whose output is then JSON."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -81,12 +81,11 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     Only the chosen commands are imported, so that help is instant on a Raspberry Pi. Raises
     ImportError if one of them needs a package that is not installed.
     """
-    parser = argparse.ArgumentParser(
-        prog="tablectl",
+    parser = shell.Parser(
+        "tablectl",
         description="Work with the controller of an electronic dice, roulette or card table.",
         epilog=shell.EXIT_CODES_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, help="show the version and exit")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -96,7 +95,6 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
             help=summary,
             description=summary,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
         if name in chosen:
             command = command_of(name)

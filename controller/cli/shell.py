@@ -112,6 +112,29 @@ def own_name() -> str:
     return quote(str(called))
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses abbreviated options; those of its subcommands are of this class too.
+
+    An abbreviation in a script would be refused, or mean something else, once another option begins alike.
+    """
+
+    def __init__(
+        self,
+        prog: str | None = None,
+        *,
+        description: str | None = None,
+        epilog: str | None = None,
+        formatter_class: type[argparse.HelpFormatter] = argparse.HelpFormatter,
+    ) -> None:
+        super().__init__(
+            prog,
+            description=description,
+            epilog=epilog,
+            formatter_class=formatter_class,
+            allow_abbrev=False,
+        )
+
+
 def add_subcommand(
     to: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
 ) -> argparse.ArgumentParser:

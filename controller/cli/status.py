@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, out_of_reach
 from controller.cli.screen import Entry, Screen, Style, rows_of
 from controller.cli.shell import FAILED, MAX_ROW, OK, Command, say, whole_number
 from controller.cli.words import plain, puck_in_words
@@ -107,6 +107,7 @@ def add_status_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also print counters, numbers and digests")
     add_follow(parser)
     add_socket(parser)
+    add_json(parser)
 
 
 def run_status(arguments: argparse.Namespace) -> int:
@@ -293,6 +294,7 @@ def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every figure of this device")
     add_follow(parser)
     add_socket(parser)
+    add_json(parser)
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
@@ -384,6 +386,7 @@ def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `faults`."""
     add_follow(parser)
     add_socket(parser)
+    add_json(parser)
 
 
 def run_faults(arguments: argparse.Namespace) -> int:
@@ -447,6 +450,7 @@ def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
         help="mark this outcome as acknowledged by settlement, with the chain value that settlement names",
     )
     add_socket(parser)
+    add_json(parser)
 
 
 def run_outbox(arguments: argparse.Namespace) -> int:

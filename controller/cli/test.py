@@ -10,7 +10,7 @@ import msgspec
 
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
-from controller.cli.link import OutOfReachError, RefusedError, add_socket, out_of_reach
+from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable, why_unwritable
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report as JSON to a new file")
     add_guide(parser)
     add_socket(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

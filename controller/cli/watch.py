@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.commentary import Commentary
-from controller.cli.link import Json, OutOfReachError, add_socket, conversation, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, conversation, out_of_reach
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.words import reading_line
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what to watch: {', '.join(TOPICS)} (default: {' and '.join(_IN_WORDS)}; all with --json)",
     )
     add_socket(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -61,6 +61,11 @@ def test_every_argument_says_what_it_sets_and_every_subcommand_what_it_does() ->
         assert not silent, parser.prog
 
 
+def test_no_command_accepts_abbreviated_options() -> None:
+    accepting = [parser.prog for parser in parsers_in(parser_for(COMMANDS)) if parser.allow_abbrev]
+    assert not accepting
+
+
 @pytest.mark.parametrize(("command", "example"), SHOWN)
 def test_every_example_is_understood(command: str, example: str) -> None:
     words = words_of(example.removeprefix('eval "$(').replace(')"', ""))

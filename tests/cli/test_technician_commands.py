@@ -279,7 +279,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
             "found no device 'camera', expected one of cam, wall-left, wall-right, console",
         ),
         (("test", "cam", "--only", "doors"), 2, "--only: found 'doors', expected one of die_rest, die_at"),
-        (("calibrate", "camera", "wall-left"), 2, "expected a jevois or a json-camera"),
+        (("calibrate", "camera", "wall-left"), 2, "expected one of 'jevois' or 'json-camera'"),
         (
             ("calibrate", "camera", "cam", "--points", "left"),
             2,
