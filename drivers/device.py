@@ -198,6 +198,10 @@ class DeviceType:
     """Return what no second device may share, apart from the port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)
     """Its possible faults: the codes of its `device_down` and `device_fault`, and what to do."""
+    calibrated_camera: bool = False
+    """A camera that reports pixels; its settings are `CalibratedSettings`, by which they are mapped to the
+    table, and `tablectl calibrate camera` measures the mapping.
+    """
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
     """Return its settings completed with those that the file gives for the devices that it speaks for."""
 

@@ -1,9 +1,10 @@
 """The table's status as JSON values, for commands, staff screens and the players' board."""
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -30,6 +31,9 @@ _TIMELESS_FIGURES = frozenset(
 )
 """Figures of a device that don't reveal when it sent a reading."""
 _SECOND_US = 1_000_000
+Calibration = Literal["camera", "walls", "wheel"]
+_CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
+"""By the kind of reading that a calibration measures."""
 
 
 def status_of(daemon: Daemon) -> dict[str, object]:
@@ -145,9 +149,11 @@ def devices_of(
     fields: dict[str, dict[str, object]] = {}
     for name in (*daemon.settings.devices, *(name for name in seen if name not in daemon.settings.devices)):
         one = seen.get(name, NEVER)
+        reads = daemon.settings.devices[name].reads if name in daemon.settings.devices else ()
         fields[name] = {
             "type": kinds.get(name, ""),
-            "reads": daemon.settings.devices[name].reads if name in daemon.settings.devices else (),
+            "reads": reads,
+            "calibrates": calibration_of(kinds.get(name, ""), reads),
             "up": one.up,
             "says": one.says,
             "readings": None if hidden else one.readings,
@@ -161,6 +167,16 @@ def devices_of(
             "figures": _timeless(figures.get(name, {})) if hidden else figures.get(name, {}),
         }
     return fields
+
+
+def calibration_of(kind: str, reads: Collection[str]) -> Calibration | None:
+    """Return which `tablectl calibrate` is for a device of this type that sends these kinds of readings.
+
+    None if there is none, or if its own program calibrates it.
+    """
+    if kind in DEVICE_MODULES and device_type(kind).calibrated_camera:
+        return "camera"
+    return next((calibration for reading, calibration in _CALIBRATIONS.items() if reading in reads), None)
 
 
 def _timeless(figures: Mapping[str, object]) -> dict[str, object]:

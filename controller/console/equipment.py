@@ -26,12 +26,6 @@ from controller.model.readings import (
     kind_of,
 )
 
-CALIBRATED_CAMERAS = frozenset({"jevois", "json-camera"})
-"""Types of cameras that report positions in their own image."""
-_CALIBRATED_BY: tuple[tuple[str, Literal["walls", "wheel"]], ...] = (
-    ("wall_impact", "walls"),
-    ("ball_beam", "wheel"),
-)
 Health = Literal["ok", "faulty", "offline"]
 
 
@@ -49,13 +43,8 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     do: str = ""
     figures: dict[str, object] = {}
     reads: tuple[str, ...] = ()
-
-    @property
-    def calibrates(self) -> Literal["camera", "walls", "wheel"] | None:
-        """Return its kind of calibration; None if it has none, or if its own program calibrates it."""
-        if self.type in CALIBRATED_CAMERAS:
-            return "camera"
-        return next((how for kind, how in _CALIBRATED_BY if kind in self.reads), None)
+    calibrates: Literal["camera", "walls", "wheel"] | None = None
+    """Its kind of calibration; None if it has none, or if its own program calibrates it."""
 
     @property
     def found(self) -> str:

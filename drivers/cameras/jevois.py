@@ -425,5 +425,6 @@ TYPE = DeviceType(
     make=JevoisCamera,
     address=_address,
     reported_devices=_reported_devices,
+    calibrated_camera=True,
 )
 """What the registry knows of this type."""

@@ -343,5 +343,6 @@ TYPE = DeviceType(
     make=JsonCamera,
     address=_address,
     reported_devices=_reported_devices,
+    calibrated_camera=True,
 )
 """What the registry knows of this type."""

@@ -1,16 +1,19 @@
 """A new device type is its module and one line in the registry: nothing else knows it, and it works."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from controller.app.device_types import hardware_of, load_with_hardware
+from controller.app.status import calibration_of
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Switch
 from controller.settings.mistakes import SettingsError
 from drivers.device import AnyDevice
 from drivers.link.link import AnyPort, Arrival, Event, LinkDown, LinkUp
 from drivers.link.station import Hub, Station
 from drivers.registry import DEVICE_MODULES
+from tests.app import door_box
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
@@ -84,3 +87,17 @@ def test_what_another_device_has_already_is_refused(tmp_path: Path) -> None:
     written = "  doors: {type: door-box, port: /dev/serial/by-id/con, doors: [cash]}\n"
     with pytest.raises(SettingsError, match="console has it already"):
         load_with_hardware(table_with(tmp_path, written))
+
+
+def test_a_camera_whose_type_says_that_it_reports_pixels_can_be_calibrated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert calibration_of("door-box", ("die_at",)) is None
+    monkeypatch.setattr(door_box, "TYPE", replace(door_box.TYPE, calibrated_camera=True))
+    assert calibration_of("door-box", ("die_at",)) == "camera"
+
+
+@pytest.mark.parametrize(("reads", "calibration"), [("wall_impact", "walls"), ("ball_beam", "wheel")])
+def test_sensors_of_walls_and_wheels_are_calibrated_whatever_their_type(reads: str, calibration: str) -> None:
+    for type_ in ("node", "door-box", ""):
+        assert calibration_of(type_, ("input", reads)) == calibration

@@ -27,3 +27,10 @@ def test_an_unknown_word_is_answered_with_those_that_exist() -> None:
     with pytest.raises(UnknownDeviceTypeError, match="found device type 'nod', expected one of") as caught:
         device_type("nod")
     assert all(name in str(caught.value) for name in DEVICE_MODULES)
+
+
+@pytest.mark.parametrize("name", DEVICE_MODULES)
+def test_a_type_of_calibrated_cameras_has_the_settings_that_a_calibration_writes(name: str) -> None:
+    found = device_type(name)
+    settings = {field.name for field in dataclasses.fields(found.settings)}
+    assert found.calibrated_camera == ({"calibration", "error_mm"} <= settings)
