@@ -145,7 +145,7 @@ class Core:
         self._thread = Thread(target=self._work, name="core", daemon=True)
         self._show_lock()
         if self._awaited is not None:
-            self.lamps.light("review", "on")
+            self.lamps.set("review", "on")
             self._awaiting(self._awaited)
 
     # --- for other threads ---
@@ -230,7 +230,7 @@ class Core:
             self.drain()
         except Exception as error:  # noqa: BLE001 - whatever stops the core must be reported
             self._faults.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
-            self.lamps.light("lock", "locked")
+            self.lamps.set("lock", "locked")
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
@@ -392,7 +392,7 @@ class Core:
         for effect in effects:
             match effect:
                 case Lamp():
-                    self.lamps.light(effect.name, effect.shows)
+                    self.lamps.set(effect.name, effect.shows)
                 case Proposed():
                     self._hub.publish("outcomes", b'{"proposed":%s}\n' % _encode(effect))
                 case Outcome():
@@ -406,7 +406,7 @@ class Core:
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
-            self.lamps.light("review", "off" if awaited is None else "on")
+            self.lamps.set("review", "off" if awaited is None else "on")
             self._hub.publish("outcomes", awaited_line(awaited))
             self._awaiting(None if self._testing else awaited)
 
@@ -454,7 +454,7 @@ class Core:
         """Stop judging, because outcomes can't be journaled and so can't be published."""
         self._halted = True
         self._faults.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
-        self.lamps.light("lock", "locked")
+        self.lamps.set("lock", "locked")
 
     def _follow(self, outcome: Outcome) -> None:
         self._last_activity_us = self._last_reading_us
@@ -483,10 +483,10 @@ class Core:
         if locking:
             asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
             self._lock_requested = self._inlet.post(asked, stamped=False)
-            self.lamps.light("lock", "locked")
+            self.lamps.set("lock", "locked")
 
     def _show_lock(self) -> None:
-        self.lamps.light("lock", self._state.lock)
+        self.lamps.set("lock", self._state.lock)
 
     def _note_faults(self) -> None:
         for change in self._faults.changes():
@@ -495,7 +495,7 @@ class Core:
                 name, {"code": change.fault.code, "where": change.fault.where, "found": change.fault.found}
             )
             present = self._faults.present
-            self.lamps.light("fault", present[0].code if present else "none")
+            self.lamps.set("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
         """Journal an event; return None if a fault prevents it, which is reported."""

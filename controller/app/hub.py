@@ -152,7 +152,7 @@ class Lamps:
         self._hub = hub
         self._lit = lit
 
-    def light(self, name: str, shows: str) -> None:
+    def set(self, name: str, shows: str) -> None:
         """Set a lamp, unless it shows this already."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
@@ -163,4 +163,4 @@ class Lamps:
         """Set the lamp `test` to what a running test asks for, or to off."""
         shows = (self.asks or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
-            self.light("test", shows)
+            self.set("test", shows)

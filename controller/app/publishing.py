@@ -17,7 +17,7 @@ from controller.journal.writer import Ticket
 from controller.model.outcomes import Awaited
 from controller.model.tables import PublishSettings, TableSettings
 from controller.publish.betting import Announcer, Betting
-from controller.publish.embedded import Consumer, EmbeddedSink, EngineFor, Enrolment
+from controller.publish.embedded import Consumer, EmbeddedSink, EngineSetup, Enrolment
 from controller.publish.events import LateWagersQuery, PlayQuery, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.identity import Pin, read_pin, write_pin
@@ -91,7 +91,7 @@ def _mqtt_sink(
         raise UnfitSettings(str(error)) from error
 
 
-EngineMaker = Callable[[EngineFor], Consumer]
+EngineMaker = Callable[[EngineSetup], Consumer]
 """Creates the settlement engine of this process, which opens nothing until its thread starts."""
 
 
@@ -137,7 +137,7 @@ class Publishing:
         self._pump: Pump | None = None
         self._journal: Path | None = None
         self._enrolment: Enrolment | None = None
-        asked = EngineFor(
+        setup = EngineSetup(
             settings.table,
             settings.rules.name,
             settings.publish.embedded,
@@ -169,7 +169,7 @@ class Publishing:
             self._alarm,
             now_us=now_us,
             chance=chance,
-            engine=engine(asked) if engine is not None and wanted else None,
+            engine=engine(setup) if engine is not None and wanted else None,
             pin=self._pin,
         )
         self._started = False

@@ -36,7 +36,7 @@ from controller.rules.dice.resting import FLAT_DEG
 from controller.rules.dice.wording import wall_words
 from controller.settings.mistakes import SettingsError
 from controller.technician.drawing import Drawing, Exhibit
-from controller.technician.pictures import Seen, as_svg, draw, see
+from controller.technician.pictures import Seen, as_svg, draw, observed
 from controller.technician.terminal_plot import plot
 from controller.technician.throw_picture import ThrowSeen, story_lines
 
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         return out_of_reach(error)
     if exhibit is None:
         return FAILED
-    seen = see(exhibit)
+    seen = observed(exhibit)
     if picture is not None and not _drawn(exhibit, seen, picture):
         return BAD_INPUT
     folder = Folder(arguments.evidence)

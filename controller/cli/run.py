@@ -25,7 +25,7 @@ from controller.cli.shell import collector_paused, on_stop, say, startup_frozen
 from controller.machines.setup import SetupError
 from controller.model.tables import PublishSettings, TableSettings
 from controller.publish.betting import OpenStatement
-from controller.publish.embedded import Consumer, EngineFor
+from controller.publish.embedded import Consumer, EngineSetup
 from controller.publish.events import Answer
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
         with startup_frozen():
             daemon.run()
     finally:
-        # The socket first: an input that arrives now could not be processed any more.
+        # The socket is closed first: an input that arrived now could no longer be processed.
         control.stop()
         code = daemon.close()
     return code
@@ -249,8 +249,8 @@ def engine_maker() -> EngineMaker | None:
 class _LazyEngine(Consumer):
     """Imports the engine in the engine's own thread: its database library would delay the daemon's start."""
 
-    def __init__(self, asked: EngineFor) -> None:
-        self._asked = asked
+    def __init__(self, setup: EngineSetup) -> None:
+        self._setup = setup
         self._engine: Consumer | None = None
 
     def begin(self) -> None:
@@ -272,6 +272,6 @@ class _LazyEngine(Consumer):
             from controller.settlement_service.embedded import EmbeddedEngine  # noqa: PLC0415 - see the class
 
             self._engine = EmbeddedEngine(
-                self._asked, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)
+                self._setup, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)
             )
         return self._engine

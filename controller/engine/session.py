@@ -73,7 +73,7 @@ class Session:
         self._mode = TableMode(self._agenda, door=state.table, lock=state.lock)
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
-        self._see = self._game.see
+        self._receive = self._game.receive
         self._plays = self._mode.why_not_playing is None
         """Whether readings go to the game: the table is open, unlocked and not in test mode."""
         self._plays_from_us = carried.plays_from_us
@@ -270,7 +270,7 @@ class Session:
             return
         if behind_us > STEP_US:
             fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
-            self._health.see(fault, publish=True)
+            self._health.receive(fault, publish=True)
         if isinstance(reading, Input):
             self._refuse(msgspec.structs.replace(reading, t=now_us), InputRefused("input_late"))
         elif not self._plays and not self._game.open_attempt:
@@ -326,7 +326,7 @@ class Session:
             if self._plays and kind not in _CHANGES_MODE:
                 if (ready.dev, kind) not in known:
                     self._health.sent(ready)
-                self._see(ready)
+                self._receive(ready)
             else:
                 self._handle(ready)
         if agenda.next_due_us < order.watermark:
@@ -349,18 +349,18 @@ class Session:
             return
         if self._mode.testing:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-                self._health.see(reading, publish=False)
+                self._health.receive(reading, publish=False)
             else:
                 # An attempt that begins during the test must not count after it.
                 self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-            self._health.see(reading, publish=True)
+            self._health.receive(reading, publish=True)
         elif isinstance(reading, Switch):
             if reading.open and reading.name in self._setup.locking_switches:
                 self._mode.lock_by_switch(reading)
             if self._game.open_attempt:
-                self._game.see(reading)
+                self._game.receive(reading)
             return
         else:
             self._health.sent(reading)
@@ -370,7 +370,7 @@ class Session:
                 return
             if not self._game.open_attempt:
                 return
-        self._game.see(reading)
+        self._game.receive(reading)
 
     def _note_if_begun(self, reading: AnyReading) -> bool:
         begun = self._game.begins_attempt(reading)

@@ -153,7 +153,7 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
         wheel, rules, Learned.from_figures(basis.learned), basis.sources
     )
     for reading in seen:
-        watch.see(reading)
+        watch.receive(reading)
     verdict = watch.verdict(basis.decided_at_us, basis.called)[0]
     if basis.relaunched:
         verdict = after_relaunch(verdict, rules)

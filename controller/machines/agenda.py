@@ -1,4 +1,4 @@
-"""The agenda, in which the machines record their effects to publish, their timers and pending inspections.
+"""The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
 An inspection is pending after a void whose cause may be the equipment, such as a ball that flew out.
 """
@@ -58,15 +58,15 @@ class Inspections:
     def confirm(self, entered: Input) -> None:
         """Handle a person's input that equipment was inspected; raises InputRefused if none was pending."""
         if entered.what not in self._waiting:
-            waits = ", ".join(self._waiting) or "nothing"
+            pending = ", ".join(self._waiting) or "none"
             raise InputRefused(
-                "nothing_to_inspect", f"no inspection of {entered.what!r} is waiting; waiting: {waits}"
+                "nothing_to_inspect", f"no inspection of {entered.what!r} is pending; pending: {pending}"
             )
         self._waiting.remove(entered.what)
 
 
 NEVER_US = 2**63
-"""The due time of no timer: later than any reading."""
+"""The due time if no timer is running: later than any reading."""
 
 
 class Agenda:
@@ -105,7 +105,7 @@ class Agenda:
         event = TableEvent(cause=code, what=reading.dev, says=says or REFUSALS[code])
         self.publish("input.refused", reading.t, event)
 
-    def light(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:
+    def set_lamp(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:
         """Set a lamp or marker to `shows`."""
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 

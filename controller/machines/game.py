@@ -37,7 +37,7 @@ class GameMachine(Protocol):
     def dice_out(self) -> DiceOut | None:
         """The state that a wager with the dice out depends on; None if none is accepted now (C34-MK-1b)."""
 
-    def see(self, reading: AnyReading) -> None:
+    def receive(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""
 
     def begins_attempt(self, reading: AnyReading) -> bool:

@@ -45,7 +45,7 @@ class Health:
         kinds = self.sources.get(reading.dev, ())
         self.sources[reading.dev] = _in_order((*kinds, kind_of(reading) + wall))
 
-    def see(self, reading: DeviceReading, *, publish: bool) -> None:
+    def receive(self, reading: DeviceReading, *, publish: bool) -> None:
         """Handle a device's report of its health.
 
         Without `publish` (in test mode), `publish_pending` publishes it later if it still holds.

@@ -100,7 +100,7 @@ class Throws:
 
     # --- readings and timers ---
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         attempts = self.attempts
         if attempts.under_way:
@@ -281,9 +281,9 @@ class PlaysThrows(PlaysAttempts):
         """The attempts: this game's throws."""
         return self.throws.attempts
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
-        self.throws.see(reading)
+        self.throws.receive(reading)
 
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""

@@ -171,17 +171,18 @@ class HighRollerRules:
     bonus_take_cents: Cents = 200
     """What a game pays into the Bonus Pot unless another amount is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """By how much the rake must exceed the Bonus Pot's share; None: that policy is off (!H-6)."""
+    """By how much the rake must exceed the Bonus Pot's share; None: no such requirement (!H-6)."""
     bonus_share_joins: Literal["before", "after"] = "before"
     """Whether a game's share goes into the Bonus Pot before it is paid, or starts the next one (!H-12)."""
     wins_for_bonus: Count = 3
     """Wins in a row that win the Bonus Pot (H-BONUS-1)."""
     button_to: Literal["highest", "lowest"] = "highest"
-    """Which card wins the draw for the button (!H-9)."""
+    """Which card of the draw wins the button (!H-9)."""
     button_without_cards: Literal["throws", "passes"] = "throws"
-    """Whether a button without cards throws the elimination roll, or the next player with cards (!H-16)."""
+    """Who throws the elimination roll if the player with the button has no cards: that player, or the next
+    one with cards (!H-16)."""
     lone_match: Literal["wins", "rolls"] = "wins"
-    """Whether a player who alone matches has won, or must still roll, with no opponent (!H-2)."""
+    """Whether the only matching player has won, or must still roll (!H-2)."""
     roll_order: Literal["most_cards", "button"] = "most_cards"
     """Who begins the roll-off: the player with the most matching cards, ties in order from the button; or the
     button (!H-4)."""
@@ -197,7 +198,7 @@ class HighRollerRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealRules:
-    """The course of a deal of three cards per position, and when it counts."""
+    """How three cards are dealt to each position, and when the deal counts."""
 
     order: Literal["rotation", "stacks"] = "rotation"
     """The order of dealing, if the shoe reports no positions: one card each in turn, or three at once."""

@@ -32,8 +32,11 @@ class Enrolment(NamedTuple):
     never_settled: bool
 
 
-class EngineFor(NamedTuple):
-    """The table for which an engine in this process is created; `enrolment` needs an open journal."""
+class EngineSetup(NamedTuple):
+    """The setup of an engine in this process: its table, and how it asks and informs the table.
+
+    `enrolment` needs an open journal.
+    """
 
     table: str
     rules: str

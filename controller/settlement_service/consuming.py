@@ -120,16 +120,16 @@ class Broker:
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
         """Ask a table whether bets are open, from any thread; return None, or why it can't be asked."""
-        deaf = self._deaf(table)
-        if deaf is None:
+        refusal = self._unreachable(table)
+        if refusal is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
-        return deaf
+        return refusal
 
     def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
         """Ask a table whether a wager made with the dice out is confirmed, as `ask` does."""
-        if (deaf := self._deaf(table)) is not None:
-            return deaf
-        asked = LateWagersQuery(
+        if (refusal := self._unreachable(table)) is not None:
+            return refusal
+        query = LateWagersQuery(
             table=table,
             round=wager.round,
             nonce=nonce,
@@ -138,18 +138,18 @@ class Broker:
             says=wager.says,
             by=self._name,
         )
-        self._put(table, asked)
+        self._put(table, query)
         return None
 
     def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
-        """Ask a table whether it takes Play at these positions, as `ask` does."""
-        if (deaf := self._deaf(table)) is not None:
-            return deaf
-        asked = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
-        self._put(table, asked)
+        """Ask a table whether it accepts Play at these positions, as `ask` does."""
+        if (refusal := self._unreachable(table)) is not None:
+            return refusal
+        query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
+        self._put(table, query)
         return None
 
-    def _deaf(self, table: str) -> NoWord | None:
+    def _unreachable(self, table: str) -> NoWord | None:
         met = self._met.get(table)
         if not self.ready:
             return _OUT

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from controller.publish.betting import OpenStatement
-from controller.publish.embedded import Blocked, Consumer, EngineFor
+from controller.publish.embedded import Blocked, Consumer, EngineSetup
 from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
@@ -53,10 +53,10 @@ _STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment
 class EmbeddedEngine(Consumer):
     """Opens an engine for one table at the first call, enrols the table, and serves the HTTP API."""
 
-    def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
+    def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
         """Prepare; `clock` returns wall time, only for labels, `nonce` an unpredictable number."""
-        self._gate = Gate(nonce, asked.settings.word_wait_s)
-        self._asked = asked
+        self._gate = Gate(nonce, setup.settings.word_wait_s)
+        self._setup = setup
         self._clock = clock
         self._store: Store | None = None
         self._taker: EmbeddedConsumer | None = None
@@ -74,12 +74,12 @@ class EmbeddedEngine(Consumer):
         self._store = Store(self._url)
         try:
             self._store.open()
-            policies = Policies(malfunction=self._asked.settings.malfunction)
+            policies = Policies(malfunction=self._setup.settings.malfunction)
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
             engine.gate.connect(self._ask, self._ask_late, self._ask_play)
-            engine.line_bet = lambda _table, seat, has, _at: self._asked.line_bet(seat, has)
-            engine.pair_plus = lambda _table, without, _at: self._asked.pair_plus(without)
-            engine.played = lambda _table, play, _at: self._asked.played(play.round, play.seats)
+            engine.line_bet = lambda _table, seat, has, _at: self._setup.line_bet(seat, has)
+            engine.pair_plus = lambda _table, without, _at: self._setup.pair_plus(without)
+            engine.played = lambda _table, play, _at: self._setup.played(play.round, play.seats)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:
@@ -91,10 +91,10 @@ class EmbeddedEngine(Consumer):
         self._taker = EmbeddedConsumer(engine, NAME)
 
     def _ask(self, table: str, nonce: str) -> NoWord | None:
-        return None if table == self._asked.table and self._asked.ask(nonce) else _STARTING
+        return None if table == self._setup.table and self._setup.ask(nonce) else _STARTING
 
     def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
-        asked = LateWagersQuery(
+        query = LateWagersQuery(
             table=table,
             round=wager.round,
             nonce=nonce,
@@ -103,11 +103,11 @@ class EmbeddedEngine(Consumer):
             says=wager.says,
             by=NAME,
         )
-        return None if table == self._asked.table and self._asked.ask_late(asked) else _NOT_LODGED
+        return None if table == self._setup.table and self._setup.ask_late(query) else _NOT_LODGED
 
     def _ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
-        asked = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
-        return None if table == self._asked.table and self._asked.ask_play(asked) else _STARTING
+        query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
+        return None if table == self._setup.table and self._setup.ask_play(query) else _STARTING
 
     def hear(self, word: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
@@ -133,12 +133,12 @@ class EmbeddedEngine(Consumer):
 
     @property
     def _url(self) -> str:
-        here = self._asked.folder.absolute()
-        return self._asked.settings.database or f"sqlite:///{here}/settlement.db"
+        here = self._setup.folder.absolute()
+        return self._setup.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
         """Enrol the table with its key at its very first outcome; later an engine without it is a fault."""
-        table, rules, pinned = self._asked.table, self._asked.rules, self._asked.enrolment()
+        table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
@@ -152,7 +152,7 @@ class EmbeddedEngine(Consumer):
             engine.enrol(table, rules, pinned.public_key)
 
     def _serve(self, engine: Engine) -> None:
-        port = self._asked.settings.api_port
+        port = self._setup.settings.api_port
         if port is not None:
             http = HttpSupervisor(engine, "127.0.0.1", port)
             self._close_api = http.stop

@@ -19,27 +19,27 @@ from controller.technician.drawing import (
     draw_text_sheet,
     hand_lines,
 )
-from controller.technician.spin_picture import SpinSeen, draw_spin, see_spin
-from controller.technician.throw_picture import ThrowSeen, draw_throw, see_throw
+from controller.technician.spin_picture import SpinSeen, draw_spin, spin_seen
+from controller.technician.throw_picture import ThrowSeen, draw_throw, throw_seen
 
 Seen = ThrowSeen | SpinSeen
 
 
-def see(exhibit: Exhibit) -> Seen | None:
+def observed(exhibit: Exhibit) -> Seen | None:
     """Return what the judge saw of the attempt; None if there is nothing to draw to scale."""
     setup, judged = exhibit.setup, exhibit.judged
     throw, spin = setup.ruleset.throw, setup.ruleset.spin
     match judged:
         case Judged(verdict=ThrowVerdict()) if throw is not None and setup.dice_table is not None:
-            return see_throw(judged, setup.dice_table, throw)
+            return throw_seen(judged, setup.dice_table, throw)
         case Judged(verdict=SpinVerdict(grade="sensors")) if spin is not None and setup.wheel is not None:
             closed_us = None if exhibit.closed is None else exhibit.closed.t
-            return see_spin(judged, setup.wheel, spin, closed_us)
+            return spin_seen(judged, setup.wheel, spin, closed_us)
     return None
 
 
 def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
-    """Draw an attempt; `sentence` is its verdict, `lines` are for one with nothing to draw to scale."""
+    """Draw an attempt; `sentence` is its verdict, `lines` the text if there is nothing to draw to scale."""
     if isinstance(seen, ThrowSeen):
         return draw_throw(exhibit, seen, sentence, when)
     if isinstance(seen, SpinSeen):
@@ -80,7 +80,7 @@ def picture_of(journal: Path, number: int) -> Drawn:
         for reading in judged.readings
         if isinstance(reading, DieRest | DieLost) and reading.pictures is not None
     )
-    seen = see(exhibit)
+    seen = observed(exhibit)
     if seen is None:
         return Drawn(None, pictures)
     when = f"at {exhibit.last.t / 1e6:.1f} s"
@@ -111,21 +111,21 @@ def _mark(mark: Mark) -> str:
             place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
             return f'<circle {place} fill="{fill or "none"}"{_stroke(stroke)}/>'
         case TextMark():
-            return _words(mark)
+            return _text(mark)
 
 
-def _words(words: TextMark) -> str:
+def _text(mark: TextMark) -> str:
     """Write a text over a white outlined copy of itself; few viewers support `paint-order`."""
-    weight = ' font-weight="bold"' if words.bold else ""
+    weight = ' font-weight="bold"' if mark.bold else ""
     text = (
-        f'<text x="{_number(words.at[0])}" y="{_number(words.at[1])}" font-size="{_number(words.size)}"'
-        f' text-anchor="{words.anchor}"{weight}'
+        f'<text x="{_number(mark.at[0])}" y="{_number(mark.at[1])}" font-size="{_number(mark.size)}"'
+        f' text-anchor="{mark.anchor}"{weight}'
     )
-    says = f">{escape(_printable(words.text))}</text>"
+    says = f">{escape(_printable(mark.text))}</text>"
     edge = (
         f' fill="{PAPER}" stroke="{PAPER}" stroke-width="{_EDGE}" stroke-linejoin="round" aria-hidden="true"'
     )
-    return f'{text}{edge}{says}\n{text} fill="{words.colour}"{says}'
+    return f'{text}{edge}{says}\n{text} fill="{mark.colour}"{says}'
 
 
 def _stroke(stroke: Stroke) -> str:

@@ -103,7 +103,7 @@ class SpinSeen:
         return max([1.0, self.decided_s, *pulses, *reads, *events])
 
 
-def see_spin(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | None) -> SpinSeen:
+def spin_seen(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | None) -> SpinSeen:
     """Return what the judge of this spin saw, from its evidence; `closed_us` is when the bets were closed."""
     basis, verdict = judged.basis, judged.verdict
     assert isinstance(verdict, SpinVerdict)
@@ -111,9 +111,9 @@ def see_spin(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | No
     learned = Learned.from_figures(basis.learned)
     trace, early = (SpinTrace(wheel, rules, learned, basis.sources) for _ in range(2))
     for reading in seen:
-        trace.see(reading)
+        trace.receive(reading)
         if closed_us is not None and reading.t <= closed_us:
-            early.see(reading)
+            early.receive(reading)
     zero = trace.pulses[0].t if trace.pulses else seen[0].t if seen else basis.decided_at_us
     run = trace.ball()
     own = frozenset() if run is None else frozenset((at.t, at.beam) for at in run.passes)

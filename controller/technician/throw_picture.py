@@ -92,7 +92,7 @@ class ThrowSeen:
     """The possible accounts of the events at the walls, the best first; empty if the judge reports none."""
 
 
-def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
+def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     """Return what the judge of this throw saw, from the readings that were its evidence."""
     basis = judged.basis
     scene = sort_out(

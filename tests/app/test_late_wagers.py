@@ -17,7 +17,7 @@ from controller.console.keys import keys_for
 from controller.console.seen import Floor
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
-from controller.publish.embedded import EngineFor
+from controller.publish.embedded import EngineSetup
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.embedded import EmbeddedEngine
 from controller.settlement_service.engine import Engine
@@ -41,8 +41,8 @@ class Table:
         self.within: list[EmbeddedEngine] = []
         numbers = count(1)
 
-        def engine(asked: EngineFor) -> EmbeddedEngine:
-            self.within.append(EmbeddedEngine(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
+        def engine(setup: EngineSetup) -> EmbeddedEngine:
+            self.within.append(EmbeddedEngine(setup, lambda: 0, lambda: f"{next(numbers):032x}"))
             return self.within[-1]
 
         house.engine = engine

@@ -14,7 +14,7 @@ from controller.app.service import Watchdog
 from controller.model.outcomes import DealCalled, TableEvent
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
-from controller.publish.embedded import EngineFor
+from controller.publish.embedded import EngineSetup
 from controller.publish.events import PlayQuery
 from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
 from controller.settlement_service.embedded import EmbeddedEngine
@@ -39,8 +39,8 @@ class Table:
         self.within: list[EmbeddedEngine] = []
         numbers = count(1)
 
-        def engine(asked: EngineFor) -> EmbeddedEngine:
-            self.within.append(EmbeddedEngine(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
+        def engine(setup: EngineSetup) -> EmbeddedEngine:
+            self.within.append(EmbeddedEngine(setup, lambda: 0, lambda: f"{next(numbers):032x}"))
             return self.within[-1]
 
         house.engine = engine

@@ -11,7 +11,7 @@ import pytest
 from controller.journal.keys import Key
 from controller.model.outcomes import TableEvent
 from controller.model.tables import EmbeddedSettings, MqttSettings
-from controller.publish.embedded import Blocked, EngineFor, Enrolment
+from controller.publish.embedded import Blocked, EngineSetup, Enrolment
 from controller.publish.events import (
     Acknowledgement,
     Answer,
@@ -227,9 +227,9 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
     with closing(sqlite3.connect(tmp_path / "settlement.db")) as other:
         other.execute("CREATE TABLE notes (text)")
     enrolment = Enrolment(b"\1" * 32, never_settled=True)
-    asked = EngineFor("craps", "craps-12-034", EmbeddedSettings(), tmp_path, lambda: enrolment)
+    setup = EngineSetup("craps", "craps-12-034", EmbeddedSettings(), tmp_path, lambda: enrolment)
     with pytest.raises(Blocked, match="another program") as blocked:
-        EmbeddedEngine(asked, lambda: 0).begin()
+        EmbeddedEngine(setup, lambda: 0).begin()
     assert blocked.value.code == "settlement_unfit"
 
 

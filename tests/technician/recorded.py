@@ -4,8 +4,8 @@ from pathlib import Path
 
 from controller.cli.attempts import AttemptRef, exhibit_from_log
 from controller.technician.drawing import Exhibit
-from controller.technician.spin_picture import SpinSeen, see_spin
-from controller.technician.throw_picture import ThrowSeen, see_throw
+from controller.technician.spin_picture import SpinSeen, spin_seen
+from controller.technician.throw_picture import ThrowSeen, throw_seen
 
 LOGS = Path(__file__).parents[1] / "logs"
 
@@ -22,7 +22,7 @@ def throw(log: str, number: int) -> ThrowSeen:
     assert exhibit.judged is not None
     assert table is not None
     assert rules is not None
-    return see_throw(exhibit.judged, table, rules)
+    return throw_seen(exhibit.judged, table, rules)
 
 
 def spin(log: str, number: int) -> SpinSeen:
@@ -32,4 +32,4 @@ def spin(log: str, number: int) -> SpinSeen:
     assert exhibit.judged is not None
     assert wheel is not None
     assert rules is not None
-    return see_spin(exhibit.judged, wheel, rules, None if exhibit.closed is None else exhibit.closed.t)
+    return spin_seen(exhibit.judged, wheel, rules, None if exhibit.closed is None else exhibit.closed.t)

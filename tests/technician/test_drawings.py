@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from controller.technician.drawing import LEADER, PAPER, Drawing, Labels, Polyline, Spot, Stroke, TextMark
-from controller.technician.pictures import as_svg, draw, see
+from controller.technician.pictures import as_svg, draw, observed
 from controller.technician.png import as_png
 from tests.technician.recorded import attempt
 
@@ -31,7 +31,7 @@ SHOWN = [
 
 def drawing(log: str, number: int) -> Drawing:
     exhibit = attempt(log, number)
-    return draw(exhibit, see(exhibit), "Said in a sentence", "at noon", ["a line"])
+    return draw(exhibit, observed(exhibit), "Said in a sentence", "at noon", ["a line"])
 
 
 @pytest.mark.parametrize(("log", "number"), SHOWN)

@@ -28,9 +28,9 @@ class LateWagers:
         """Record that a person confirms a wager; return the answer. Raises InputRefused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
-            waiting = ", ".join(self._confirmed) or "none"
+            pending = ", ".join(self._confirmed) or "none"
             raise InputRefused(
-                "no_late_wager", f"no such wager is waiting in this throw (waiting: {waiting})"
+                "no_late_wager", f"no such wager is pending in this throw (pending: {pending})"
             )
         if not in_motion:
             raise InputRefused("dice_at_rest")

@@ -274,7 +274,7 @@ class Craps(PlaysThrows):
         shows = "missing" if self._lacks_line_bet else "off"
         if shows != self._line_bet_shown:
             self._line_bet_shown = shows
-            self._agenda.light(t, "line_bet", shows)
+            self._agenda.set_lamp(t, "line_bet", shows)
 
     def call(self, result: Result[Dice]) -> Data:
         """Apply a roll that counts; return its data."""
@@ -439,7 +439,7 @@ class Craps(PlaysThrows):
 
     def _show_puck(self, t: int) -> None:
         shows = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
-        self._agenda.light(t, "puck", shows or f"on_{self._state.point}")
+        self._agenda.set_lamp(t, "puck", shows or f"on_{self._state.point}")
         self._show_line_bet(t)
 
 

@@ -1,1 +1,1 @@
-"""High Roller: its machine, its wagers and what the rest needs to know of it."""
+"""High Roller: its state machine, its wagers, and the `Game` value through which all else uses them."""

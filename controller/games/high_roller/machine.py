@@ -108,7 +108,7 @@ class HighRoller(PlaysThrows):
         attempts = self.attempts
         return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         if isinstance(reading, Card):
             self._handle_card(reading)
@@ -116,7 +116,7 @@ class HighRoller(PlaysThrows):
         if isinstance(reading, DeviceDown) and "card" in self._health.sources.get(reading.dev, ()):
             self._state = buying.missed(self._state, self._state.sold)
         if self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
-            self.throws.see(reading)
+            self.throws.receive(reading)
         elif isinstance(reading, DieReleased):
             self._reject(reading, refusal)
 

@@ -1,1 +1,1 @@
-"""Roulette: its machine, its wagers and what the rest needs to know of it."""
+"""Roulette: its state machine, its wagers, and the `Game` value through which all else uses them."""

@@ -55,7 +55,7 @@ class Launches:
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
-        launched = self.see(reading)
+        launched = self.receive(reading)
         assert launched is None
         if isinstance(reading, BallDrop):
             self._running_out = None
@@ -73,7 +73,7 @@ class Launches:
         """Attribute further pulses to the ball of this void spin until it has left the track."""
         self._running_out = RunningOut(watch)
 
-    def see(self, reading: Reading) -> SpinWatch | None:
+    def receive(self, reading: Reading) -> SpinWatch | None:
         """Handle a reading; return the watch of a spin that has begun, if one has."""
         old = self._running_out
         if old is None:
@@ -81,7 +81,7 @@ class Launches:
         if isinstance(reading, BallBeam) and old.is_over(reading.t):
             self._running_out = None
             return self._check(reading)
-        old.see(reading)
+        old.receive(reading)
         launched = self.relaunched(old.watch) if isinstance(reading, BallBeam) else None
         if launched is None:
             return None
@@ -98,7 +98,7 @@ class Launches:
         fresh = self._new_watch(first.t)
         for reading in watch.readings:
             if reading.t >= first.t:
-                fresh.see(reading)
+                fresh.receive(reading)
         self.first_pulse_us = first.t
         return fresh
 
@@ -113,7 +113,7 @@ class Launches:
         if watch is None:
             self.first_pulse_us = report.t
             watch = self._new_watch(report.t)
-            watch.see(report)
+            watch.receive(report)
         return watch
 
     def _check(self, reading: Reading) -> SpinWatch | None:
@@ -128,7 +128,7 @@ class Launches:
         candidate = self._candidate
         if candidate is None:
             return None
-        candidate.see(reading)
+        candidate.receive(reading)
         if not (candidate.ball_runs or self._proves_ball(reading)):
             return None
         return self._launched(candidate)
@@ -145,7 +145,7 @@ class Launches:
         self._candidate = self._new_watch(self.first_pulse_us)
         for reading in readings:
             if reading.t >= self.first_pulse_us:
-                self._candidate.see(reading)
+                self._candidate.receive(reading)
 
     def _launched(self, candidate: SpinWatch) -> SpinWatch | None:
         if self._ran_before(candidate):
@@ -200,7 +200,7 @@ class RunningOut:
         """Return whether a pulse at t is another ball's, because this one's last pulse is too long ago."""
         return t - self._last_us > SURELY_SEEN_US
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         if isinstance(reading, BallBeam):
             self._last_us = reading.t

@@ -160,7 +160,7 @@ class Roulette(PlaysAttempts):
         self.spins = spins(
             self, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last_spin
         )
-        self.see: Callable[[Reading], None] = self.spins.see
+        self.receive: Callable[[Reading], None] = self.spins.receive
         """Handles a reading, in time order."""
         if standing_call is not None:
             number = standing_call.value
@@ -372,7 +372,7 @@ class Roulette(PlaysAttempts):
     def _close_bets(self, t: int, cause: str, notices: tuple[Notice, ...] = ()) -> None:
         self._bets_open = False
         self._agenda.stop_timer("no_more_bets")
-        self._agenda.light(t, "no_more_bets", "on")
+        self._agenda.set_lamp(t, "no_more_bets", "on")
         notices = (*notices, *self._agenda.inspections.notices())
         self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
         if self._machine.allows("no_more_bets"):
@@ -381,7 +381,7 @@ class Roulette(PlaysAttempts):
     def _open_bets(self, t: int, cause: str) -> None:
         self._bets_open = True
         self._round += 1
-        self._agenda.light(t, "no_more_bets", "off")
+        self._agenda.set_lamp(t, "no_more_bets", "off")
         self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
     def _dealer_closes(self, entered: Input) -> None:

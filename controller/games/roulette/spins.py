@@ -92,7 +92,7 @@ class Spins(WheelSpins):
 
     # --- readings and timers ---
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         kind, state = type(reading), self._machine.state
         if state == SPIN.under_way and kind is BallBeam:
@@ -108,7 +108,7 @@ class Spins(WheelSpins):
         """Handle an index pass while a spin is under way."""
         watch = self._watch
         assert watch is not None
-        watch.see(mark)
+        watch.receive(mark)
         decided_by = watch.decided_by
         if decided_by is not None:
             self._decide(decided_by.t)
@@ -120,7 +120,7 @@ class Spins(WheelSpins):
         """Handle a pulse while a spin is under way."""
         watch = self._watch
         assert watch is not None
-        watch.see(pulse)
+        watch.receive(pulse)
         launched = self._launches.relaunched(watch) if watch.may_be_another_launch else None
         if launched is not None:
             self._decide_before_launch()
@@ -137,14 +137,16 @@ class Spins(WheelSpins):
             self._expect_drop(pulse.t)
 
     def _see_other(self, reading: Reading) -> None:
-        begun = reading if isinstance(reading, WheelStatus) and self.games.see(reading) == "seen" else None
+        begun = (
+            reading if isinstance(reading, WheelStatus) and self.games.receive(reading) == "seen" else None
+        )
         state = self._machine.state
         if state == SPIN.under_way:
             self._follow(reading)
         elif state == "held":
             self._follow_held(reading)
         else:
-            launched = self._launches.see(reading)
+            launched = self._launches.receive(reading)
             if launched is None and begun is not None and not self._launches.old_ball_runs:
                 launched = self._launches.launched_by_wheel(begun)
             if launched is not None:
@@ -273,7 +275,7 @@ class Spins(WheelSpins):
     def _follow(self, reading: Reading) -> None:
         watch = self._watch
         assert watch is not None
-        watch.see(reading)
+        watch.receive(reading)
         self._after(watch, reading)
 
     def _decide_before_launch(self) -> None:
@@ -336,7 +338,7 @@ class Spins(WheelSpins):
     def _follow_held(self, reading: Reading) -> None:
         watch = self._watch
         assert watch is not None
-        watch.see(reading)
+        watch.receive(reading)
         unproved = isinstance(reading, DeviceFault) and watch.pocket() is None
         if unproved or isinstance(reading, _JUDGED_IN_HOLD):
             self._decide(reading.t)

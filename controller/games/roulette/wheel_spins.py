@@ -86,7 +86,7 @@ class WheelSpins(ABC):
     # --- called by the game ---
 
     @abstractmethod
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
 
     @abstractmethod
@@ -228,15 +228,15 @@ class SmartSpins(WheelSpins):
 
     # --- readings and timers ---
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         before = self.games.last
         if isinstance(reading, WheelStatus):
             self._note_pause(reading.t)
-        begins = self.games.see(reading) if isinstance(reading, WheelStatus) else None
+        begins = self.games.receive(reading) if isinstance(reading, WheelStatus) else None
         word = self._word
         if word is not None and (self.attempts.under_way or self.attempts.state == "held"):
-            word.see(reading)
+            word.receive(reading)
             self._after(word, reading)
         if begins is not None:
             self._begin(before, reading)
@@ -253,7 +253,7 @@ class SmartSpins(WheelSpins):
 
         That spin is then known, and never counts later.
         """
-        return isinstance(reading, WheelStatus) and self.games.see(reading) is not None
+        return isinstance(reading, WheelStatus) and self.games.receive(reading) is not None
 
     def launch_seen(self, t: int) -> None:
         """Do nothing: the wheel's report of the ball in its rim is the first sign of a spin."""
@@ -272,7 +272,7 @@ class SmartSpins(WheelSpins):
         self._dropped = False
         down = self._health.down.get(reading.dev)
         for seen in (reading,) if down is None else (down, reading):
-            word.see(seen)
+            word.receive(seen)
         self._after(word, reading)
 
     def _after(self, word: WheelWord, reading: Reading) -> None:

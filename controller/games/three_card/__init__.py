@@ -1,1 +1,1 @@
-"""Three Card Poker: its machine, its wagers and what the rest needs to know of it."""
+"""Three Card Poker: its state machine, its wagers, and the `Game` value through which all else uses them."""

@@ -115,7 +115,7 @@ class Deals:
 
     # --- readings, timers and inputs ---
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         attempts = self.attempts
         if isinstance(reading, Card) and self.would_begin(reading):

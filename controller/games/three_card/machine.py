@@ -190,9 +190,9 @@ class ThreeCard(PlaysAttempts):
         """Whether Play is accepted: bets are closed and not all positions have acted (T-DEAL-4)."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
-        self.deals.see(reading)
+        self.deals.receive(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Return whether this reading would begin a deal."""
@@ -438,7 +438,7 @@ class ThreeCard(PlaysAttempts):
     def _close_bets(self, t: int, cause: str) -> None:
         self._bets_open = False
         self._closed_us = t
-        self._agenda.light(t, "no_more_bets", "on")
+        self._agenda.set_lamp(t, "no_more_bets", "on")
         notices = (*self._agenda.inspections.notices(), *self._to_be_named())
         self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
 
@@ -456,7 +456,7 @@ class ThreeCard(PlaysAttempts):
         self._opened_us = t
         self._round += 1
         self.deals.forget_play()
-        self._agenda.light(t, "no_more_bets", "off")
+        self._agenda.set_lamp(t, "no_more_bets", "off")
         self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
 

@@ -129,7 +129,7 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
         return 0.0
     other = chain.empty_copy()
     for pulse in rest:
-        other.see(pulse.t, pulse.beam)
+        other.receive(pulse.t, pulse.beam)
     story = other.best
     if story is None or story.cost > _DEAREST + _DEAREST_A_PULSE * len(rest):
         return 0.0

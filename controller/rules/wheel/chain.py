@@ -151,7 +151,7 @@ class Chain:
         often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
 
-    def see(self, t: int, beam: int) -> None:
+    def receive(self, t: int, beam: int) -> None:
         """Handle a pulse, later than those before."""
         if t - self._last_us[beam] < DOUBLED_US:
             return

@@ -74,7 +74,7 @@ class WheelDevices:
         self._unwell: dict[str, DeviceFault] = {}
         self._absences: list[Absence] = []
 
-    def see(self, reading: Reading, *, begun: bool) -> None:
+    def receive(self, reading: Reading, *, begun: bool) -> None:
         """Handle what a device reports of itself, in time order; `begun` is whether the ball has cut a
         beam."""
         if isinstance(reading, DeviceDown):

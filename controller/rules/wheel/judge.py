@@ -66,7 +66,7 @@ def judge_and_learn(
     seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
-        trace.see(reading)
+        trace.receive(reading)
     return judge_trace(trace, seen, decided_at_us, called)
 
 

@@ -453,7 +453,7 @@ class PocketCount:
             for before, read in pairwise(self.placed)
         )
 
-    def see(self, reading: PocketBall) -> None:
+    def receive(self, reading: PocketBall) -> None:
         """Handle the next read, in time order."""
         self.seen.append(reading)
 

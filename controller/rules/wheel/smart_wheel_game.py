@@ -89,7 +89,7 @@ class WheelGames:
             return None
         return WheelHeard(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
-    def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
+    def receive(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
         """Handle the next status; return whether it begins a game, or is all that was seen of one."""
         last, self.last = self.last, word
         games = 0 if last is None else games_between(last, word)
@@ -147,7 +147,7 @@ class WheelWord:
         """Return when the game is decided if the wheel reports nothing new until then."""
         return self._stands_since_us + NO_NUMBER_US
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle the next reading: first the wheel's `device_down` still in force, then from the launch
         on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):

@@ -253,7 +253,7 @@ class SpinTrace:
             return False
         return at_us <= self.dropped_us() + LIES_AFTER_US
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle the next reading, in time order."""
         if isinstance(reading, BallBeam):
             self.see_pulse(reading)
@@ -269,7 +269,7 @@ class SpinTrace:
         if pulse.beam >= self._beams:
             return
         self.pulses.append(pulse)
-        self.chain.see(pulse.t, pulse.beam)
+        self.chain.receive(pulse.t, pulse.beam)
         if self.drop is not None and self._went_on(_WENT_ON_PASSES, _WENT_ON_TURNS):
             self.drop = None
             self.pockets = PocketCount(self.pockets.needed)
@@ -330,10 +330,10 @@ class SpinTrace:
             return
         self._reads_wait = True
         if reading.t < self.dropped_us():
-            self.reads_while_running.see(reading)
+            self.reads_while_running.receive(reading)
             return
         pockets = self.pockets
-        pockets.see(reading)
+        pockets.receive(reading)
         if pockets.stands is not None:
             self._hold_against(reading, pockets.stands)
 
@@ -350,7 +350,7 @@ class SpinTrace:
 
     def _see_other(self, reading: Reading) -> None:
         if isinstance(reading, _OF_DEVICES):
-            self.devices.see(reading, begun=self.begun)
+            self.devices.receive(reading, begun=self.begun)
             if (
                 isinstance(reading, DeviceUp)
                 and self.begun

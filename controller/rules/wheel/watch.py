@@ -57,7 +57,7 @@ class SpinWatch:
     """Follows one spin reading by reading, in time order.
 
     Make one for each spin. First give it, with `see_before`, the `device_down` readings that still stand and
-    the last `INDEX_PASSES_KEPT` rotor index passes; then, with `see`, every reading from the spin's first
+    the last `INDEX_PASSES_KEPT` rotor index passes; then, with `receive`, every reading from the spin's first
     `ball_beam` on. After each:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
@@ -167,9 +167,9 @@ class SpinWatch:
                 self._readings.append(reading)
                 self._trace.see_mark(reading)
             else:
-                self.see(reading)
+                self.receive(reading)
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle the next reading. A suspected No Spin asks the judge at once."""
         self._readings.append(reading)
         trace = self._trace
@@ -183,11 +183,11 @@ class SpinWatch:
             if not trace.pulses:
                 return
         elif isinstance(reading, _IN_OR_OUT) and not trace.is_spin:
-            trace.see(reading)
+            trace.receive(reading)
             self._object_waits = True
             return
         else:
-            trace.see(reading)
+            trace.receive(reading)
         asks = self.no_spin_by is None and self._suspicious(reading)
         if asks and is_void(trace, self._readings, reading.t):
             self.no_spin_by = reading
@@ -195,7 +195,7 @@ class SpinWatch:
     def follow(self, reading: Reading) -> None:
         """Handle the next reading of a ball whose spin is over: it is followed, but not judged."""
         self._readings.append(reading)
-        self._trace.see(reading)
+        self._trace.receive(reading)
 
     def speed_rev_per_s(self) -> float | None:
         """Return the ball's speed at its last pulse; None while its laps do not show it."""
@@ -321,7 +321,7 @@ class CheckedWatch(SpinWatch):
             return word.decided_by if self._beams_silent else None
         return None if word.decided_by is None else max(by, word.decided_by, key=lambda reading: reading.t)
 
-    def see(self, reading: Reading) -> None:
+    def receive(self, reading: Reading) -> None:
         """Handle the next reading."""
         if isinstance(reading, DeviceDown):
             self._down[reading.dev] = reading
@@ -331,11 +331,11 @@ class CheckedWatch(SpinWatch):
             if self.word is None and reading.state in (BALL_IN_RIM, NO_MORE_BETS):
                 self.word = WheelWord(self._wheel.pockets_clockwise, self._rules, self._last_word)
                 if reading.dev in self._down:
-                    self.word.see(self._down[reading.dev])
+                    self.word.receive(self._down[reading.dev])
             self._last_word = reading
         if self.word is not None:
-            self.word.see(reading)
-        super().see(reading)
+            self.word.receive(reading)
+        super().receive(reading)
 
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided without the wheel's number, or without any."""

@@ -24,14 +24,12 @@ the sensor has a longer path to it, which looks like a place farther in.
 class Place:
     """The place and time of an impact that fits the arrivals."""
 
-    def __init__(self, pos_um: int, at_us: int, misfit_um: int, heard: int) -> None:
-        """`misfit_um` is the largest deviation of an arrival, as a distance; `heard` the number of
-        arrivals.
-        """
+    def __init__(self, pos_um: int, at_us: int, misfit_um: int, count: int) -> None:
+        """`misfit_um` is the largest deviation of an arrival, as a distance, `count` how many there are."""
         self.pos_um = pos_um
         self.at_us = at_us
         self.misfit_um = misfit_um
-        self.heard = heard
+        self.count = count
 
 
 class Line:
@@ -76,17 +74,17 @@ class Line:
         if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
             return None  # an impact would also have been detected by the sensors in between
         zero_us = arrivals[0][1]
-        ways = []
+        runs = []
         for order in range(len(arrivals)):
             sensor, at_us = arrivals[order]
-            ways.append((self.at_um[sensor], (at_us - zero_us) * self.speed, WEIGHTS[order]))
+            runs.append((self.at_um[sensor], (at_us - zero_us) * self.speed, WEIGHTS[order]))
         best = None  # type: tuple[int, int, int, int] | None
         for part in range(len(self.at_um) - 1):
             low, high = self.at_um[part], self.at_um[part + 1]
-            pos, start = self.between(ways, low, high)
+            pos, start = self.between(runs, low, high)
             cost = worst = 0
-            for at, way, weight in ways:
-                off = abs(way - start - abs(pos - at)) // 100
+            for at, run, weight in runs:
+                off = abs(run - start - abs(pos - at)) // 100
                 cost += weight * off * off
                 worst = max(worst, off * 100)
             if best is None or cost < best[0]:
@@ -95,7 +93,7 @@ class Line:
             return None
         return Place(best[1], zero_us + best[2] // self.speed, best[3], len(arrivals))
 
-    def between(self, ways: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
+    def between(self, runs: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
         """Return the least-squares place from `low` to `high`, and the time of the impact.
 
         The time is relative to the first arrival, and given as the distance that the wave covers in it.
@@ -103,19 +101,19 @@ class Line:
         solution.
         """
         below = above = 0
-        below_way = above_way = 0
-        for at, way, weight in ways:
+        below_um = above_um = 0
+        for at, run, weight in runs:
             if at <= low:
                 below += weight
-                below_way += weight * (way + at)
+                below_um += weight * (run + at)
             else:
                 above += weight
-                above_way += weight * (way - at)
+                above_um += weight * (run - at)
         if below and above:
-            pos = min(max((below_way // below - above_way // above) // 2, low), high)
+            pos = min(max((below_um // below - above_um // above) // 2, low), high)
         else:
             pos = low if above else high
-        total = below_way - below * pos + above_way + above * pos
+        total = below_um - below * pos + above_um + above * pos
         return pos, total // (below + above)
 
 
@@ -124,7 +122,7 @@ RINGS_US = 12000
 QUIET_US = 3000
 """Ringing is over once no edge has come for this long: three periods of the slowest panel."""
 MAX_RINGING_US = 40000
-"""No suitable panel rings for longer; later edges are another impact, or a fault."""
+"""No suitable panel rings for longer: later edges are another impact, or a fault."""
 PULSE_US = 200
 PULSE_HEARD_US = 20000
 SPEED_OFF = 20
@@ -148,7 +146,7 @@ class Wall(Board):
         self.speed = settings["speed_m_s"]
         self.line = Line(self.at_um, settings["length_mm"] * 1000, self.speed)
         self.arrivals = []  # type: list[tuple[int, int]]
-        self.deaf_until_us = 0
+        self.blanked_until_us = 0
         self.last_us = 0
         self.ringing = False
         self.error_mm = -1
@@ -160,7 +158,7 @@ class Wall(Board):
             self.selftest()
 
     def claims(self) -> list[tuple[str, str]]:
-        """Return how far off its positions may be, once that has been measured."""
+        """Return the largest error of its positions, once that has been measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -168,32 +166,32 @@ class Wall(Board):
         for pin, level, at_us in self.hardware.edges():
             if pin in self.sensors:
                 self.edge(self.sensors.index(pin), bool(level), at_us)
-        if self.ringing and now_us - self.last_us >= QUIET_US and now_us >= self.deaf_until_us:
+        if self.ringing and now_us - self.last_us >= QUIET_US and now_us >= self.blanked_until_us:
             self.ringing = False
         if not self.arrivals or now_us - self.arrivals[0][1] < self.line.window_us():
             return []
         arrivals, self.arrivals = self.arrivals, []
         self.ringing = True
         self.last_us = max(self.last_us, arrivals[-1][1])
-        self.deaf_until_us = arrivals[0][1] + RINGS_US
-        return self.heard(arrivals, now_us)
+        self.blanked_until_us = arrivals[0][1] + RINGS_US
+        return self.impact(arrivals, now_us)
 
     def edge(self, sensor: int, level: bool, at_us: int) -> None:
         """Handle an edge of a comparator, which pulls its pin low while the signal is above its threshold."""
         if self.ringing:
-            started_us = self.deaf_until_us - RINGS_US
-            over = at_us >= self.deaf_until_us and at_us - self.last_us >= QUIET_US
+            started_us = self.blanked_until_us - RINGS_US
+            over = at_us >= self.blanked_until_us and at_us - self.last_us >= QUIET_US
             if not over and at_us - started_us < MAX_RINGING_US:
                 self.last_us = max(self.last_us, at_us)
                 return
             self.ringing = False
         if level:
             return
-        if all(sensor != heard for heard, _ in self.arrivals):
+        if all(sensor != other for other, _ in self.arrivals):
             self.arrivals.append((sensor, at_us))
             self.arrivals.sort(key=lambda one: one[1])
 
-    def heard(
+    def impact(
         self, arrivals: list[tuple[int, int]], now_us: int
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return an impact, or a fault if it can't be located, so that a missed arrival never gives a wrong
@@ -217,7 +215,7 @@ class Wall(Board):
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Knock through the first sensor; the others must detect it, at about the speed in the settings."""
+        """Send a pulse through the first sensor; the others must detect it at about the configured speed."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse"
@@ -230,38 +228,38 @@ class Wall(Board):
         self.hardware.output(pulse, False)
         first = {}  # type: dict[int, int]
         last_us = began_us
-        heard_out = False
-        while not heard_out:
-            heard_out = self.hardware.clock() - began_us >= PULSE_HEARD_US
+        done = False
+        while not done:
+            done = self.hardware.clock() - began_us >= PULSE_HEARD_US
             for pin, level, at_us in self.hardware.edges():
                 last_us = max(last_us, at_us)
                 if not level and pin in self.sensors[1:] and self.sensors.index(pin) not in first:
                     first[self.sensors.index(pin)] = at_us
         self.arrivals = []
-        deaf = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
-        if deaf:
-            return False, "sensors that do not detect the pulse, from 0 on: " + ",".join(deaf)
+        silent = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
+        if silent:
+            return False, "sensors that did not detect the pulse, counted from 0: " + ",".join(silent)
         return self.measured(first, last_us - began_us)
 
     def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
-        """Evaluate the pulse's arrivals at all sensors but the first, which knocked."""
+        """Evaluate the pulse's arrivals at all sensors but the first, which sent it."""
         far = len(self.sensors) - 1
-        way_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
-        speed = way_um // took_us
+        distance_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
+        speed = distance_um // took_us
         off_um = 0
         for sensor in range(1, far):
-            way = self.at_um[sensor] - self.at_um[1]
-            off_um = max(off_um, abs(way - (first[sensor] - first[1]) * speed))
+            distance = self.at_um[sensor] - self.at_um[1]
+            off_um = max(off_um, abs(distance - (first[sensor] - first[1]) * speed))
         apart_um = max(self.at_um[n + 1] - self.at_um[n] for n in range(far))
         error_um = off_um // 2 + apart_um // 2 * abs(speed - self.speed) // self.speed
         edge_um = max(self.at_um[0], self.settings["length_mm"] * 1000 - self.at_um[far])
         error_mm = (max(error_um, edge_um) + 999) // 1000
-        says = "waves run at " + str(speed) + " m/s; places within " + str(error_mm) + " mm"
+        says = "wave speed " + str(speed) + " m/s; positions within " + str(error_mm) + " mm"
         if abs(speed - self.speed) * SPEED_OFF > self.speed:
             return False, says + "; speed_m_s is " + str(self.speed)
         if error_mm > MAX_ERROR_MM:
             return False, says + ", expected " + str(MAX_ERROR_MM)
         if rang_us >= MAX_RINGING_US // 2:
-            return False, says + "; the panel rings on after " + str(rang_us // 1000) + " ms"
+            return False, says + "; the panel still rings after " + str(rang_us // 1000) + " ms"
         self.error_mm = error_mm
         return True, says + "; rang for " + str(rang_us // 1000) + " ms"

@@ -158,7 +158,7 @@ def test_a_wall_of_another_speed_than_its_settings_claims_no_error_and_fails_its
     wall.command("selftest")
     answer = wall.answer()
     assert not answer.ok
-    assert answer.says.startswith("waves run at ")
+    assert answer.says.startswith("wave speed ")
     assert answer.says.endswith("speed_m_s is 500")
 
 
@@ -167,4 +167,4 @@ def test_a_deaf_sensor_fails_the_self_test(bench: Maker) -> None:
     wall.up()
     wall.command("selftest")
     answer = wall.answer()
-    assert (answer.ok, answer.says) == (False, "sensors that do not detect the pulse, from 0 on: 2")
+    assert (answer.ok, answer.says) == (False, "sensors that did not detect the pulse, counted from 0: 2")

@@ -32,7 +32,7 @@ class ExhaustiveChain(Chain):
         super().__init__(beams_deg, drop_rev_per_s)
         self._start = None
 
-    def see(self, t: int, beam: int) -> None:
+    def receive(self, t: int, beam: int) -> None:
         """Handle a pulse, later than those before."""
         if t - self._last_us[beam] < DOUBLED_US:
             return

@@ -82,7 +82,7 @@ def played(
             closed_us = closing_us
         if give_up_us is not None and give_up_us < reading.t:
             break
-        watch.see(reading)
+        watch.receive(reading)
         if isinstance(reading, BallBeam):
             due_us = watch.no_more_bets_at_us()
             closing_us = None if due_us is None else max(due_us, reading.t)

@@ -40,7 +40,7 @@ def knee(count: int) -> list[float]:
 def followed(pulses: list[tuple[int, int]], beams: tuple[float, ...] = FOUR) -> Chain:
     chain = Chain(beams, DROP)
     for t, beam in pulses:
-        chain.see(t, beam)
+        chain.receive(t, beam)
     return chain
 
 
@@ -140,7 +140,7 @@ def test_all_that_is_told_is_what_an_exhaustive_search_tells(
             for chain in (quick, whole):
                 if number == away:
                     chain.interrupt()
-                chain.see(t, beam)
+                chain.receive(t, beam)
             assert told(quick) == told(whole)
 
 
@@ -175,8 +175,8 @@ def test_a_clean_start_is_what_an_exhaustive_search_makes_of_it(
     )
     quick, whole = Chain(beams, drop), ExhaustiveChain(beams, drop)
     for t, beam in pulses:
-        quick.see(t, beam)
-        whole.see(t, beam)
+        quick.receive(t, beam)
+        whole.receive(t, beam)
         assert _runs(quick) == _runs(whole)
     assert told(quick) == told(whole)
 

@@ -200,7 +200,7 @@ def test_absurd_readings_are_judged_too_and_never_valid(
     ]
     watch = SpinWatch(made, RULES, KNOWN)
     for reading in moved:
-        watch.see(reading)
+        watch.receive(reading)
         watch.no_more_bets_at_us()
         watch.give_up_at_us()
         watch.speed_rev_per_s()

@@ -99,15 +99,15 @@ def test_R_SPIN_3_a_ball_whose_laps_are_not_seen_closes_the_bets_in_time_all_the
     one_beam = wheel(10.0)
     watch = SpinWatch(one_beam, RULES, KNOWN)
     for t in (0, 5_100_000, 10_300_000):
-        watch.see(BallBeam(t=t, dev="wheel", beam=0))
+        watch.receive(BallBeam(t=t, dev="wheel", beam=0))
     assert watch.predicted_drop_us() is None
     assert watch.no_more_bets_at_us() == 2_500_000
 
 
 def test_R_SPIN_3_a_hand_that_cuts_a_beam_closes_nothing() -> None:
     watch = SpinWatch(wheel(), RULES, KNOWN)
-    watch.see(BallBeam(t=1_000_000, dev="wheel", beam=1))
-    watch.see(BallBeam(t=1_020_000, dev="wheel", beam=1))
+    watch.receive(BallBeam(t=1_000_000, dev="wheel", beam=1))
+    watch.receive(BallBeam(t=1_020_000, dev="wheel", beam=1))
     assert watch.no_more_bets_at_us() is None
     assert not watch.is_spin
     assert not watch.ball_runs
@@ -130,7 +130,7 @@ def test_R_SPIN_1_both_directions_are_known_early() -> None:
     for reading in as_kept(made.readings):
         if reading.t > made.launched_us + 4_000_000:
             break
-        watch.see(reading)
+        watch.receive(reading)
     assert (watch.direction, watch.rotor_direction) == ("cw", "ccw")
     speed = watch.speed_rev_per_s()
     assert speed is not None
@@ -172,12 +172,12 @@ def test_gap_R_8_each_read_puts_the_end_off_but_not_for_ever() -> None:
     made = spin(Scene(turns_read=1, bounces=0, settle_s=1.0))
     watch = SpinWatch(made.scene.wheel, RULES, KNOWN)
     for reading in as_kept(made.readings):
-        watch.see(reading)
+        watch.receive(reading)
     first = watch.give_up_at_us()
     assert first is not None
     assert first > made.of(PocketBall)[0].t + 6_000_000
     for i in range(100):
-        watch.see(PocketBall(t=made.end_us + 1_000_000 + i * 700_000, dev="wheel"))
+        watch.receive(PocketBall(t=made.end_us + 1_000_000 + i * 700_000, dev="wheel"))
     last = watch.give_up_at_us()
     assert last is not None
     assert last < made.left_us + 40_000_000
@@ -192,7 +192,7 @@ def test_a_spin_whose_drop_was_not_sensed_ends_too() -> None:
 
 def test_a_watch_without_a_ball_waits_for_nothing() -> None:
     watch = SpinWatch(wheel(), RULES, KNOWN)
-    watch.see(RotorIndex(t=1, dev="wheel", direction="cw"))
+    watch.receive(RotorIndex(t=1, dev="wheel", direction="cw"))
     assert watch.give_up_at_us() is None
     assert watch.predicted_drop_us() is None
     assert watch.speed_rev_per_s() is None
@@ -204,7 +204,7 @@ def test_a_watchs_verdict_is_the_judges() -> None:
         made = spin(scene)
         watch = SpinWatch(scene.wheel, RULES, KNOWN)
         for reading in as_kept(made.readings):
-            watch.see(reading)
+            watch.receive(reading)
         for until_us in (made.end_us, made.left_us, made.launched_us + 3_000_000):
             assert watch.verdict(until_us)[0] == judged(made, until_us=until_us)
         assert watch.verdict(made.left_us, CALLED)[0] == judged(made, until_us=made.left_us, called=CALLED)
@@ -246,7 +246,7 @@ def test_a_ball_with_a_foreign_object_in_its_way_teaches_nothing_of_the_drop() -
     assert played(made).learned.spins == KNOWN.spins + 1
     watch = SpinWatch(made.scene.wheel, RULES, KNOWN)
     for reading in as_kept(made.and_also(ForeignObject(t=made.left_us - 1, dev="wheel", where="track"))):
-        watch.see(reading)
+        watch.receive(reading)
     verdict, learned = watch.verdict(made.end_us)
     assert (codes(verdict), learned) == (["foreign_object"], KNOWN)
 
@@ -255,5 +255,5 @@ def test_readings_without_a_ball_teach_nothing() -> None:
     made = spin(Scene())
     watch = SpinWatch(made.scene.wheel, RULES, KNOWN)
     for reading in as_kept(made.without(BallBeam)):
-        watch.see(reading)
+        watch.receive(reading)
     assert watch.verdict(made.end_us)[1] == KNOWN

@@ -150,15 +150,13 @@ class Gates:
         """Return why raising a bet to `cents` is refused; None if it is allowed."""
         if cents <= bet.stake_cents:
             return Refusal(
-                BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
+                BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase needs a larger stake"
             )
         if line := self._line.get(bet.wager):
             if bet.number is not None:
                 return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
             if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
-                return Refusal(
-                    line.raised, f"{bet.wager} was reduced or removed; what came down may not go back up"
-                )
+                return Refusal(line.raised, f"{bet.wager} was reduced or removed; it may not be raised again")
         if bet.wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[bet.wager], "it is accepted only before a new shooter's first roll")
         return self._size(bet, cents)
@@ -168,9 +166,9 @@ class Gates:
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
-            return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce takes a smaller stake")
+            return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce needs a smaller stake")
         if not cents:
-            return Refusal(BOOK_AMOUNT, "reduce leaves something up; use remove to take it down whole")
+            return Refusal(BOOK_AMOUNT, "reduce must leave a stake; use remove to take the whole bet down")
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
@@ -229,7 +227,7 @@ class Gates:
 
     def _unknown(self, request: BetRequest) -> Refusal | None:
         if not self._book.takes(request.id):
-            return Refusal(BOOK_ID, f"the id {request.id!r} was taken before; every bet needs its own")
+            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; every bet needs its own")
         if request.wager not in self._rules:
             rule = self._table.not_offered.get(request.wager, self._table.offered_by)
             return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
@@ -243,7 +241,7 @@ class Gates:
         if request.confirmed:
             return None
         rule = self._settings.late_if_confirmed.rule
-        return Refusal(rule, "a late bet stands only when dealer and boxperson confirmed it")
+        return Refusal(rule, "a late bet stands only if dealer and boxperson confirm it")
 
     @property
     def late_refusal(self) -> Refusal | None:
@@ -311,7 +309,7 @@ class Gates:
         if base is None or base.wager != flat or base.player != request.player:
             if base is None and not self._book.takes(request.base) and self._settings.one_come_per_roll.value:
                 rule = _NO_ODDS_BEHIND.get(request.wager, rule)
-            return Refusal(rule, f"{request.wager} go behind a {flat} of the same player that is up")
+            return Refusal(rule, f"{request.wager} need a {flat} of the same player that is up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are taken once the {flat} has its number")
         policy = self._settings.no_lay_on
@@ -360,7 +358,7 @@ class Limits:
         self._book = book
 
     def size(self, wager: str, cents: int) -> Refusal | None:
-        """Return why an amount is refused: below the minimum, above the maximum, no multiple of the unit."""
+        """Return why an amount is refused: too small, too large, or not a multiple of the unit."""
         settings, combined = self._settings, self._combined.get(wager)
         units = combined.unit_count if combined else 1
         least, rule = settings.minimum_cents.value, settings.minimum_cents.rule
@@ -375,7 +373,7 @@ class Limits:
         if combined and cents % step:
             return Refusal(
                 combined.units,
-                f"{wager} is {units} equal units, so it takes multiples of {step} cents, not {cents}",
+                f"{wager} is {units} equal units, so it must be a multiple of {step} cents, not {cents}",
             )
         return None
 
@@ -424,7 +422,7 @@ class Limits:
         if others + cents > most:
             return Refusal(
                 odds.limit,
-                f"odds on {bet.number} behind {flat_cents} cents come to at most {most} cents in all, "
+                f"odds on {bet.number} behind {flat_cents} cents are limited to {most} cents in all, "
                 f"not {others + cents}",
             )
         return None

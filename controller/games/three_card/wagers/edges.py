@@ -1,4 +1,4 @@
-"""The exact house edges of Three Card Poker, from all hands against all dealer's hands, and all six cards."""
+"""The exact house edges of Three Card Poker: every hand against every dealer's hand, and every six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its worth in Antes, how many hands are played, and the weakest of them."""
+    """The best play of the Ante: its mean win in Antes, how many hands it plays, and the weakest of them."""
 
     worth: Fraction
     played: int
@@ -49,7 +49,7 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """A player's hand, and how many of the 18,424 possible dealer's hands it meets in each relation."""
+    """A player's hand, and the dealer's 18,424 hands: how many don't qualify, are higher, equal, lower."""
 
     hand: Strength
     unqualified: int
@@ -61,10 +61,10 @@ class Showdown:
 @cache
 def showdowns() -> tuple[Showdown, ...]:
     """Return the showdowns of all hands."""
-    return tuple(_meetings())
+    return tuple(_showdowns())
 
 
-def _meetings() -> Iterator[Showdown]:
+def _showdowns() -> Iterator[Showdown]:
     strengths: dict[Hand, Strength] = {hand: strength(hand) for hand in combinations(deck(), 3)}
     order = {held: place for place, held in enumerate(sorted(set(strengths.values())))}
     places = {hand: order[held] for hand, held in strengths.items()}
@@ -82,7 +82,7 @@ class _Dealers:
     """Counts the dealer's hands below a strength that share no card with the player's hand.
 
     By inclusion and exclusion: all hands, less those with each of the player's cards, plus those with each
-    two of them, less the one with all three. Each count comes from the sorted strengths of the hands that
+    pair of them, less the one with all three. Each count comes from the sorted strengths of the hands that
     contain given cards.
     """
 
@@ -165,27 +165,27 @@ def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
     """
     flat = table.flat.ratio.exact
     worth, played = Fraction(0), []
-    for met in showdowns():
-        value = _against_dealer(met, flat, equal) + (_to_one(table.ante_bonus, row(met.hand)) or 0)
+    for showdown in showdowns():
+        value = _against_dealer(showdown, flat, equal) + (_to_one(table.ante_bonus, row(showdown.hand)) or 0)
         if value > -1:
-            played.append(met.hand)
+            played.append(showdown.hand)
         worth += max(value, Fraction(-1))
     return BestPlay(worth / HANDS, len(played), min(played))
 
 
-def _against_dealer(met: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
+def _against_dealer(showdown: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
     """Return the mean win of Ante and Play against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
-    won = met.unqualified * flat + met.lower * 2 * flat
-    lost = met.higher + (met.equal if equal == "dealer_wins" else 0)
+    won = showdown.unqualified * flat + showdown.lower * 2 * flat
+    lost = showdown.higher + (showdown.equal if equal == "dealer_wins" else 0)
     return (won - 2 * lost) / DEALERS
 
 
 def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
-    return _mean(Counter(row(met.hand) for met in showdowns()), pays)
+    return _mean(Counter(row(showdown.hand) for showdown in showdowns()), pays)
 
 
 def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
-    """Return the mean win of a stake over counted rows; None counts the hands without a row."""
+    """Return the mean win of a stake over counted rows; the key None counts the hands of no row."""
     net = Fraction(0)
     for earned, count in rows.items():
         won = _to_one(pays, earned)
@@ -199,8 +199,11 @@ def _to_one(pays: Mapping[K, Pays], earned: K | None) -> Fraction | None:
 
 
 def hand_counts() -> Mapping[str, int]:
-    """Return the number of hands by the document's own list (T-PROB-1); `nothing` is jack high or less."""
-    return Counter(_listed_as(met.hand) for met in showdowns())
+    """Return the number of hands of each kind that the document lists (T-PROB-1).
+
+    `nothing` is jack high or less.
+    """
+    return Counter(_listed_as(showdown.hand) for showdown in showdowns())
 
 
 def _listed_as(hand: Strength) -> str:
@@ -231,7 +234,7 @@ def _wrong_counts(table: ThreeCardPayTable) -> Iterator[Finding]:
 
 
 def _further_chances(best: BestPlay) -> Iterator[Chance]:
-    qualifies = sum(met.hand.qualifies for met in showdowns())
+    qualifies = sum(showdown.hand.qualifies for showdown in showdowns())
     yield Chance(event="dealer qualifies", chance=Fraction(qualifies, HANDS), in_per_cent=True)
     yield Chance(
         event=f"fold by best play, below {best.weakest}",
