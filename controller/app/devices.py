@@ -147,20 +147,22 @@ class Devices:
         seen = self.seen
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
-    def unheard(self, switches: Mapping[str, frozenset[str] | None], now_us: int) -> dict[str, str]:
+    def unreported_switches(
+        self, switches: Mapping[str, frozenset[str] | None], now_us: int
+    ) -> dict[str, str]:
         """Return the devices that have not reported all of these switches yet, each with the missing ones.
 
         None stands for a device whose switches are not known by name: it must report one of them, unless it
         has been up long enough to report all it has.
         """
-        heard, seen = self._open.copy(), self.seen
+        reported, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
         for dev, names in sorted(switches.items()):
-            if names is None and not any(by == dev for by, _ in heard):
+            if names is None and not any(by == dev for by, _ in reported):
                 activity = seen.get(dev, NEVER)
                 if not activity.up or now_us - activity.since_us < SWITCHES_WITHIN_US:
                     found[dev] = "any"
-            elif missing := sorted(name for name in names or () if (dev, name) not in heard):
+            elif missing := sorted(name for name in names or () if (dev, name) not in reported):
                 found[dev] = ", ".join(missing)
         return found
 

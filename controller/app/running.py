@@ -118,9 +118,9 @@ class SelfTest:
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
-        unheard = self._devices.unheard(self._switches, now_us)
-        if unheard:
-            return Check(name="switches", ok=False, says="; ".join(starmap(_unheard, unheard.items())))
+        unreported = self._devices.unreported_switches(self._switches, now_us)
+        if unreported:
+            return Check(name="switches", ok=False, says="; ".join(starmap(_to_report, unreported.items())))
         return Check(name="switches", ok=True, says="all locking switches are closed")
 
     def _check_faults(self) -> Check:
@@ -133,7 +133,7 @@ def _each(missing: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({says})" for name, says in missing.items())
 
 
-def _unheard(dev: str, switches: str) -> str:
+def _to_report(dev: str, switches: str) -> str:
     """Return a description of what a device has not reported yet, and what to do."""
     if switches == "any":
         return f"{dev} has not reported its switches since the start; wait 10 s, or open and close one"

@@ -1,6 +1,6 @@
 """`tablectl firmware`: build a board's firmware, flash it, and verify what a board runs.
 
-A board's files go to its flash as a littlefs file system, in the UF2 that the board's boot loader takes.
+A board's files go to its flash as a littlefs file system, in the UF2 that the board's boot loader accepts.
 """
 
 import argparse

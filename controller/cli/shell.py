@@ -353,12 +353,12 @@ def on_stop(stop: Callable[[], None]) -> None:
 
     from threading import Thread  # noqa: PLC0415 - all commands import this module, and few need threads
 
-    def heard(*_: object) -> None:
+    def on_signal(*_: object) -> None:
         with suppress(RuntimeError):
             Thread(target=stop, name="stop", daemon=True).start()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, heard)
+        signal.signal(number, on_signal)
 
 
 _PUBLIC = 0o666

@@ -119,7 +119,7 @@ class ReorderBuffer:
         self.clock_steps: list[ClockStep] = []
         """The clock steps found so far; after each, time continues from before it."""
         self.watermark = 0
-        """The time (us) before which no reading is accepted any more."""
+        """The time (us) before which readings are no longer accepted."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
         """Handle readings as they arrive; yield those that do not count or found a wrong clock.

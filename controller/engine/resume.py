@@ -276,29 +276,29 @@ class OpenAttempts:
 
     def __init__(self, first: First) -> None:
         """Start with all attempts before these next numbers ended."""
-        self._ended: dict[AttemptKind, int] = {word: getattr(first, word) - 1 for word in ATTEMPT_KINDS}
+        self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
         """Record an outcome; one that is not of an attempt changes nothing."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
-        for word in ATTEMPT_KINDS:
-            number = getattr(outcome.data, word, None)
+        for kind in ATTEMPT_KINDS:
+            number = getattr(outcome.data, kind, None)
             if isinstance(number, int):
-                reached[word] = max(reached[word], number)
+                reached[kind] = max(reached[kind], number)
 
     def open_before(self, first: First) -> bool:
         """Return whether an attempt before these next numbers awaits its call or a ruling."""
-        return any(getattr(first, word) - 1 > self._ended[word] for word in ATTEMPT_KINDS)
+        return any(getattr(first, kind) - 1 > self._ended[kind] for kind in ATTEMPT_KINDS)
 
     def undecided_before(self, first: First) -> bool:
         """Return whether an attempt before these next numbers has neither a call nor a review yet."""
-        decided = {word: max(self._ended[word], self._reviewed[word]) for word in ATTEMPT_KINDS}
-        return any(getattr(first, word) - 1 > decided[word] for word in ATTEMPT_KINDS)
+        decided = {kind: max(self._ended[kind], self._reviewed[kind]) for kind in ATTEMPT_KINDS}
+        return any(getattr(first, kind) - 1 > decided[kind] for kind in ATTEMPT_KINDS)
 
 
 def begun_between(before: First, now: First) -> list[tuple[AttemptKind, int]]:
     """Return the attempts that began while the next numbers changed from `before` to `now`."""
     return [
-        (word, getattr(now, word) - 1) for word in ATTEMPT_KINDS if getattr(now, word) > getattr(before, word)
+        (kind, getattr(now, kind) - 1) for kind in ATTEMPT_KINDS if getattr(now, kind) > getattr(before, kind)
     ]

@@ -218,7 +218,7 @@ class Session:
         """Return what a following recording needs in addition to the state, such as active device faults."""
         return CarriedReadings(
             devices=tuple(self._health.wrong),
-            wheel=self._game.heard,
+            wheel=self._game.wheel_state,
             bets_opened_us=self._game.bets_opened_us,
             plays_from_us=self._plays_from_us,
             did_not_play=self._did_not_play,
@@ -301,8 +301,8 @@ class Session:
         if call is None or call.value is None:
             return ""
         rules = self._setup.ruleset
-        word = "roll" if rules.throw else "spin" if rules.spin else "deal"
-        return f"; if {word} {call.number} is this one, declare it void before it is settled"
+        kind = "roll" if rules.throw else "spin" if rules.spin else "deal"
+        return f"; if {kind} {call.number} is this one, declare it void before it is settled"
 
     def _step_back(self, step: ClockStep) -> None:
         """Report that a clock was set back; the attempt in progress becomes doubtful."""

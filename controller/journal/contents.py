@@ -361,14 +361,14 @@ class Drafter:
         begun = self._begun(first)
         if begun:
             self._first = first
-        return [_begun_draft(word, number, t, wall) for word, number in begun]
+        return [_begun_draft(kind, number, t, wall) for kind, number in begun]
 
     def _begun(self, first: First) -> list[tuple[AttemptKind, int]]:
         """Return the attempts that began since the last rows, by comparing the sessions' next numbers."""
         return [
-            (word, getattr(first, word) - 1)
-            for word in ATTEMPT_KINDS
-            if getattr(first, word) > getattr(self._first, word)
+            (kind, getattr(first, kind) - 1)
+            for kind in ATTEMPT_KINDS
+            if getattr(first, kind) > getattr(self._first, kind)
         ]
 
 
@@ -403,15 +403,15 @@ def _evidence_in(following: Sequence[Effect]) -> Evidence | None:
     return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
 
 
-def _begun_draft(word: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
-    return event_draft(ATTEMPT_BEGUN, AttemptBegun(attempt=word, number=number, t=t), wall)
+def _begun_draft(kind: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
+    return event_draft(ATTEMPT_BEGUN, AttemptBegun(attempt=kind, number=number, t=t), wall)
 
 
 def _attempt_of(outcome: Outcome) -> tuple[AttemptKind, int] | None:
-    for word in ATTEMPT_KINDS:
-        number = getattr(outcome.data, word, None)
+    for kind in ATTEMPT_KINDS:
+        number = getattr(outcome.data, kind, None)
         if isinstance(number, int):
-            return word, number
+            return kind, number
     return None
 
 

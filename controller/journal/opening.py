@@ -110,20 +110,20 @@ def walk_from_checkpoint(
 def recovered_from(totals: Totals, last_n: int, last_link: bytes) -> Recovered:
     """Return the state from which a session continues."""
     first = totals.first if not totals.seq else msgspec.structs.replace(totals.first, seq=totals.seq + 1)
-    attempts = [(word, totals.attempts[word]) for word in ATTEMPT_KINDS if word in totals.attempts]
+    attempts = [(kind, totals.attempts[kind]) for kind in ATTEMPT_KINDS if kind in totals.attempts]
     return Recovered(
         session=totals.session + 1,
         state=totals.state,
         first=first,
-        in_flight=tuple(_in_flight(word, progress) for word, progress in attempts if not progress.ended),
+        in_flight=tuple(_in_flight(kind, progress) for kind, progress in attempts if not progress.ended),
         last_n=last_n,
         last_link=last_link,
         faults=tuple(totals.faults.values()),
     )
 
 
-def _in_flight(word: AttemptKind, progress: AttemptProgress) -> InFlight:
-    return InFlight(word, progress.number, progress.t, progress.review)
+def _in_flight(kind: AttemptKind, progress: AttemptProgress) -> InFlight:
+    return InFlight(kind, progress.number, progress.t, progress.review)
 
 
 ACCEPTABLE = frozenset(

@@ -34,7 +34,7 @@ from controller.rules.wheel.watch import CheckedWatch
 _SLICE_ROWS = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")
 _CLOSED = "bets.closed"
-_NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in ATTEMPT_KINDS for ending in _ENDINGS)})
+_NAMES = frozenset({_CLOSED, *(f"{kind}.{ending}" for kind in ATTEMPT_KINDS for ending in _ENDINGS)})
 
 
 class AttemptRows(NamedTuple):

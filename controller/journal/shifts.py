@@ -296,7 +296,7 @@ class _ShiftBuilder:
 
 def _number_of_attempt(data: Data) -> int:
     """Return the number of the attempt to which an outcome of a roll, spin or deal belongs."""
-    return next(int(getattr(data, word)) for word in ATTEMPT_KINDS if hasattr(data, word))
+    return next(int(getattr(data, kind)) for kind in ATTEMPT_KINDS if hasattr(data, kind))
 
 
 def reasons_of(data: Data) -> tuple[Reason, ...]:

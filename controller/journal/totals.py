@@ -194,15 +194,15 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
             return  # a declined roll ends no attempt
-        for word in ATTEMPT_KINDS:
-            progress = self.attempts.get(word)
-            if progress is None or not name.startswith(f"{word}."):
+        for kind in ATTEMPT_KINDS:
+            progress = self.attempts.get(kind)
+            if progress is None or not name.startswith(f"{kind}."):
                 continue
-            if name == f"{word}.review":
+            if name == f"{kind}.review":
                 progress = msgspec.structs.replace(progress, review=True)
             else:
                 progress = msgspec.structs.replace(progress, ended=True)
-            self.attempts = {**self.attempts, word: progress}
+            self.attempts = {**self.attempts, kind: progress}
 
 
 def number_in(outcome_id: str) -> int:

@@ -224,7 +224,7 @@ class Attempts(Generic[Value, V]):
         self._answer("settled")
 
     def settle_at_opening(self) -> None:
-        """Settle the last attempt, if it is called, as the table opens: a ruling can't change it any more."""
+        """Settle the last attempt, if it is called, as the table opens: rulings can no longer change it."""
         if self.machine.allows(self.terms.settle):
             self.machine.fire(self.terms.settle)
 

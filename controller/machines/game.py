@@ -7,7 +7,7 @@ from typing import Protocol
 from controller.model.outcomes import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input, Reading
 from controller.model.verdicts import Reason
-from controller.rules.wheel.smart_wheel_game import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelGameState
 
 
 class GameMachine(Protocol):
@@ -22,7 +22,7 @@ class GameMachine(Protocol):
         """Whether an attempt is in progress and not called, or the game awaits some other reading."""
 
     @property
-    def heard(self) -> WheelHeard | None:
+    def wheel_state(self) -> WheelGameState | None:
         """A smart wheel's last report to this game; None without one, or before its first report."""
 
     @property
@@ -130,7 +130,7 @@ class PlaysAttempts(ABC):
         return self.attempts.under_way or self.attempts.state == "held"
 
     @property
-    def heard(self) -> WheelHeard | None:
+    def wheel_state(self) -> WheelGameState | None:
         """Return None: no smart wheel reports to this game."""
         return None
 

@@ -75,7 +75,7 @@ REFUSALS: dict[str, str] = {
     "table_closed": "the table is closed; open it first",
     "table_locked": "the table is locked; fix the cause and unlock it first",
     "table_open": "the table is open; close it first",
-    "testing": "the table is in test mode, which takes no other input; switch it off first",
+    "testing": "the table is in test mode, which accepts no other input; switch it off first",
     "too_few_players": "a game needs two or more players with cards; sell cards first",
     "too_many_positions": "that player already has the most positions allowed; name another player",
     "turn_passed": "the buy-in has passed this seat; the player may buy in the re-buy",

@@ -13,7 +13,7 @@ from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
 from controller.model.readings import DeviceDown, DeviceFault
 from controller.model.rulesets import Calls, RuleSet
-from controller.rules.wheel.smart_wheel_game import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelGameState
 
 Count = Annotated[int, Meta(ge=0)]
 Memory = TypeVar("Memory")
@@ -41,7 +41,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
     """The devices that are down, and those that detect nothing or not everything."""
-    wheel: WheelHeard | None = None
+    wheel: WheelGameState | None = None
     """A smart wheel's last report, which contains its own spin number."""
     bets_opened_us: Count = 0
     """When bets last opened at a card table: a late card from before is not part of this deal."""

@@ -57,7 +57,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """Return the present key; raises OSError or ValueError if there is none any more."""
+        """Return the present key; raises OSError or ValueError if it has been deleted."""
         stamp = _stamp_of(self._file)
         if stamp != self._stamp:
             self._key, self._stamp = _load(self._file.parent), stamp

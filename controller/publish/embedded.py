@@ -80,9 +80,9 @@ class Consumer(Protocol):
         An event that was settled before is acknowledged again. Whatever this raises, the event is sent again.
         """
 
-    def hear(self, word: OpenStatement) -> None:
+    def hear(self, statement: OpenStatement) -> None:
         """Handle the table's own statement that bets are open, in the core's thread; return at once."""
-        del word
+        del statement
 
     def end(self) -> None:
         """Release everything."""
@@ -127,10 +127,10 @@ class EmbeddedSink:
             self._just_acknowledged.clear()
         self._news.set()
 
-    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
+    def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Pass the statement on unsigned: the engine is in the same process."""
         del key
-        self._consumer.hear(word)
+        self._consumer.hear(statement)
 
     def send_status(self, status: TableStatus) -> None:
         """Do nothing: an engine in this process starts and ends with the table."""

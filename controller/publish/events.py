@@ -48,9 +48,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
     `id` is table/session/number and never used twice; `sequence` is that number with leading zeros, gap-free
-    per table. `time` is the wall clock when the journal took it, a label with its quality; `tabletime` is the
-    deciding moment in microseconds of the table's monotonic clock. `subject` is the attempt, round or game,
-    such as `roll/12`. `chain` is the hash of the outcome's journal row, which an acknowledgement repeats.
+    per table. `time` is the wall clock when the journal recorded it, a label with its quality; `tabletime`
+    is the deciding moment in microseconds of the table's monotonic clock. `subject` is the attempt, round or
+    game, such as `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
     """
 
     specversion: Literal["1.0"] = "1.0"

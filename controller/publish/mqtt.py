@@ -154,10 +154,10 @@ class MqttSink:
         self._offered.extend(messages)
         self._ring()
 
-    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
+    def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Publish the statement at once, or not at all: it is of no use later."""
         if self.ready:
-            self._statements.append((word, key))
+            self._statements.append((statement, key))
             self._ring()
 
     def send_status(self, status: TableStatus) -> None:
@@ -355,9 +355,11 @@ class MqttSink:
 
     def _publish_what_is_due(self, link: MqttLink) -> None:
         while self._statements:
-            word, key = self._statements.popleft()
+            statement, key = self._statements.popleft()
             link.publish(
-                Outgoing(self._topics.open, statement_bytes(word, key), content_type=JSON, at_most_once=True)
+                Outgoing(
+                    self._topics.open, statement_bytes(statement, key), content_type=JSON, at_most_once=True
+                )
             )
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False

@@ -45,7 +45,7 @@ class Sink(Protocol):
     def offer(self, messages: Sequence[Message]) -> None:
         """Queue messages in order. Only an acknowledgement shows that they arrived."""
 
-    def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
+    def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Send the signed statement that bets are open; one that can't be sent now is dropped."""
 
     def send_status(self, status: TableStatus) -> None:
@@ -162,18 +162,18 @@ class Patience:
     def __init__(self, settings: PublishSettings) -> None:
         self._max_waiting = settings.max_unacknowledged
         self._max_silence_us = round(settings.max_silence_s * 1e6)
-        self._heard_us: int | None = None
+        self._received_us: int | None = None
         self._behind = False
 
     def note_acknowledgement(self, now_us: int) -> None:
         """Record an acknowledgement."""
-        self._heard_us = now_us
+        self._received_us = now_us
 
     def silent(self, now_us: int, waiting: int) -> bool:
         """Return whether outcomes are waiting and none has been acknowledged for too long."""
-        if self._heard_us is None or not waiting:
-            self._heard_us = now_us
-        return now_us - self._heard_us > self._max_silence_us
+        if self._received_us is None or not waiting:
+            self._received_us = now_us
+        return now_us - self._received_us > self._max_silence_us
 
     def behind(self, waiting: int) -> bool:
         """Return whether too many are waiting; that ends at half of the limit."""

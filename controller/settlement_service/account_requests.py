@@ -11,12 +11,12 @@ from sqlalchemy import insert, select
 
 from controller.settlement.book import AnswerLine, RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.book import Booked, HeardAt, Misread, Step
+from controller.settlement_service.book import Booked, Misread, ReceivedAt, Step
 from controller.settlement_service.channel import Role
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, LateWager, NoWord, PlayAt
+from controller.settlement_service.gate import Admitted, LateWager, NoStatement, PlayAt
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.work import Cause, Work, encode
 
@@ -62,7 +62,7 @@ class Asking:
 
 
 class _Do(Protocol):
-    def __call__(self, work: Work, word: Admitted | NoWord) -> Done: ...
+    def __call__(self, work: Work, answer: Admitted | NoStatement) -> Done: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +164,13 @@ class AccountRequests:
             work.read_answers(asking.caller.name, keys)
             wait = [self._waits(work, table, request) for request in requests]
             play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
-        word = self._engine.gate.word(table, play) if any(waits for _, waits in wait) else _UNASKED
+        answer = self._engine.gate.ask(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
             _check_token(work, asking.caller)
             work.read_answers(asking.caller.name, keys)
             work.read_wagers(table, [str(bet["id"]) for bet in bets])
             return [
-                _answer(work, request.asking, request.raw, partial(request.do, word=word))
+                _answer(work, request.asking, request.raw, partial(request.do, answer=answer))
                 for request, _ in wait
             ]
 
@@ -181,19 +181,19 @@ class AccountRequests:
         money.
         """
 
-        def do(work: Work, word: Admitted | NoWord) -> Done:
+        def do(work: Work, answer: Admitted | NoStatement) -> Done:
             standing = self._table(work, table)
             wager = standing.book.wager(str(change["id"]))
             if wager is None or not asking.caller.may_act_for(wager.player):
                 raise RequestRefused("BOOK-ID", f"no wager {change['id']} of yours is up at {table}")
-            return self._ask(work, standing, wager.player, change, word)
+            return self._ask(work, standing, wager.player, change, answer)
 
         return self._on_word(_Request(asking, {**change, "table": table}, do), table)
 
     def _bet(self, asking: Asking, table: str, bet: RawRequest) -> "_Request":
         bet = {name: value for name, value in bet.items() if name != "confirmed"}
 
-        def do(work: Work, word: Admitted | NoWord) -> Done:
+        def do(work: Work, answer: Admitted | NoStatement) -> Done:
             player = str(bet["player"])
             need_account(work, player)
             standing = self._table(work, table)
@@ -203,12 +203,12 @@ class AccountRequests:
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
-            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, word)
+            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, answer)
 
         return _Request(asking, {**bet, "do": "bet", "table": table}, do)
 
     def _ask(
-        self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoWord
+        self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoStatement
     ) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
@@ -218,14 +218,18 @@ class AccountRequests:
             self._book(work, table, account, Step(n=table.book.last_n + 1, kind="asked", requests=(raw,)))
             self._engine.take_back(work, table)
         admitted = admit(table, raw, answer)
-        word = admitted.word
-        heard = HeardAt(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
+        statement = admitted.statement
+        heard = (
+            ReceivedAt(statement.session, statement.round, admitted.heard_us)
+            if statement.takes == "wagers"
+            else None
+        )
         step = Step(n=table.book.last_n + 1, kind="asked", requests=(raw,), heard=heard)
         booked = self._book(work, table, account, step)
         work.step(table.name, step, booked)
         work.stands(table.name, table.row())
         if not raw.get("late"):
-            work.bet_taken(word, admitted.heard_us)
+            work.bet_taken(statement, admitted.heard_us)
         lines = [msgspec.Raw(encode(answer.line)) for answer in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
@@ -258,15 +262,15 @@ class AccountRequests:
             standing = self._engine.table(work, table)
             play = _play_of(standing, [request] if waits else [])
         if standing is None or not waits:
-            word: Admitted | NoWord = _UNASKED
+            answer: Admitted | NoStatement = _UNASKED
         elif request.raw.get("late"):
-            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, request.raw))
+            answer = self._engine.gate.ask_late(table, _late_wager(standing.round or 1, request.raw))
         else:
-            word = self._engine.gate.word(table, play)
+            answer = self._engine.gate.ask(table, play)
 
         def do(work: Work) -> Done:
             _check_token(work, request.asking.caller)
-            return request.do(work, word=word)
+            return request.do(work, answer=answer)
 
         return self._once(request.asking, request.raw, do)
 
@@ -330,7 +334,7 @@ def _answer(work: Work, asking: Asking, raw: RawRequest, do: Callable[[Work], Do
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 
-def admit(table: EnrolledTable, raw: RawRequest, word: Admitted | NoWord) -> Admitted:
+def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement) -> Admitted:
     """Return the statement that admits a request. Raises RequestRefused if it does not admit it.
 
     The statement must include the last outcome that opened or closed bets here, and none that is not settled
@@ -338,20 +342,20 @@ def admit(table: EnrolledTable, raw: RawRequest, word: Admitted | NoWord) -> Adm
     """
     must_be_open(table, raw)
     closed, late = table.betting == "closed", bool(raw.get("late"))
-    if isinstance(word, NoWord):
-        raise RequestRefused(*word)
-    said = word.word
-    if said.sequence < table.betting_seq or (table.round is not None and said.round != table.round):
+    if isinstance(answer, NoStatement):
+        raise RequestRefused(*answer)
+    statement = answer.statement
+    if statement.sequence < table.betting_seq or (table.round is not None and statement.round != table.round):
         raise RequestRefused(
-            "TABLE-WORD", "bets have been closed or opened since; the bet was not taken, try again"
+            "TABLE-WORD", "bets have been closed or opened since; the bet was not accepted, try again"
         )
-    if said.sequence >= table.next_seq:
-        raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
-    if said.takes != ("late" if late else "play" if closed else "wagers"):
-        raise RequestRefused("TABLE-WORD", "the table does not take this now; nothing was taken")
-    if said.takes == "play" and str(raw.get("seat")) in said.folded:
+    if statement.sequence >= table.next_seq:
+        raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was accepted")
+    if statement.takes != ("late" if late else "play" if closed else "wagers"):
+        raise RequestRefused("TABLE-WORD", "the table does not accept this now; nothing was accepted")
+    if statement.takes == "play" and str(raw.get("seat")) in statement.folded:
         raise RequestRefused("T-DEAL-4", f"position {raw['seat']} has folded")
-    return word
+    return answer
 
 
 def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
@@ -388,10 +392,10 @@ def _late_wager(round_: int, raw: RawRequest) -> LateWager:
     return LateWager(round_, str(raw["id"]), digest, says[:200])
 
 
-_UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
+_UNASKED = NoStatement("TABLE-WORD", "the table was not asked; try again")
 
 
-_TRIED = NoWord("TABLE-WORD", "this was only a trial")
+_TRIED = NoStatement("TABLE-WORD", "this was only a trial")
 """Replaces the table's statement in a trial: a request refused for this reason would otherwise be granted."""
 
 
@@ -404,8 +408,8 @@ def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayA
     return PlayAt(table.round or 1, seats) if seats else None
 
 
-def _refuse(refused: RequestRefused, _work: Work, word: Admitted | NoWord) -> Done:
-    del word
+def _refuse(refused: RequestRefused, _work: Work, answer: Admitted | NoStatement) -> Done:
+    del answer
     raise refused
 
 
@@ -414,7 +418,7 @@ def _check_token(work: Work, caller: Caller) -> None:
     tokens = schema.tokens
     revoked = select(tokens.c.name).where(tokens.c.name == caller.name, tokens.c.revoked_us.is_not(None))
     if work.connection.execute(revoked).first():
-        raise RequestRefused("TOKEN", "the token was revoked while the request waited; nothing was taken")
+        raise RequestRefused("TOKEN", "the token was revoked while the request waited; nothing was accepted")
 
 
 def need_account(work: Work, player: str) -> None:

@@ -27,7 +27,7 @@ Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
 withdrawn because bets had closed before the table received them."""
 
 
-class HeardAt(NamedTuple):
+class ReceivedAt(NamedTuple):
     """When a table received a request: its session, the round of bets, and the time by its clock (us)."""
 
     session: str
@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: bool = False
     refund: str = ""
     point_after: int | Literal["off"] | None = None
-    heard: HeardAt | None = None
+    heard: ReceivedAt | None = None
     strikes: tuple[int, ...] = ()
 
 
@@ -334,12 +334,12 @@ class TableBook:
 
     # --- corrections and withdrawals ---
 
-    def heard_after(self, closed: HeardAt) -> tuple[int, ...]:
+    def received_after(self, closed: ReceivedAt) -> tuple[int, ...]:
         """Return the steps with requests of that round that the table received after this time."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
-    def last_heard(self, of: HeardAt) -> int | None:
+    def last_received(self, of: ReceivedAt) -> int | None:
         """Return when the table received the last request of that round that still holds; None if none
         does.
         """

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MAX = 10**12
 
-BrokerWord = Literal["none", "connected", "away"]
+BrokerState = Literal["none", "connected", "away"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$", max_length=64)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$", max_length=64)]
@@ -172,7 +172,7 @@ class Health(BaseModel):
     tables: int
     halted: int
     alarms: int
-    broker: BrokerWord
+    broker: BrokerState
 
 
 Role = Literal["staff", "player", "reader"]

@@ -36,7 +36,7 @@ from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import RejectedDelivery
 from controller.settlement_service.engine import At, Engine
 from controller.settlement_service.faults import OutOfReach
-from controller.settlement_service.gate import LateWager, NoWord, PlayAt
+from controller.settlement_service.gate import LateWager, NoStatement, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
@@ -56,11 +56,11 @@ MEET_AGAIN_US = 10_000_000
 """Minimum interval between comparisons of positions with the same connected table."""
 MAX_QUESTIONS = 1000
 """Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
-_OUT = NoWord("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not taken")
-_UNMET = NoWord("TABLE-WORD", "the table is not connected to the broker; the bet was not taken")
-_OLD = NoWord(
+_OUT = NoStatement("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not accepted")
+_UNMET = NoStatement("TABLE-WORD", "the table is not connected to the broker; the bet was not accepted")
+_OLD = NoStatement(
     "TABLE-WORD",
-    "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was taken",
+    "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was accepted",
 )
 
 
@@ -118,14 +118,14 @@ class Broker:
         self.turns = 0
         """Increases while the thread is running."""
 
-    def ask(self, table: str, nonce: str) -> NoWord | None:
+    def ask(self, table: str, nonce: str) -> NoStatement | None:
         """Ask a table whether bets are open, from any thread; return None, or why it can't be asked."""
         refusal = self._unreachable(table)
         if refusal is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
         return refusal
 
-    def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+    def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
         """Ask a table whether a wager made with the dice out is confirmed, as `ask` does."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
@@ -141,7 +141,7 @@ class Broker:
         self._put(table, query)
         return None
 
-    def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
+    def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoStatement | None:
         """Ask a table whether it accepts Play at these positions, as `ask` does."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
@@ -149,7 +149,7 @@ class Broker:
         self._put(table, query)
         return None
 
-    def _unreachable(self, table: str) -> NoWord | None:
+    def _unreachable(self, table: str) -> NoStatement | None:
         met = self._met.get(table)
         if not self.ready:
             return _OUT
@@ -175,8 +175,8 @@ class Broker:
         if met is not None and met.online and met.says_open:
             self._put(table, self._played(table, play, at))
 
-    def _put(self, table: str, word: Passing) -> None:
-        self._questions.append((table, word))
+    def _put(self, table: str, message: Passing) -> None:
+        self._questions.append((table, message))
         with suppress(OSError):  # A full pipe wakes the reader as well; a closed one has no reader.
             self._wake.send(b"\0")
 
@@ -227,8 +227,8 @@ class Broker:
 
     def _put_questions(self, link: MqttLink) -> None:
         while self._questions:
-            table, word = self._questions.popleft()
-            self._say_to(link, table, word)
+            table, message = self._questions.popleft()
+            self._say_to(link, table, message)
 
     def _say_to(self, link: MqttLink, table: str, answer: Passing | Meeting) -> None:
         """Send a message that is useless later; the broker does not keep it for an offline table."""

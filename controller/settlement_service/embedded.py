@@ -8,7 +8,7 @@ from controller.publish.events import Answer, LateWagersQuery, PlayQuery
 from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
-from controller.settlement_service.gate import Gate, LateWager, NoWord, PlayAt
+from controller.settlement_service.gate import Gate, LateWager, NoStatement, PlayAt
 from controller.settlement_service.http_supervisor import HttpSupervisor
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
@@ -32,9 +32,9 @@ class EmbeddedConsumer(Consumer):
         self._engine = engine
         self._by = by
 
-    def hear(self, word: OpenStatement) -> None:
+    def hear(self, statement: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
-        self._engine.gate.believe(word)
+        self._engine.gate.accept(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises OutOfReach or RefusedOutcome if it is not accepted."""
@@ -46,8 +46,8 @@ class EmbeddedConsumer(Consumer):
                 raise RefusedOutcome(refused)
 
 
-_NOT_LODGED = NoWord("C34-MK-1b", "the table's dice are not out, or it knows that wager already")
-_STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment")
+_NOT_LODGED = NoStatement("C34-MK-1b", "the table's dice are not out, or it knows that wager already")
+_STARTING = NoStatement("TABLE-WORD", "the table is not up yet; try again in a moment")
 
 
 class EmbeddedEngine(Consumer):
@@ -90,10 +90,10 @@ class EmbeddedEngine(Consumer):
             raise
         self._taker = EmbeddedConsumer(engine, NAME)
 
-    def _ask(self, table: str, nonce: str) -> NoWord | None:
+    def _ask(self, table: str, nonce: str) -> NoStatement | None:
         return None if table == self._setup.table and self._setup.ask(nonce) else _STARTING
 
-    def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+    def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
         query = LateWagersQuery(
             table=table,
             round=wager.round,
@@ -105,15 +105,15 @@ class EmbeddedEngine(Consumer):
         )
         return None if table == self._setup.table and self._setup.ask_late(query) else _NOT_LODGED
 
-    def _ask_play(self, table: str, nonce: str, play: PlayAt) -> NoWord | None:
+    def _ask_play(self, table: str, nonce: str, play: PlayAt) -> NoStatement | None:
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
         return None if table == self._setup.table and self._setup.ask_play(query) else _STARTING
 
-    def hear(self, word: OpenStatement) -> None:
+    def hear(self, statement: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
         taker = self._taker
         if taker is not None:
-            taker.hear(word)
+            taker.hear(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises what `begin` raises, and RefusedOutcome."""

@@ -25,7 +25,7 @@ MAX_WAITING = 40
 """Maximum number of bets waiting per table; any more are refused."""
 
 
-class NoWord(NamedTuple):
+class NoStatement(NamedTuple):
     """Why there is no statement: a rule's id and a reason, as in a refusal."""
 
     rule: str
@@ -35,7 +35,7 @@ class NoWord(NamedTuple):
 class Admitted(NamedTuple):
     """A statement that covers one request, and when the table received the query for it."""
 
-    word: OpenStatement
+    statement: OpenStatement
     heard_us: int
 
 
@@ -56,31 +56,31 @@ class PlayAt(NamedTuple):
     seats: tuple[str, ...]
 
 
-LateLine = Callable[[str, str, LateWager], NoWord | None]
+LateLine = Callable[[str, str, LateWager], NoStatement | None]
 """Asks a table (its name, a nonce) whether this wager is confirmed; returns why it can't be asked."""
-PlayLine = Callable[[str, str, PlayAt], NoWord | None]
+PlayLine = Callable[[str, str, PlayAt], NoStatement | None]
 """Asks a table (its name, a nonce) whether it accepts Play at these positions; returns why it can't be
 asked."""
-Line = Callable[[str, str], NoWord | None]
+Line = Callable[[str, str], NoStatement | None]
 """Asks a table (its name, a nonce); returns at once, with the reason if it can't be asked."""
-_NO_LINE = NoWord(
+_NO_LINE = NoStatement(
     "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
 )
-_BUSY = NoWord(
-    "TABLE-WORD", "too many bets are waiting for the table's statement; nothing was taken, try again"
+_BUSY = NoStatement(
+    "TABLE-WORD", "too many bets are waiting for the table's statement; nothing was accepted, try again"
 )
-_NEVER = NoWord(
+_NEVER = NoStatement(
     "TABLE-WORD",
     "the table did not say in time that bets are open: they are closed, or it is unreachable; the bet was"
-    " not taken",
+    " not accepted",
 )
-_UNCONFIRMED = NoWord(
+_UNCONFIRMED = NoStatement(
     "C34-MK-1b",
     "dealer and boxperson did not both confirm it, on the record, while the dice were in motion; nothing was"
-    " taken",
+    " accepted",
 )
-_UNSETTLED = NoWord(
-    "TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken, try again in a moment"
+_UNSETTLED = NoStatement(
+    "TABLE-WORD", "outcomes of the table are not settled yet; nothing was accepted, try again in a moment"
 )
 
 
@@ -90,8 +90,8 @@ class _Question:
         self.digest = digest
         """For a wager made with the dice out: what must be confirmed."""
         self.over = False
-        """Whether the throw has been decided, so that no confirmation is in time any more."""
-        self.word: OpenStatement | None = None
+        """Whether the throw has been decided, so that every confirmation is now too late."""
+        self.statement: OpenStatement | None = None
 
 
 class Gate:
@@ -117,7 +117,7 @@ class Gate:
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
         """Statements that were not signed by their table's key; they are ignored."""
-        self.heard: dict[str, OpenStatement] = {}
+        self.statements: dict[str, OpenStatement] = {}
         """The newest statement of each table that was queried."""
 
     def connect(
@@ -162,34 +162,36 @@ class Gate:
         Raises ValueError if it is not one, or not signed by its table's key.
         """
         try:
-            word = read_statement(payload)
+            statement = read_statement(payload)
         except Unreadable as error:
             raise ValueError(f"not a statement of a table ({error})") from error
         with self._changed:
-            key = self._keys.get(word.table)
-            asked = any(nonce in self._questions for nonce in word.heard)
+            key = self._keys.get(statement.table)
+            asked = any(nonce in self._questions for nonce in statement.heard)
         if not asked or key is None:
             return  # No request waits for it: it is old, for another engine, or for everyone.
         if not statement_signed_by(payload, key):
             self.forged += 1
-            raise ValueError(f"a statement of table {word.table} that its key did not sign")
-        self.believe(word)
+            raise ValueError(f"a statement of table {statement.table} that its key did not sign")
+        self.accept(statement)
 
-    def believe(self, word: OpenStatement) -> None:
+    def accept(self, statement: OpenStatement) -> None:
         """Handle a statement that is known to be genuine."""
         with self._changed:
-            self.heard[word.table] = word
-            for nonce, heard_us in word.heard.items():
+            self.statements[statement.table] = statement
+            for nonce, heard_us in statement.heard.items():
                 question = self._questions.get(nonce)
-                if question is None or question.table != word.table or heard_us > word.until:
+                if question is None or question.table != statement.table or heard_us > statement.until:
                     continue
-                if (word.takes == "late") == (question.digest is not None):
-                    question.word = word if question.digest == word.late.get(nonce) else question.word
+                if (statement.takes == "late") == (question.digest is not None):
+                    question.statement = (
+                        statement if question.digest == statement.late.get(nonce) else question.statement
+                    )
             self._changed.notify_all()
 
     # --- the bettor's side ---
 
-    def word(self, table: str, play: PlayAt | None = None) -> Admitted | NoWord:
+    def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
         """Ask for the statement and wait for it; the request must be complete by now.
 
         `play` is the position at which Play is made, if the request makes it.
@@ -208,7 +210,7 @@ class Gate:
         finally:
             self.forget(nonce)
 
-    def late_word(self, table: str, wager: LateWager) -> Admitted | NoWord:
+    def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
         """Ask whether a wager made with the dice out is confirmed in time, and wait for the decision."""
         line = self._late_line
         if line is None or self._nonce is None:
@@ -243,26 +245,30 @@ class Gate:
         """
         with self._changed:
             question = self._questions.get(nonce)
-            word = None if question is None else question.word
-            if question is None or word is None or self._settled.get(question.table, 0) < word.sequence:
+            statement = None if question is None else question.statement
+            if (
+                question is None
+                or statement is None
+                or self._settled.get(question.table, 0) < statement.sequence
+            ):
                 return None
-            return Admitted(word, word.heard[nonce])
+            return Admitted(statement, statement.heard[nonce])
 
     def forget(self, nonce: str) -> None:
         """Stop waiting for this nonce: a later statement that repeats it covers nothing."""
         with self._changed:
             self._questions.pop(nonce, None)
 
-    def _waited_late(self, nonce: str) -> Admitted | NoWord:
+    def _waited_late(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
             question = self._questions[nonce]
             self._changed.wait_for(lambda: question.over or self.covered(nonce) is not None, self._late_s)
-            return self.covered(nonce) or (_UNCONFIRMED if question.word is None else _UNSETTLED)
+            return self.covered(nonce) or (_UNCONFIRMED if question.statement is None else _UNSETTLED)
 
-    def _waited(self, nonce: str) -> Admitted | NoWord:
+    def _waited(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
             self._changed.wait_for(lambda: self.covered(nonce) is not None, self._wait_s)
             admitted = self.covered(nonce)
             if admitted is not None:
                 return admitted
-            return _NEVER if self._questions[nonce].word is None else _UNSETTLED
+            return _NEVER if self._questions[nonce].statement is None else _UNSETTLED

@@ -22,7 +22,7 @@ from controller.settlement_service.channel import (
     Account,
     Action,
     Alarm,
-    BrokerWord,
+    BrokerState,
     Health,
     HttpAnswer,
     HttpRequest,
@@ -203,7 +203,7 @@ def digest_of(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-BrokerState = Callable[[], BrokerWord]
+ReadBrokerState = Callable[[], BrokerState]
 """Return the state of the broker that outcomes come from."""
 
 
@@ -218,7 +218,7 @@ class _Turned(Exception):
 class HttpRequests:
     """Answers requests to an engine, from any thread."""
 
-    def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
+    def __init__(self, engine: Engine, broker: ReadBrokerState = lambda: "none") -> None:
         """Answer for this engine; `broker` returns the state of the broker that outcomes come from."""
         self._engine = engine
         self._accounts = AccountRequests(engine)

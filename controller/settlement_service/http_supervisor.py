@@ -32,7 +32,7 @@ from controller.settlement_service.channel import (
 )
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
-from controller.settlement_service.http_requests import BrokerState, HttpRequests
+from controller.settlement_service.http_requests import HttpRequests, ReadBrokerState
 from controller.settlement_service.upkeep import Pruning
 
 STOP_S = 5.0
@@ -89,7 +89,7 @@ class HttpSupervisor:
         port: int,
         *,
         certificate: Sequence[str] = (),
-        broker: BrokerState = lambda: "none",
+        broker: ReadBrokerState = lambda: "none",
         say: Say = sys.stderr.write,
     ) -> None:
         """Bind the port. Raises SettlementFault if it is in use, ImportError without the HTTP libraries."""

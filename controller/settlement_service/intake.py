@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from controller.model.outcomes import Bets, Outcome
 from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, HeardAt, Misread, Step
+from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, Misread, ReceivedAt, Step
 from controller.settlement_service.deliveries import (
     AcknowledgedDelivery,
     Answer,
@@ -150,12 +150,12 @@ class Intake:
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
-        closed = HeardAt(session, outcome.data.round, outcome.t)
-        strikes = table.book.heard_after(closed)
+        closed = ReceivedAt(session, outcome.data.round, outcome.t)
+        strikes = table.book.received_after(closed)
         if not strikes:
             return
         self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
-        work.bets_struck(table.name, closed, table.book.last_heard(closed))
+        work.bets_struck(table.name, closed, table.book.last_received(closed))
         says = (
             f"round {closed.round}: {len(strikes)} wagers or changes were withdrawn: the table received them"
             " after bets had closed, which its sensors reported late; look for `readings_late` there"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 
 from controller.model.tables import MqttSettings
-from controller.settlement_service.channel import BrokerWord
+from controller.settlement_service.channel import BrokerState
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.http_supervisor import STOP_S, HttpSupervisor
@@ -94,7 +94,7 @@ def _turns(http: HttpSupervisor, broker: Broker | None) -> tuple[int, ...]:
     return (http.beats, http.probes, *(() if broker is None else (broker.turns,)))
 
 
-def _state_of(broker: Broker | None) -> BrokerWord:
+def _state_of(broker: Broker | None) -> BrokerState:
     if broker is None:
         return "none"
     return "connected" if broker.ready else "away"

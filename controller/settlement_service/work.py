@@ -11,7 +11,7 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenStatement
 from controller.settlement.book import AnswerLine, Bonus
 from controller.settlement_service import schema
-from controller.settlement_service.book import RESULTS, Booked, HeardAt, Step, StepAnswer
+from controller.settlement_service.book import RESULTS, Booked, ReceivedAt, Step, StepAnswer
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
 
@@ -240,9 +240,9 @@ class Work:
         """Halt a table; the rest of its state remains as stored."""
         self._halted.append({"t": table, "halted": says})
 
-    def bet_taken(self, word: OpenStatement, heard_us: int) -> None:
+    def bet_taken(self, statement: OpenStatement, heard_us: int) -> None:
         """Store when the table received a granted wager or change."""
-        self._round(word.table, word.round, bet_session=word.session, last_bet_t=heard_us)
+        self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
     def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
         """Store when a round's bets closed, when the ball dropped or the dice were released, and the
@@ -262,7 +262,7 @@ class Work:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **values})
 
-    def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
+    def bets_struck(self, table: str, closed: ReceivedAt, last_t: int | None) -> None:
         """Store when the table received a round's last request that still holds, after some were
         withdrawn.
         """

@@ -232,10 +232,10 @@ class JevoisCamera:
         self._last_seen_us = -AHEAD_US
         self._spoilt = False
         self._last_stamp_us = -1
-        self._heard_us = 0
+        self._received_us = 0
         self._open = False
         self._health = Health()
-        self._health.trouble(0, "starting", "not heard yet", down=True)
+        self._health.trouble(0, "starting", "nothing received yet", down=True)
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -281,7 +281,7 @@ class JevoisCamera:
             return None
         if "silent" in self._health:
             return self._reopening.due_us
-        return self._heard_us + round(self._settings.silent_s * 1e6)
+        return self._received_us + round(self._settings.silent_s * 1e6)
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now."""
@@ -315,7 +315,7 @@ class JevoisCamera:
 
     def _begin_hearing(self, now_us: int) -> None:
         self._open = True
-        self._heard_us = now_us
+        self._received_us = now_us
         self._frame = None
         self._spoilt = True
 
@@ -344,7 +344,7 @@ class JevoisCamera:
             self.spoilt += 1
             return
         self.frames += 1
-        self._heard_us = now_us
+        self._received_us = now_us
         self._report(now_us, self._health.over(now_us, seen="complete frames arrive again"))
         seen_us = self._seen_at(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]

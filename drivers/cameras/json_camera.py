@@ -185,15 +185,17 @@ class JsonCamera:
         self._health = Health()
         self._budget = RateLimit(settings.max_per_s)
         self._open = False
-        self._heard_us = 0
+        self._received_us = 0
         self._reopening = PortReopening()
         self._babble = 0
         self._held_back: tuple[int, int] = (0, 0)
         """The last line before a silence, and until when lines may have been held back in it."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a line was heard."""
-        return self._readings_of(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+        """Begin: down until a line is received."""
+        return self._readings_of(
+            now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
+        )
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle that a script has connected; it is up with its first good line."""
@@ -201,7 +203,7 @@ class JsonCamera:
         self._clock = ScriptClock()
         self._held_back = (0, 0)
         self._open = True
-        self._heard_us = now_us
+        self._received_us = now_us
         self._reopening.put_off(now_us)
         changes = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
         return self._readings_of(now_us, changes + self._health.over(now_us, LINK, seen="connected"))
@@ -236,8 +238,10 @@ class JsonCamera:
         """Handle what is due by now."""
         changes = self._health.tick(now_us)
         if self._open and now_us >= self._silent_at_us():
-            seconds = (now_us - self._heard_us) / 1e6
-            changes += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+            seconds = (now_us - self._received_us) / 1e6
+            changes += self._health.trouble(
+                now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
+            )
             self._reopening.ask(now_us)
         return self._readings_of(now_us, changes)
 
@@ -269,7 +273,7 @@ class JsonCamera:
         }
 
     def _silent_at_us(self) -> int:
-        return self._heard_us + round(self._settings.silent_s * 1e6)
+        return self._received_us + round(self._settings.silent_s * 1e6)
 
     def _take(self, now_us: int, item: Object) -> list[AnyReading]:
         fields = dict(item)
@@ -282,7 +286,7 @@ class JsonCamera:
             return self._readings_of(now_us, self._lost(now_us, "bad_reading", str(error)))
         except BadClockError as error:
             return self._readings_of(now_us, self._lost(now_us, "bad_clock", str(error)))
-        self._heard_us = now_us
+        self._received_us = now_us
         up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines are valid again")
         return self._readings_of(now_us, up) + readings
 
@@ -298,12 +302,12 @@ class JsonCamera:
 
     def _not_later_than(self, kind: object, now_us: int) -> int:
         """Return when this was seen, at the latest: what a cable held back arrives all at once."""
-        alive_ms, heard_us = self._settings.alive_ms, self._heard_us
+        alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:
             return now_us
-        silent_us = now_us - heard_us
+        silent_us = now_us - received_us
         if silent_us > 2 * alive_ms * 1000:
-            self._held_back = (heard_us, now_us + silent_us)
+            self._held_back = (received_us, now_us + silent_us)
         before_us, until_us = self._held_back
         return before_us if kind in BEGINNINGS and now_us <= until_us else now_us
 
@@ -318,7 +322,7 @@ class JsonCamera:
         fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
 
     def _lost(self, now_us: int, code: str, seen: str) -> list[Change]:
-        return self._health.lost(now_us, self._heard_us, code, seen)
+        return self._health.lost(now_us, self._received_us, code, seen)
 
     def _readings_of(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
         return readings_of(changes, [self.name], now_us)

@@ -90,7 +90,7 @@ class InputLine:
         self._raw_sure = False
         self._seen_us = 0
         self._seq: int | None = 0
-        self._heard_us = 0
+        self._received_us = 0
         self._loud_us = 0
         self._doubt_us: int | None = None
         self._asked_us: int | None = None
@@ -112,11 +112,11 @@ class InputLine:
         happened: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
-            happened.append(EdgesLost((seq - expected) % _SEQ, self._heard_us))
+            happened.append(EdgesLost((seq - expected) % _SEQ, self._received_us))
             self._forget()
         self._seq = seq
-        t_us = max(t_us, self._heard_us)
-        self._heard_us = t_us
+        t_us = max(t_us, self._received_us)
+        self._received_us = t_us
         self.edges += 1
         happened += self._count(t_us)
         if self._raw == active:
@@ -132,7 +132,7 @@ class InputLine:
     def level(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle the level that a read of the line returned."""
         self._asked_us = None
-        if t_us < self._heard_us:
+        if t_us < self._received_us:
             return []
         happened: list[LineChange] = []
         if self._raw is None:

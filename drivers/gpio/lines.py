@@ -136,7 +136,7 @@ class GpioDevice(ABC):
         self._is_open = False
         self._unheard: set[str] = set()
         self._round_us = 0
-        self._heard_us = 0
+        self._received_us = 0
         self._rested_us = dict.fromkeys(inputs, 0)
         self._output: list[ReadLevel | Set | Rest] = []
         self._reopening = PortReopening()
@@ -155,7 +155,7 @@ class GpioDevice(ABC):
     def opened(self, now_us: int) -> list[AnyReading]:
         """Start afresh: the device is down until every line has been read."""
         self._is_open = True
-        self._heard_us = now_us
+        self._received_us = now_us
         self._round_us = now_us + ROUND_US
         self._output.clear()
         self._unheard = set(self.lines)
@@ -176,7 +176,7 @@ class GpioDevice(ABC):
         """Handle the loss of edges before they arrived here."""
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
-            readings += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
+            readings += self._took(now_us, name, line.lost(self._received_us), f"{lost} edges of all lines")
         return readings
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
@@ -188,7 +188,7 @@ class GpioDevice(ABC):
             if isinstance(event, Edge):
                 happened = line.edge(event.t_us, event.active, event.seq)
             else:
-                self._heard_us = now_us
+                self._received_us = now_us
                 self._unheard.discard(name)
                 happened = line.level(event.t_us, event.active)
             readings += self._took(now_us, name, happened)
@@ -213,8 +213,8 @@ class GpioDevice(ABC):
             if all_due or (due_us is not None and due_us <= now_us):
                 line.asked(now_us)
                 self._output.append(ReadLevel(self._inputs[name].line))
-        if self.lines and now_us - self._heard_us >= SILENT_US:
-            self._heard_us = now_us
+        if self.lines and now_us - self._received_us >= SILENT_US:
+            self._received_us = now_us
             self._reopening.ask_at_once()
             changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return changes

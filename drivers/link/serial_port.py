@@ -91,7 +91,9 @@ class SerialPort:
         try:
             port.write(data)
         except serial.SerialTimeoutException as error:
-            raise PortError("stuck_writer", f"{self.name} took no bytes for {self._write_s:g} s") from error
+            raise PortError(
+                "stuck_writer", f"{self.name} accepted no bytes for {self._write_s:g} s"
+            ) from error
         except _FAILURES as error:
             raise PortError("unplugged", f"{self.name} went away while writing: {_text(error)}") from error
 

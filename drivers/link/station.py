@@ -43,7 +43,7 @@ class Hub:
         """Arrivals from sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start every device; each is down until it has been heard from."""
+        """Start every device; each is down until it has reported."""
         return [reading for name in self._devices for reading in self._with(name, _start, now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:

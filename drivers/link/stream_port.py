@@ -53,7 +53,7 @@ class SocketPort:
         try:
             peer.sendall(data)
         except TimeoutError as error:
-            raise PortError("stuck_writer", f"{self.path} took no bytes for {WRITE_S:g} s") from error
+            raise PortError("stuck_writer", f"{self.path} accepted no bytes for {WRITE_S:g} s") from error
         except OSError as error:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 

@@ -86,7 +86,7 @@ class NodeDevice:
         self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start: the device is down until the node has been heard."""
+        """Start: the device is down until the node answers."""
         return self._readings(self._end.start(now_us), now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:

@@ -240,9 +240,9 @@ class ClockQueries:
         self._asked.clear()
         self.unanswered_us = None
 
-    def ignored(self, heard_us: int) -> bool:
-        """Return whether a node last heard at `heard_us` had time to answer a query and did not."""
-        return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_RETRY_US
+    def ignored(self, received_us: int) -> bool:
+        """Return whether a node last heard at `received_us` had time to answer a query and did not."""
+        return self.unanswered_us is not None and received_us >= self.unanswered_us + PING_RETRY_US
 
     def ask(self, now_us: int, wire: Wire) -> None:
         """Send the next query."""

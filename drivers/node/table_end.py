@@ -79,7 +79,7 @@ class TableEnd:
         self._budget = RateLimit(max_per_s)
         self._noise = NoiseCounter()
         self._commands = Commands()
-        self._heard_us = 0
+        self._received_us = 0
         self._answered_us = 0
         self._since_us = 0
         self._next_hello_us = 0
@@ -98,8 +98,8 @@ class TableEnd:
         return self._wire.counters
 
     def start(self, now_us: int) -> Sequence[Message]:
-        """Start: the node is down until it has been heard."""
-        return self.health.trouble(now_us, "starting", "not heard yet", down=True)
+        """Start: the node is down until it answers."""
+        return self.health.trouble(now_us, "starting", "nothing received yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
         """Greet the node: its port is open."""
@@ -160,7 +160,10 @@ class TableEnd:
             if not self._budget.spend(now_us):
                 wire.counters.babble += 1
                 messages += self.health.lost(
-                    now_us, self._heard_us, "babbling", f"more than {self._budget.per_s} sentences a second"
+                    now_us,
+                    self._received_us,
+                    "babbling",
+                    f"more than {self._budget.per_s} sentences a second",
                 )
                 continue
             heard = wire.read(line)
@@ -181,7 +184,7 @@ class TableEnd:
             if not self._greeting_reported():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
-            due += [self._heard_us + SILENT_US, self._deaf_at_us()]
+            due += [self._received_us + SILENT_US, self._deaf_at_us()]
             due += [self._next_ping_us, self._reorder.next_deadline()]
             if self.phase is Phase.SYNCING:
                 due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
@@ -223,9 +226,9 @@ class TableEnd:
         return any(code in self.health for code in ("no_hello", "wrong_device", "wrong_version", "wrong_key"))
 
     def _tick_session(self, now_us: int) -> Sequence[Message]:
-        if now_us >= self._heard_us + SILENT_US:
+        if now_us >= self._received_us + SILENT_US:
             self.reopening.ask_at_once()
-            seconds = (now_us - self._heard_us) / 1e6
+            seconds = (now_us - self._received_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
         deaf_at_us = self._deaf_at_us()
         if deaf_at_us is not None and now_us >= deaf_at_us:
@@ -250,7 +253,7 @@ class TableEnd:
 
     def _deaf_at_us(self) -> int | None:
         """Return when the node counts as deaf; None if it has not sent anything since an answer was due."""
-        if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
+        if self.phase is not Phase.UP or not self._questions.ignored(self._received_us):
             return None
         return self._answered_us + DEAF_US
 
@@ -292,7 +295,7 @@ class TableEnd:
             return self._start_over(now_us, "restarted", "the node numbers its sentences from 0 again")
         if place not in ("next", "recovered"):
             return []
-        self._heard_us = now_us
+        self._received_us = now_us
         handle = self._verbs.get(sentence.verb, self._reading)
         return [*self._handle_missing(now_us), *handle(sentence, now_us)]
 
@@ -323,7 +326,7 @@ class TableEnd:
         self.hello = hello
         self.clock = NodeClock()
         self.phase = Phase.SYNCING
-        self._since_us = self._heard_us = self._answered_us = now_us
+        self._since_us = self._received_us = self._answered_us = now_us
         self._questions.forget()
         self._ping(now_us)
         return [hello]

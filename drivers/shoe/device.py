@@ -260,20 +260,22 @@ class Shoe:
         self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)
         self._health = Health()
         self._open = False
-        self._heard_us = 0
+        self._received_us = 0
         self._last_card_us = -1
         self._lid: bool | None = None
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start: the shoe is down until its port is open."""
-        return self._readings(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+        return self._readings(
+            now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
+        )
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port. A shoe that does not send `alive` regularly is up at once."""
         self._protocol.connect()
         self._open = True
-        self._heard_us = now_us
+        self._received_us = now_us
         if self._settings.silent_s is None:
             return self._readings(
                 now_us, self._health.over(now_us, "starting", LINK, seen="its port is open")
@@ -306,8 +308,10 @@ class Shoe:
         changes = self._health.tick(now_us)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
-            seconds = (now_us - self._heard_us) / 1e6
-            changes += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+            seconds = (now_us - self._received_us) / 1e6
+            changes += self._health.trouble(
+                now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
+            )
         if self._open and "silent" in self._health:
             self._reopening.ask(now_us)
         return self._readings(now_us, changes)
@@ -340,7 +344,7 @@ class Shoe:
     def _silent_at_us(self) -> int | None:
         if not self._open or self._settings.silent_s is None or "silent" in self._health:
             return None
-        return self._heard_us + round(self._settings.silent_s * 1e6)
+        return self._received_us + round(self._settings.silent_s * 1e6)
 
     def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
@@ -351,7 +355,7 @@ class Shoe:
             return self._readings(
                 now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}")
             )
-        self._heard_us = now_us
+        self._received_us = now_us
         up = self._readings(now_us, self._health.over(now_us, "starting", "silent", LINK, seen="it speaks"))
         match event:
             case CardOut():

@@ -1,6 +1,6 @@
 """Runs a virtual table behind pseudo-terminals; the only module of the simulation that blocks.
 
-One thread runs it. The ports' names are in one folder, together with a pipe that takes faults, one JSON
+One thread runs it. The ports' names are in one folder, together with a pipe that accepts faults, one JSON
 object per line. A virtual table that runs faster than real time can serve only programs that use its clock,
 which is shared through a file and read by `FollowedClock`. The clock never runs ahead of the virtual table,
 so a busy machine makes the evening slower but never wrong.

@@ -143,12 +143,12 @@ class Ss2Wheel:
         self._watch = GameMonitor(state_7=settings.state_7)
         self._readings: list[AnyReading] = []
         self._last_stamp_us = -1
-        self._heard_us: int | None = None
+        self._received_us: int | None = None
         self._opened_us: int | None = None
         self._announced: str | None = None
         self._last_line = ""
         self._health = Health()
-        self._health.trouble(0, "starting", "not heard yet", down=True)
+        self._health.trouble(0, "starting", "nothing received yet", down=True)
         self._reopening = PortReopening()
         self._bytes_lost = False
         self._check_at_us: int | None = None
@@ -276,10 +276,10 @@ class Ss2Wheel:
                 pass
 
     def _status(self, now_us: int, status: Status) -> None:
-        unheard_us = 0 if self._heard_us is None else now_us - self._heard_us
-        unheard = unheard_us > STALE_US or self._bytes_lost
+        silent_us = 0 if self._received_us is None else now_us - self._received_us
+        silence = silent_us > STALE_US or self._bytes_lost
         self._bytes_lost = False
-        self._heard_us = now_us
+        self._received_us = now_us
         self.frames += 1
         self._end(now_us, "starting", LINK, "silent")
         self._readings.append(
@@ -293,7 +293,7 @@ class Ss2Wheel:
                 rotor_rpm_x10=status.rotor_rpm_x10,
                 direction=status.direction,
                 announced=self._announced,
-                unheard_ms=max(1, unheard_us // 1000) if unheard else 0,
+                unheard_ms=max(1, silent_us // 1000) if silence else 0,
             )
         )
         self._announced = None
@@ -309,7 +309,7 @@ class Ss2Wheel:
                 self._send_question(now_us, Question("m", read_parameter("m"), "T"))
         if not status.flags & Flag.COMPONENT_FAULT:
             self._report(
-                now_us, self._health.over(now_us, COMPONENT, seen="it reports no failed part any more")
+                now_us, self._health.over(now_us, COMPONENT, seen="it no longer reports a failed part")
             )
         if status.state in _IN_PLAY and is_speed(status.rotor_rpm_x10):
             self._report(
@@ -373,7 +373,7 @@ class Ss2Wheel:
             return None
         if "silent" in self._health:
             return self._reopening.due_us
-        return max(self._opened_us, self._heard_us or 0) + SILENT_US
+        return max(self._opened_us, self._received_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
         """Report a trouble that keeps the wheel down, and again whenever what is seen changes."""

@@ -35,7 +35,7 @@ class DoorBox:
         self._health = Health()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        changes = self._health.trouble(now_us, "starting", "not heard yet", down=True)
+        changes = self._health.trouble(now_us, "starting", "nothing received yet", down=True)
         return readings_of(changes, [self.name], now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:

@@ -168,11 +168,11 @@ def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(hou
 def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMaker) -> None:
     devices = live_of(house().open()).core.devices
     wanted = {"console": None, "panel": frozenset({"door", "tamper"}), "shoe": frozenset[str]()}
-    assert devices.unheard(wanted, 0) == {"console": "any", "panel": "door, tamper"}
+    assert devices.unreported_switches(wanted, 0) == {"console": "any", "panel": "door, tamper"}
     devices.note(Switch(t=1, dev="panel", name="door", open=False))
     devices.note(Switch(t=2, dev="panel", name="key", open=False))
     devices.note(Switch(t=3, dev="console", name="key", open=False))
-    assert devices.unheard(wanted, 3) == {"panel": "tamper"}
+    assert devices.unreported_switches(wanted, 3) == {"panel": "tamper"}
 
 
 def test_a_board_that_has_been_up_for_long_without_a_switch_has_none(house: HouseMaker) -> None:
@@ -180,7 +180,7 @@ def test_a_board_that_has_been_up_for_long_without_a_switch_has_none(house: Hous
     devices = live_of(house().open()).core.devices
     wanted: dict[str, frozenset[str] | None] = {"console": None}
     devices.note(DeviceUp(t=5, dev="console"))
-    assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US - 1) == {"console": "any"}
-    assert devices.unheard(wanted, 5 + SWITCHES_WITHIN_US) == {}
+    assert devices.unreported_switches(wanted, 5 + SWITCHES_WITHIN_US - 1) == {"console": "any"}
+    assert devices.unreported_switches(wanted, 5 + SWITCHES_WITHIN_US) == {}
     devices.note(DeviceDown(t=20_000_000, dev="console", reason="unplugged", code="unplugged"))
-    assert devices.unheard(wanted, 40_000_000) == {"console": "any"}
+    assert devices.unreported_switches(wanted, 40_000_000) == {"console": "any"}

@@ -24,13 +24,13 @@ from controller.settings.rulesets import load_ruleset
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, Gate, LateWager, NoWord
+from controller.settlement_service.gate import Admitted, Gate, LateWager, NoStatement
 from tests.scenes import TABLE, says, throw
 from tests.settlement_service.histories import SECOND_US, Timeline, Trouble
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 LATE_US = 9 * SECOND_US
-_NOT_COVERED = NoWord("C34-MK-1b", "no word came in time")
+_NOT_COVERED = NoStatement("C34-MK-1b", "no word came in time")
 FACES: tuple[Face, ...] = (1, 2, 3, 4, 5, 6)
 RULES = load_ruleset("craps-12-034")
 
@@ -77,9 +77,9 @@ class _Shim(Gate):
         super().__init__()
         self._world = world
         self.real = real
-        self.answer: Admitted | NoWord | None = None
+        self.answer: Admitted | NoStatement | None = None
 
-    def late_word(self, table: str, wager: LateWager) -> Admitted | NoWord:
+    def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
         del table
         if self.answer is None:
             self._world.lodging = wager

@@ -9,7 +9,7 @@ from controller.journal.keys import Key
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import NoWord
+from controller.settlement_service.gate import NoStatement
 from controller.settlement_service.http_requests import Tokens
 from tests.settlement_service.rig import House, SealedTable
 
@@ -30,7 +30,7 @@ class Race:
         self._keys = count()
         house.engine.gate.connect(self._answer)
 
-    def _answer(self, name: str, nonce: str) -> NoWord | None:
+    def _answer(self, name: str, nonce: str) -> NoStatement | None:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
         word = OpenStatement(
@@ -43,7 +43,7 @@ class Race:
             until=0,
             heard={nonce: 0},
         )
-        self.house.engine.gate.believe(word)
+        self.house.engine.gate.accept(word)
         return None
 
     def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:

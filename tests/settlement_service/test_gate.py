@@ -9,7 +9,7 @@ from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests, Caller
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import MAX_WAITING, Gate, NoWord
+from controller.settlement_service.gate import MAX_WAITING, Gate, NoStatement
 from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
@@ -34,7 +34,7 @@ class Wheel:
         self.desk = AccountRequests(self.engine)
         self.bets = 0
 
-    def line(self, table: str, nonce: str) -> NoWord | None:
+    def line(self, table: str, nonce: str) -> NoStatement | None:
         """Take a question, and say what the test wants said."""
         assert table == self.table.name
         self.asked.append(nonce)
@@ -203,7 +203,7 @@ def test_an_engine_that_restarted_believes_no_answer_to_its_old_questions(wheel:
 
 def test_a_table_that_never_spoke_takes_no_bets(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
-    house.engine.gate.connect(lambda _table, _nonce: NoWord("TABLE-WORD", "it is not at the broker"))
+    house.engine.gate.connect(lambda _table, _nonce: NoStatement("TABLE-WORD", "it is not at the broker"))
     with pytest.raises(RequestRefused, match="not at the broker"):
         house.bets(roulette, "ann", "b1", "red", 100)
 
@@ -233,16 +233,16 @@ def test_a_flood_of_waiting_bets_is_turned_away_at_once() -> None:
     crowded = gate(AT_ONCE_S)
     answers: list[object] = []
 
-    def line(_table: str, _nonce: str) -> NoWord | None:
-        answers.append(crowded.word("wheel-1"))
+    def line(_table: str, _nonce: str) -> NoStatement | None:
+        answers.append(crowded.ask("wheel-1"))
         return None
 
     crowded.connect(line)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("controller.settlement_service.gate.MAX_WAITING", 5)
-        crowded.word("wheel-1")
+        crowded.ask("wheel-1")
     assert MAX_WAITING > 5
-    assert any(isinstance(answer, NoWord) and "too many" in answer.reason for answer in answers)
+    assert any(isinstance(answer, NoStatement) and "too many" in answer.reason for answer in answers)
 
 
 def test_what_was_granted_is_kept_with_its_moment_at_the_table(wheel: Wheel) -> None:

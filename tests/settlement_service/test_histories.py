@@ -81,19 +81,19 @@ def test_on_a_rough_day_some_are_granted_still(key: Key) -> None:
 def without_asking(patch: pytest.MonkeyPatch) -> None:
     """Break the gate: any word of the table covers any bet, as if a word's freshness were its arrival."""
 
-    def believe(gate: Gate, word: object) -> None:
+    def accept(gate: Gate, word: object) -> None:
         for nonce, question in gate._questions.items():
-            question.word = word  # type: ignore[assignment]  # a gate that is broken on purpose
+            question.statement = word  # type: ignore[assignment]  # a gate that is broken on purpose
             word.heard.setdefault(nonce, 0)  # type: ignore[attr-defined]  # as above
 
-    patch.setattr(Gate, "believe", believe)
+    patch.setattr(Gate, "accept", accept)
     hear = Gate.hear
 
     def hear_all(gate: Gate, payload: bytes) -> None:
         hear(gate, payload)
         from controller.publish.betting import read_statement  # noqa: PLC0415 - of this break alone
 
-        gate.believe(read_statement(payload))
+        gate.accept(read_statement(payload))
 
     patch.setattr(Gate, "hear", hear_all)
 

@@ -11,7 +11,7 @@ from controller.publish.betting import OpenStatement, statement_bytes
 from controller.settlement_service.account_requests import AccountRequests
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, NoWord
+from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, NoStatement
 from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
@@ -32,7 +32,7 @@ class Late:
         self.asked: list[LateWager] = []
         self.bets = 0
 
-    def line(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+    def line(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
         assert (table, nonce) == (self.table.name, NONCE)
         self.asked.append(wager)
         for payload in self.said(wager):

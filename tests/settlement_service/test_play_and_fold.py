@@ -11,7 +11,7 @@ from controller.model.outcomes import Bets
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.account_requests import Asking, Caller
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import NoWord, PlayAt
+from controller.settlement_service.gate import NoStatement, PlayAt
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.test_other_games import dealt
 
@@ -32,7 +32,7 @@ def table(house: House, key: Key) -> SealedTable:
 def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], session: str = "1") -> None:
     """Let the table's word tell that these positions have folded."""
 
-    def answer(name: str, nonce: str) -> NoWord | None:
+    def answer(name: str, nonce: str) -> NoStatement | None:
         word = OpenStatement(
             table=name,
             session=session,
@@ -44,7 +44,7 @@ def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], sessi
             heard={nonce: 0},
             folded=folded,
         )
-        house.engine.gate.believe(word)
+        house.engine.gate.accept(word)
         return None
 
     house.engine.gate.connect(answer)
@@ -97,10 +97,10 @@ class CardTable:
         self._table = table
         house.engine.gate.connect(self.plain, play_line=self.play)
 
-    def plain(self, name: str, nonce: str) -> NoWord | None:
+    def plain(self, name: str, nonce: str) -> NoStatement | None:
         raise AssertionError(f"{name} was asked for Play as for any bet ({nonce})")
 
-    def play(self, name: str, nonce: str, play: PlayAt) -> NoWord | None:
+    def play(self, name: str, nonce: str, play: PlayAt) -> NoStatement | None:
         self.asked.append(play)
         word = OpenStatement(
             table=name,
@@ -112,7 +112,7 @@ class CardTable:
             until=0,
             heard={nonce: 0},
         )
-        self._house.engine.gate.believe(word)
+        self._house.engine.gate.accept(word)
         return None
 
 

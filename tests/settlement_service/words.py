@@ -4,7 +4,7 @@ from itertools import count
 
 from controller.publish.betting import OpenStatement
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.gate import Gate, NoWord
+from controller.settlement_service.gate import Gate, NoStatement
 
 PATIENCE_S = 300.0
 """How long a test waits for an expected message: far longer than any busy machine takes."""
@@ -19,7 +19,7 @@ def gate(wait_s: float = PATIENCE_S) -> Gate:
 def oblige(engine: Engine) -> None:
     """Let every table of this engine answer each question at once, as one that nothing delays does."""
 
-    def answer(table: str, nonce: str) -> NoWord | None:
+    def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:
             standing = engine.table(work, table)
         assert standing is not None
@@ -33,7 +33,7 @@ def oblige(engine: Engine) -> None:
             until=0,
             heard={nonce: 0},
         )
-        engine.gate.believe(word)
+        engine.gate.accept(word)
         return None
 
     engine.gate.connect(answer)

@@ -23,7 +23,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
         health,
         calls=state.calls or setup.calls,
         learned=Learned.from_figures(state.learned),
-        heard=None if state.standing is None else state.standing.wheel,
+        wheel_state=None if state.standing is None else state.standing.wheel,
         standing_call=state.call,
         last_spin=setup.first.spin - 1,
         betting_round=setup.first.round,

@@ -36,7 +36,7 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.smart_wheel_game import WheelHeard
+from controller.rules.wheel.smart_wheel_game import WheelGameState
 
 
 class ChipColours:
@@ -82,7 +82,7 @@ ROULETTE_TABLE = MachineTable(
     initial="betting",
     states={
         "betting": "bets are placed; the ball is not in the track",
-        "in_track": "the ball runs and bets are still taken",
+        "in_track": "the ball runs and bets are still accepted",
         "no_more_bets": "the ball runs and bets are closed",
         "dropped": "the ball has left the track and is falling to its pocket",
         "settled": "the number is called; losers are collected, then winners are paid",
@@ -138,7 +138,7 @@ class Roulette(PlaysAttempts):
         *,
         calls: Calls,
         learned: Learned,
-        heard: WheelHeard | None = None,
+        wheel_state: WheelGameState | None = None,
         standing_call: StandingCall | None = None,
         last_spin: int = 0,
         betting_round: int = 1,
@@ -158,7 +158,15 @@ class Roulette(PlaysAttempts):
         self._stay_closed = False
         spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
         self.spins = spins(
-            self, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last_spin
+            self,
+            rules,
+            wheel,
+            agenda,
+            health,
+            calls=calls,
+            learned=learned,
+            wheel_state=wheel_state,
+            last=last_spin,
         )
         self.receive: Callable[[Reading], None] = self.spins.receive
         """Handles a reading, in time order."""
@@ -188,9 +196,9 @@ class Roulette(PlaysAttempts):
         return {"spin": self.attempts.number + 1, "round": self._round}
 
     @property
-    def heard(self) -> WheelHeard | None:
+    def wheel_state(self) -> WheelGameState | None:
         """A smart wheel's last report; None without one, or before its first report."""
-        return self.spins.games.heard
+        return self.spins.games.wheel_state
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Return whether this reading could begin a spin."""

@@ -32,7 +32,7 @@ from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
 from controller.rules.wheel.judge import after_late_close, after_relaunch
-from controller.rules.wheel.smart_wheel_game import NO_MORE_BETS, WheelHeard
+from controller.rules.wheel.smart_wheel_game import NO_MORE_BETS, WheelGameState
 from controller.rules.wheel.watch import CheckedWatch
 
 SECOND_US = 1_000_000
@@ -69,12 +69,20 @@ class Spins(WheelSpins):
         *,
         calls: Calls,
         learned: Learned,
-        heard: WheelHeard | None = None,
+        wheel_state: WheelGameState | None = None,
         last: int = 0,
     ) -> None:
         """Begin after spin number `last`, with the learned properties of the wheel."""
         super().__init__(
-            game, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last
+            game,
+            rules,
+            wheel,
+            agenda,
+            health,
+            calls=calls,
+            learned=learned,
+            wheel_state=wheel_state,
+            last=last,
         )
         self._index_passes: deque[Reading] = deque(maxlen=2 * INDEX_PASSES_KEPT)
         self._objects: deque[Reading] = deque(maxlen=MAX_OBJECTS)

@@ -20,7 +20,7 @@ from controller.model.readings import Input, Reading, WheelStatus
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.smart_wheel_game import WheelGames, WheelHeard, WheelWord
+from controller.rules.wheel.smart_wheel_game import SmartWheelGame, WheelGames, WheelGameState
 
 HIDES_A_SPIN_US = 2_000_000
 """A wheel that was unobserved for less than this can't have had a whole spin in that time."""
@@ -62,15 +62,15 @@ class WheelSpins(ABC):
         *,
         calls: Calls,
         learned: Learned,
-        heard: WheelHeard | None = None,
+        wheel_state: WheelGameState | None = None,
         last: int = 0,
     ) -> None:
         """Begin after spin number `last`, with the learned properties of the wheel.
 
-        `heard` is a smart wheel's last report before.
+        `wheel_state` is the recorded state of a smart wheel's games.
         """
         self.learned = learned
-        self.games = WheelGames(heard)
+        self.games = WheelGames(wheel_state)
         self._game = game
         self._rules = rules
         self._wheel = wheel
@@ -223,7 +223,7 @@ class SmartSpins(WheelSpins):
 
     launch_reported_by = "wheel_status"
 
-    _word: WheelWord | None = None
+    _wheel_game: SmartWheelGame | None = None
     _dropped = False
 
     # --- readings and timers ---
@@ -234,10 +234,10 @@ class SmartSpins(WheelSpins):
         if isinstance(reading, WheelStatus):
             self._note_pause(reading.t)
         begins = self.games.receive(reading) if isinstance(reading, WheelStatus) else None
-        word = self._word
-        if word is not None and (self.attempts.under_way or self.attempts.state == "held"):
-            word.receive(reading)
-            self._after(word, reading)
+        game = self._wheel_game
+        if game is not None and (self.attempts.under_way or self.attempts.state == "held"):
+            game.receive(reading)
+            self._after(game, reading)
         if begins is not None:
             self._begin(before, reading)
 
@@ -267,41 +267,41 @@ class SmartSpins(WheelSpins):
         if self.attempts.state == "held":
             self.attempts.hold_over()
         self.attempts.begin(reading.t)
-        word = WheelWord(self._wheel.pockets_clockwise, self._rules, before)
-        self._word = word
+        game = SmartWheelGame(self._wheel.pockets_clockwise, self._rules, before)
+        self._wheel_game = game
         self._dropped = False
         down = self._health.down.get(reading.dev)
         for seen in (reading,) if down is None else (down, reading):
-            word.receive(seen)
-        self._after(word, reading)
+            game.receive(seen)
+        self._after(game, reading)
 
-    def _after(self, word: WheelWord, reading: Reading) -> None:
-        if word.closed_by is reading:
+    def _after(self, game: SmartWheelGame, reading: Reading) -> None:
+        if game.closed_by is reading:
             self._game.no_more_bets(self._closed_by_us(reading.t))
         if not self.attempts.under_way:
-            if word.verdict().ruling is not Ruling.VALID:
+            if game.verdict().ruling is not Ruling.VALID:
                 self._decide(reading.t)
-        elif word.decided_by is not None:
-            self._decide(word.decided_by.t)
+        elif game.decided_by is not None:
+            self._decide(game.decided_by.t)
         else:
-            self._agenda.set_timer("give_up", word.give_up_at_us())
+            self._agenda.set_timer("give_up", game.give_up_at_us())
 
     def _decide(self, t: int) -> None:
         self._stop_timers()
         self._basis = Basis(decided_at_us=t)
-        word = self._word
-        assert word is not None
-        verdict = word.verdict()
+        game = self._wheel_game
+        assert game is not None
+        verdict = game.verdict()
         if not self.attempts.ending and verdict.ruling is not Ruling.VOID:
-            self._close(word, t)
+            self._close(game, t)
         self.attempts.judged(t, verdict)
 
-    def _close(self, word: WheelWord, t: int) -> None:
+    def _close(self, game: SmartWheelGame, t: int) -> None:
         """Close bets that are still open, because the ball has dropped, or a person must rule first."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)
-        if word.number is None:
+        if game.number is None:
             self._game.no_more_bets(closed_us, "wheel_fault")
             return
         self._dropped = True
@@ -331,13 +331,13 @@ class SmartSpins(WheelSpins):
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
         """Judge the present spin by its readings so far."""
-        assert self._word is not None
+        assert self._wheel_game is not None
         self._basis = Basis(decided_at_us=t, called=called)
-        return self._word.verdict(called)
+        return self._wheel_game.verdict(called)
 
     @property
     def _seen(self) -> Sequence[Reading]:
-        return self._word.readings if self._word is not None else ()
+        return self._wheel_game.readings if self._wheel_game is not None else ()
 
     def _runs(self, t: int) -> bool:
         del t

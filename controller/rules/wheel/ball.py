@@ -20,7 +20,7 @@ _MIN_PASSES = 3
 _MAX_STRANGERS, _MAX_MISSED = 0.3, 0.45
 """The largest shares of pulses that are not the ball's, and of passes that working beams missed, with which a
 chain still proves anything: dust causes one pulse in five, and among many more some chain always fits."""
-_DEAREST, _DEAREST_A_PULSE = 1.5, 0.35
+_MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 """The most that the cheapest story may cost, in pulses that are not its ball's: a fixed part, and a part per
 pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story that costs more
 is no explanation."""
@@ -93,8 +93,8 @@ def follow_ball(
     `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is when it left
     the track by the drop sensor, None while it has not. `pulses` are those that the chain has seen.
     """
-    best_story, heard = chain.best, sum(chain.heard)
-    if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * heard:
+    best_story, count = chain.best, sum(chain.pulse_counts)
+    if best_story is None or best_story.cost > _MAX_COST + _MAX_COST_PER_PULSE * count:
         return None
     measured = [_measured(chain, slowing, story, left_us, pulses) for story in chain.standing()]
     runs = [run for run in measured if run is not None]
@@ -131,7 +131,7 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
     for pulse in rest:
         other.receive(pulse.t, pulse.beam)
     story = other.best
-    if story is None or story.cost > _DEAREST + _DEAREST_A_PULSE * len(rest):
+    if story is None or story.cost > _MAX_COST + _MAX_COST_PER_PULSE * len(rest):
         return 0.0
     passes, turns = 0, 0.0
     while story is not None:

@@ -476,7 +476,7 @@ def notices(case: Case) -> list[Notice]:
     said: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
-        silent = [str(beam) for beam, pulses in enumerate(trace.chain.heard) if not pulses]
+        silent = [str(beam) for beam, pulses in enumerate(trace.chain.pulse_counts) if not pulses]
         if silent:
             said.append(Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was not cut once"))
     if trace.drop is None and trace.pockets.stands is not None:

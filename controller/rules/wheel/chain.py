@@ -99,17 +99,17 @@ story."""
 class _Aside:
     """The stories at some pulse, of which the expensive ones are not followed, and the pulses since."""
 
-    __slots__ = ("calm", "heard", "max_cost", "other", "pulses", "stories")
+    __slots__ = ("calm", "max_cost", "other", "pulse_counts", "pulses", "stories")
 
     def __init__(
-        self, stories: list[Story], max_cost: float, other: float, heard: list[int], calm: int
+        self, stories: list[Story], max_cost: float, other: float, pulse_counts: list[int], calm: int
     ) -> None:
         """A story of cost `max_cost` or more is not followed; `other` is the highest possible cost of the
-        cheapest story of the other direction; `heard` and `calm` are the chain's at that time."""
+        cheapest story of the other direction; `pulse_counts` and `calm` are the chain's at that time."""
         self.stories = stories
         self.max_cost = max_cost
         self.other = other
-        self.heard = heard
+        self.pulse_counts = pulse_counts
         self.calm = calm
         self.pulses: list[tuple[int, int]] = []
 
@@ -126,7 +126,7 @@ class Chain:
         self._stories: list[Story] = []
         self._start = CleanStart(ring, self._slowest) if ring.shows_direction else None
         """The launch while it is clean, in place of the stories."""
-        self.heard = [0] * ring.count
+        self.pulse_counts = [0] * ring.count
         """Pulses of each beam so far."""
         self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
@@ -147,16 +147,16 @@ class Chain:
 
     def working(self) -> frozenset[int]:
         """Return the beams that detect the ball: a single pulse may come from something else."""
-        few = max(_DETECTS * max(self.heard), 1)
-        often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > few)
-        return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
+        few = max(_DETECTS * max(self.pulse_counts), 1)
+        often = frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses > few)
+        return often or frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses)
 
     def receive(self, t: int, beam: int) -> None:
         """Handle a pulse, later than those before."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
-        self.heard[beam] += 1
+        self.pulse_counts[beam] += 1
         if self._start is None:
             self._follow(t, beam)
         elif not self._start.goes_on(t, beam):
@@ -174,11 +174,11 @@ class Chain:
         if start is None or not start.pulses:
             return
         self._start = None
-        now, self.heard = self.heard, [0] * len(self.heard)
+        now, self.pulse_counts = self.pulse_counts, [0] * len(self.pulse_counts)
         for t, beam in start.pulses:
-            self.heard[beam] += 1
+            self.pulse_counts[beam] += 1
             self._follow(t, beam)
-        self.heard = now
+        self.pulse_counts = now
 
     def _follow(self, t: int, beam: int) -> None:
         """Handle a pulse that does not repeat one of the same pass."""
@@ -191,7 +191,7 @@ class Chain:
         if not stories:
             self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
-        if self.heard[beam] == 1 and max(self.heard) <= _FEW:
+        if self.pulse_counts[beam] == 1 and max(self.pulse_counts) <= _FEW:
             self._take_up()
             for story in self._stories:
                 story.cost += (MISSED - SILENT) * story.silent.get(beam, 0)
@@ -233,9 +233,9 @@ class Chain:
         if best.last.number < MIN_PULSES or stories[-1].cost < max_cost:
             return False
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
-        heard = list(self.heard)
-        heard[beam] -= 1
-        self._aside = _Aside(stories, max_cost, other, heard, self._calm)
+        counts = list(self.pulse_counts)
+        counts[beam] -= 1
+        self._aside = _Aside(stories, max_cost, other, counts, self._calm)
         self._stories = [story for story in stories if story.cost < max_cost]
         return True
 
@@ -286,11 +286,11 @@ class Chain:
         if aside is None:
             return
         self._stories, self._calm = aside.stories, aside.calm
-        now, self.heard = self.heard, aside.heard
+        now, self.pulse_counts = self.pulse_counts, aside.pulse_counts
         for t, beam in aside.pulses:
-            self.heard[beam] += 1
+            self.pulse_counts[beam] += 1
             self._follow_all(t, beam)
-        self.heard = now
+        self.pulse_counts = now
 
     @property
     def stories(self) -> Sequence[Story]:
@@ -403,10 +403,10 @@ class Chain:
     def _detects(self) -> Sequence[int]:
         """Return the pulses of each beam, none for a beam that has too few compared with the others to be
         working."""
-        most = max(self.heard)
+        most = max(self.pulse_counts)
         if most <= _FEW:
-            return self.heard
-        return [pulses if pulses > _DETECTS * most else 0 for pulses in self.heard]
+            return self.pulse_counts
+        return [pulses if pulses > _DETECTS * most else 0 for pulses in self.pulse_counts]
 
     def _go_on(self, story: Story, t: int, beam: int, detects: Sequence[int], options: list[_Option]) -> bool:
         """Add what this story may become with the pulse; return whether the pulse is plainly its ball's
@@ -496,7 +496,7 @@ class Chain:
         """Extend a story by a step to the pulse."""
         _, _, _, turns, speed, whole, _, _ = option
         last = story.last
-        if last.turns < _SILENT_TURNS and 0 in self.heard:
+        if last.turns < _SILENT_TURNS and 0 in self.pulse_counts:
             story.silent = self._silent_passes(story, last.beam, beam, whole)
         story.last = last.then(t, beam, turns, speed)
 
@@ -504,10 +504,10 @@ class Chain:
         """Count this story's passes at each beam that has not given a pulse yet."""
         silent = dict(story.silent)
         for passed in self._between[story.sense][since][beam]:
-            if not self.heard[passed]:
+            if not self.pulse_counts[passed]:
                 silent[passed] = silent.get(passed, 0) + 1
         if whole:
-            for passed, pulses in enumerate(self.heard):
+            for passed, pulses in enumerate(self.pulse_counts):
                 if not pulses:
                     silent[passed] = silent.get(passed, 0) + whole
         return silent

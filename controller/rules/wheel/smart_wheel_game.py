@@ -60,55 +60,55 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
     return 1 if (before.spin, after.spin) == (LAST_GAME, 0) else (after.spin - before.spin) % LAST_GAME
 
 
-class WheelHeard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far a smart wheel's games are known: its last status, and whether its game is accounted for."""
 
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """When it was last heard before a silence, while it still sends in one burst what it reported
+    """Time of the last status before a silence, while it still sends in one burst what it reported
     meanwhile."""
 
 
 class WheelGames:
     """Tells the games of a smart wheel apart, status by status."""
 
-    def __init__(self, heard: WheelHeard | None = None) -> None:
-        """Continue from what was heard; with None, the game in progress at the first status is not known."""
-        self.last: WheelStatus | None = None if heard is None else heard.last
+    def __init__(self, wheel_state: WheelGameState | None = None) -> None:
+        """Continue from a recorded state; without one, the game under way at the first status is unknown."""
+        self.last: WheelStatus | None = None if wheel_state is None else wheel_state.last
         """The wheel's last status."""
-        self._known = heard is not None and heard.known
-        self.before_silence_us = None if heard is None else heard.before_silence_us
-        """When it was last heard before a silence, while it still sends in one burst what it reported
+        self._known = wheel_state is not None and wheel_state.known
+        self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
+        """Time of the last status before a silence, while it still sends in one burst what it reported
         meanwhile."""
 
     @property
-    def heard(self) -> WheelHeard | None:
+    def wheel_state(self) -> WheelGameState | None:
         """Return what a recording that continues from here needs."""
         if self.last is None:
             return None
-        return WheelHeard(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
+        return WheelGameState(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
-    def receive(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
+    def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
         """Handle the next status; return whether it begins a game, or is all that was seen of one."""
-        last, self.last = self.last, word
-        games = 0 if last is None else games_between(last, word)
-        known, self._known = self._known, word.state not in BETWEEN_GAMES
-        if word.state in (BALL_IN_RIM, NO_MORE_BETS):
-            relaunched = last is not None and last.state == NO_MORE_BETS and word.state == BALL_IN_RIM
+        last, self.last = self.last, status
+        games = 0 if last is None else games_between(last, status)
+        known, self._known = self._known, status.state not in BETWEEN_GAMES
+        if status.state in (BALL_IN_RIM, NO_MORE_BETS):
+            relaunched = last is not None and last.state == NO_MORE_BETS and status.state == BALL_IN_RIM
             return "seen" if not known or games or relaunched else None
         if last is None:
             return None
-        if word.state == NUMBER:
+        if status.state == NUMBER:
             return "unseen" if not known or games else None
-        if word.state == NO_BALL:
+        if status.state == NO_BALL:
             self._known = known and not games
             return None
         ruled_on = known and last.state != NUMBER
         return "unseen" if not ruled_on and known < games <= _MANY_GAMES else None
 
 
-class WheelWord:
+class SmartWheelGame:
     """Follows one game status by status, in time order, from the one that begins it."""
 
     def __init__(self, pockets: Collection[str], rules: SpinRules, before: WheelStatus | None = None) -> None:
@@ -155,7 +155,7 @@ class WheelWord:
         self.readings.append(reading)
         match reading:
             case WheelStatus():
-                self._see_word(reading)
+                self._follow(reading)
             case DeviceDown():
                 self._lose(reading)
             case ForeignObject() if self.first is not None and self.number_by is None:
@@ -190,127 +190,129 @@ class WheelWord:
 
     # --- what the wheel reports ---
 
-    def _see_word(self, word: WheelStatus) -> None:
-        last, self._last = self._last, word
-        if self.first is not None and word.dev != self.first.dev:
+    def _follow(self, status: WheelStatus) -> None:
+        last, self._last = self._last, status
+        if self.first is not None and status.dev != self.first.dev:
             self._last = last
             return
-        if last is None or self.first is None or last.state != word.state:
-            self._stands_since_us = word.t
+        if last is None or self.first is None or last.state != status.state:
+            self._stands_since_us = status.t
         if self.first is None:
-            self.first = word
-            if word.state in BETWEEN_GAMES:
-                self._pass_by(last if last is not None else word, word)
+            self.first = status
+            if status.state in BETWEEN_GAMES:
+                self._pass_by(last if last is not None else status, status)
                 return
         elif self.number_by is not None:
-            self._see_after(word)
+            self._see_after(status)
             return
-        elif last is not None and self._is_over(last, word):
-            self._end(last, word)
+        elif last is not None and self._is_over(last, status):
+            self._end(last, status)
             return
-        self._announced = word.announced or self._announced
-        self._find_faults(word)
-        if word.state == NO_MORE_BETS and self.closed_by is None:
-            self.closed_by = word
-        if word.state == NUMBER:
-            self._take_number(last if last is not None else word, word)
+        self._announced = status.announced or self._announced
+        self._find_faults(status)
+        if status.state == NO_MORE_BETS and self.closed_by is None:
+            self.closed_by = status
+        if status.state == NUMBER:
+            self._take_number(last if last is not None else status, status)
 
-    def _pass_by(self, before: WheelStatus, word: WheelStatus) -> None:
-        games = games_between(before, word)
-        self._number = _number(word) if games == 1 else None
+    def _pass_by(self, before: WheelStatus, status: WheelStatus) -> None:
+        games = games_between(before, status)
+        self._number = _number(status) if games == 1 else None
         unseen = games - (before.state == NUMBER)
         one = "games were" if unseen > 1 else "game was"
         said = f"{unseen} {one} played while nothing was received from the wheel"
-        self._doubt("missing_reading", f"{said}: it went on from {_game(before)} to {_game(word)}", word)
-        self.decided_by = word
+        self._doubt("missing_reading", f"{said}: it went on from {_game(before)} to {_game(status)}", status)
+        self.decided_by = status
 
-    def _is_over(self, last: WheelStatus, word: WheelStatus) -> bool:
-        relaunched = last.state == NO_MORE_BETS and word.state == BALL_IN_RIM
-        return word.state not in RUNNING | {NUMBER} or games_between(last, word) > 0 or relaunched
+    def _is_over(self, last: WheelStatus, status: WheelStatus) -> bool:
+        relaunched = last.state == NO_MORE_BETS and status.state == BALL_IN_RIM
+        return status.state not in RUNNING | {NUMBER} or games_between(last, status) > 0 or relaunched
 
-    def _end(self, last: WheelStatus, word: WheelStatus) -> None:
-        if games_between(last, word) == 1 and word.state in BETWEEN_GAMES:
-            self._number = _number(word)
-        said = f"from state {last.state} of {_game(last)} to state {word.state} of {_game(word)}"
-        self._doubt("missing_reading", f"the wheel went {said}: its number was not witnessed", word)
-        self.decided_by = word
+    def _end(self, last: WheelStatus, status: WheelStatus) -> None:
+        if games_between(last, status) == 1 and status.state in BETWEEN_GAMES:
+            self._number = _number(status)
+        said = f"from state {last.state} of {_game(last)} to state {status.state} of {_game(status)}"
+        self._doubt("missing_reading", f"the wheel went {said}: its number was not witnessed", status)
+        self.decided_by = status
 
-    def _take_number(self, last: WheelStatus, word: WheelStatus) -> None:
-        self._number = _number(word)
-        self.number_by = word
-        if last.state != NO_MORE_BETS or games_between(last, word):
-            said = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(word)}"
-            self._doubt("missing_reading", f"{said}: its change from 4 to 5 was not witnessed", word)
-        elif word.unheard_ms:
+    def _take_number(self, last: WheelStatus, status: WheelStatus) -> None:
+        self._number = _number(status)
+        self.number_by = status
+        if last.state != NO_MORE_BETS or games_between(last, status):
+            said = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(status)}"
+            self._doubt("missing_reading", f"{said}: its change from 4 to 5 was not witnessed", status)
+        elif status.unheard_ms:
             silent = (
-                f"nothing was received from the wheel for {word.unheard_ms / 1000:.1f} s before its number"
+                f"nothing was received from the wheel for {status.unheard_ms / 1000:.1f} s before its number"
             )
-            self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", word)
-        if word.flags:
-            self._doubt("conflict", f"the number came with the warning flags {word.flags:X}", word)
+            self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", status)
+        if status.flags:
+            self._doubt("conflict", f"the number came with the warning flags {status.flags:X}", status)
         if self._number not in self._pockets:
             shown = "no number" if self._number is None else f"number {self._number!r}"
-            self._doubt("conflict", f"the wheel showed {shown}, which is not one of its pockets", word)
+            self._doubt("conflict", f"the wheel showed {shown}, which is not one of its pockets", status)
         if self._announced is not None and self._announced != self._number:
             said = f"the wheel announced {self._announced} and then showed {self._number}"
-            self._doubt("conflict", said, word)
-        self.decided_by = word
+            self._doubt("conflict", said, status)
+        self.decided_by = status
 
-    def _see_after(self, word: WheelStatus) -> None:
-        if word.state != NUMBER or self.number_by is None or games_between(self.number_by, word):
+    def _see_after(self, status: WheelStatus) -> None:
+        if status.state != NUMBER or self.number_by is None or games_between(self.number_by, status):
             return
-        if _number(word) != self._number:
-            self._doubt("conflict", f"the wheel showed {self._number} and then {_number(word)}", word)
-        self._find_faults(word)
+        if _number(status) != self._number:
+            self._doubt("conflict", f"the wheel showed {self._number} and then {_number(status)}", status)
+        self._find_faults(status)
 
-    def _find_faults(self, word: WheelStatus) -> None:
+    def _find_faults(self, status: WheelStatus) -> None:
         """Find what the flags, the rotor and the number shown contradict."""
-        flags = word.flags
+        flags = status.flags
         if flags & WITH_ROTOR:
-            if word.state == BALL_IN_RIM:
-                self._void("same_direction", "the wheel says that the ball ran with the rotor (flag 2)", word)
+            if status.state == BALL_IN_RIM:
+                self._void(
+                    "same_direction", "the wheel says that the ball ran with the rotor (flag 2)", status
+                )
             else:
-                seen = f"the wheel says in state {word.state} that the ball ran with the rotor (flag 2)"
-                self._doubt("conflict", seen, word, at_once=True)
+                seen = f"the wheel says in state {status.state} that the ball ran with the rotor (flag 2)"
+                self._doubt("conflict", seen, status, at_once=True)
         if flags & COMPONENT:
             seen = "the wheel reports a sensor, motor or encoder fault (flag 4)"
-            self._doubt("missing_reading", seen, word, at_once=True)
-        self._find_missing_ball(word)
+            self._doubt("missing_reading", seen, status, at_once=True)
+        self._find_missing_ball(status)
         assert self.first is not None
-        if flags & LAUNCH_FAILED and word.t - self.first.t >= LAUNCH_AGAIN_US:
+        if flags & LAUNCH_FAILED and status.t - self.first.t >= LAUNCH_AGAIN_US:
             seen = (
                 f"the wheel still says {LAUNCH_AGAIN_US / 1e6:g} s after the launch that it failed (flag 8)"
             )
-            self._doubt("conflict", seen, word, at_once=True)
-        self._find_rotor_faults(word)
+            self._doubt("conflict", seen, status, at_once=True)
+        self._find_rotor_faults(status)
         before = self._before
         if before is None or games_between(before, self.first):
             before = self.first
-        if word.state in RUNNING and _number(word) != _number(before):
-            self._number = _number(word)
+        if status.state in RUNNING and _number(status) != _number(before):
+            self._number = _number(status)
             seen = f"the number shown changed from {_number(before)} to {self._number} before state 5"
-            self._doubt("conflict", seen, word)
+            self._doubt("conflict", seen, status)
 
-    def _find_missing_ball(self, word: WheelStatus) -> None:
-        if not word.flags & BALL_MISSING:
+    def _find_missing_ball(self, status: WheelStatus) -> None:
+        if not status.flags & BALL_MISSING:
             self._missing_since_us = None
             return
         if self._missing_since_us is None:
-            self._missing_since_us = word.t
-        if word.t - self._missing_since_us >= MISSING_FOR_US:
+            self._missing_since_us = status.t
+        if status.t - self._missing_since_us >= MISSING_FOR_US:
             seen = f"the wheel has not sensed the ball for {MISSING_FOR_US / 1e6:g} s (flag 1)"
-            self._doubt("missing_reading", seen, word, at_once=True)
+            self._doubt("missing_reading", seen, status, at_once=True)
 
-    def _find_rotor_faults(self, word: WheelStatus) -> None:
-        speed = word.rotor_rpm_x10
+    def _find_rotor_faults(self, status: WheelStatus) -> None:
+        speed = status.rotor_rpm_x10
         if speed is not None and not 0 < speed <= FASTEST_RPM_X10:
-            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not plausible", word)
-        if word.direction is None:
+            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not plausible", status)
+        if status.direction is None:
             return
         if self._turning is None:
-            self._turning = word.direction
-        elif word.direction != self._turning:
-            self._void("rotor_reversed", f"the rotor reversed to {word.direction} during the spin", word)
+            self._turning = status.direction
+        elif status.direction != self._turning:
+            self._void("rotor_reversed", f"the rotor reversed to {status.direction} during the spin", status)
 
     # --- findings ---
 
@@ -349,7 +351,7 @@ class WheelWord:
     def _last_said(self) -> str:
         if self._last is None:
             return "and no status at all"
-        return f"the wheel's last word is state {self._last.state} of {_game(self._last)}"
+        return f"the wheel's last report is state {self._last.state} of {_game(self._last)}"
 
     def _sentence(self, ruling: Ruling, reasons: list[Reason]) -> str:
         if ruling is not Ruling.VALID:
@@ -364,9 +366,9 @@ class WheelWord:
         )
 
 
-def _number(word: WheelStatus) -> str | None:
-    return None if word.number is None else str(word.number)
+def _number(status: WheelStatus) -> str | None:
+    return None if status.number is None else str(status.number)
 
 
-def _game(word: WheelStatus) -> str:
-    return "a game" if word.spin is None else f"game {word.spin:03}"
+def _game(status: WheelStatus) -> str:
+    return "a game" if status.spin is None else f"game {status.spin:03}"

@@ -27,7 +27,7 @@ from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.judge import is_void, judge_and_learn, judge_trace
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.rotor import SLOWEST_TURN_US, PocketRead
-from controller.rules.wheel.smart_wheel_game import BALL_IN_RIM, NO_MORE_BETS, RULES, WheelWord
+from controller.rules.wheel.smart_wheel_game import BALL_IN_RIM, NO_MORE_BETS, RULES, SmartWheelGame
 from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
@@ -306,20 +306,20 @@ class CheckedWatch(SpinWatch):
     ) -> None:
         """As for `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
-        self.word: WheelWord | None = None
+        self.wheel_game: SmartWheelGame | None = None
         """What the wheel reports of this spin; None before it has the ball in its rim."""
-        self._last_word: WheelStatus | None = None
+        self._last_status: WheelStatus | None = None
         self._down: dict[str, DeviceDown] = {}
 
     @property
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin, once the wheel has reported a number too."""
-        by, word = super().decided_by, self.word
-        if word is None or self.no_spin_by is not None:
+        by, game = super().decided_by, self.wheel_game
+        if game is None or self.no_spin_by is not None:
             return by
         if by is None:
-            return word.decided_by if self._beams_silent else None
-        return None if word.decided_by is None else max(by, word.decided_by, key=lambda reading: reading.t)
+            return game.decided_by if self._beams_silent else None
+        return None if game.decided_by is None else max(by, game.decided_by, key=lambda reading: reading.t)
 
     def receive(self, reading: Reading) -> None:
         """Handle the next reading."""
@@ -328,45 +328,47 @@ class CheckedWatch(SpinWatch):
         elif isinstance(reading, DeviceUp):
             self._down.pop(reading.dev, None)
         if isinstance(reading, WheelStatus):
-            if self.word is None and reading.state in (BALL_IN_RIM, NO_MORE_BETS):
-                self.word = WheelWord(self._wheel.pockets_clockwise, self._rules, self._last_word)
+            if self.wheel_game is None and reading.state in (BALL_IN_RIM, NO_MORE_BETS):
+                self.wheel_game = SmartWheelGame(
+                    self._wheel.pockets_clockwise, self._rules, self._last_status
+                )
                 if reading.dev in self._down:
-                    self.word.receive(self._down[reading.dev])
-            self._last_word = reading
-        if self.word is not None:
-            self.word.receive(reading)
+                    self.wheel_game.receive(self._down[reading.dev])
+            self._last_status = reading
+        if self.wheel_game is not None:
+            self.wheel_game.receive(reading)
         super().receive(reading)
 
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided without the wheel's number, or without any."""
-        by, word = super().decided_by, self.word
+        by, game = super().decided_by, self.wheel_game
         if by is not None:
             return by.t + WAIT_FOR_NUMBER_US
         at_us = super().give_up_at_us()
-        return word.give_up_at_us() if at_us is None and word is not None else at_us
+        return game.give_up_at_us() if at_us is None and game is not None else at_us
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
         """Judge by the beams; a number that the wheel does not confirm goes to review."""
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned
-        return _checked(verdict, self.word, self._rules), learned
+        return _checked(verdict, self.wheel_game, self._rules), learned
 
     @property
     def _beams_silent(self) -> bool:
         return super().give_up_at_us() is None
 
 
-def _checked(verdict: SpinVerdict, word: WheelWord | None, rules: SpinRules) -> SpinVerdict:
-    number, own = None if word is None else word.number, verdict.number
+def _checked(verdict: SpinVerdict, game: SmartWheelGame | None, rules: SpinRules) -> SpinVerdict:
+    number, own = None if game is None else game.number, verdict.number
     reasons: list[Reason] = []
-    if word is None or word.number_by is None:
+    if game is None or game.number_by is None:
         reasons.append(_reason(rules, "missing_reading", "the smart wheel gave no number for this spin"))
     elif own is not None and own != number:
         reasons.append(_reason(rules, "conflict", f"the pocket reader saw {own}, the smart wheel {number}"))
-    if word is not None and word.number_by is not None and not word.witnessed:
-        reasons += word.verdict().reasons
-    evidence = (*verdict.evidence, *(word.readings if word is not None else ()))
+    if game is not None and game.number_by is not None and not game.witnessed:
+        reasons += game.verdict().reasons
+    evidence = (*verdict.evidence, *(game.readings if game is not None else ()))
     if not reasons:
         return msgspec.structs.replace(verdict, number=own or number, evidence=_in_order(evidence))
     reasons = [*verdict.reasons, *reasons]

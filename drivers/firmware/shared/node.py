@@ -89,7 +89,7 @@ class Node:
         self.said = []  # type: list[tuple[int, bytes]]
         self.done = {}  # type: dict[int, tuple[bool, str]]
         self.next_us = 0
-        self.heard_us = 0
+        self.received_us = 0
         self.hello = [
             ("version", "1"),
             ("fw", firmware),
@@ -172,7 +172,7 @@ class Node:
             seq = number(words[2])
             if seq > self.heard:
                 self.heard = seq
-                self.heard_us = got_us
+                self.received_us = got_us
                 self.obey(words[4], fields, got_us)
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
@@ -194,7 +194,7 @@ class Node:
         if number(words[2]) <= self.heard:
             return
         self.heard = number(words[2])
-        self.heard_us = self.clock()
+        self.received_us = self.clock()
         fields = list(self.hello)
         fields.append(("nonce", nonce))
         fields.append(("salt", self.salt))

@@ -107,7 +107,7 @@ class Program(Node):
         if data:
             self.receive(data)
         now_us = self.clock()
-        if self.session != NO_SESSION and now_us - self.heard_us > SILENT_US:
+        if self.session != NO_SESSION and now_us - self.received_us > SILENT_US:
             self.board.safe()
             self.leave()
         if self.pings == FIRST_PINGS:

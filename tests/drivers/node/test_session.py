@@ -177,7 +177,7 @@ class TestLosingEachOther:
         world.after(400)
         asked = world.table._questions.unanswered_us
         assert asked is not None
-        assert world.table._heard_us > asked
+        assert world.table._received_us > asked
         hung = world.now_us
         world.node_alive = False
         world.after(2 * SECOND_US)

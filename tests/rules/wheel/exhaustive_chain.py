@@ -37,7 +37,7 @@ class ExhaustiveChain(Chain):
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
-        self.heard[beam] += 1
+        self.pulse_counts[beam] += 1
         if self._interrupted:
             self._resume(t, beam)
             return
@@ -47,7 +47,7 @@ class ExhaustiveChain(Chain):
         if not stories:
             self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
-        if self.heard[beam] == 1 and max(self.heard) <= FEW:
+        if self.pulse_counts[beam] == 1 and max(self.pulse_counts) <= FEW:
             for story in stories:
                 story.cost += (MISSED - SILENT) * story.silent.get(beam, 0)
         plain = False
@@ -86,7 +86,7 @@ class ExhaustiveChain(Chain):
                 fits = fits or (bool(last.speed) and price % MISSED < PLAIN)
                 if price < cheapest + CLEAR:
                     child = _stepped(story, _then(last, t, beam, ahead + whole, speed), price)
-                    if young and 0 in self.heard:
+                    if young and 0 in self.pulse_counts:
                         child.silent = self._silent_passes(story, last.beam, beam, whole)
                     children.append(child)
                 cheapest = min(cheapest, price)

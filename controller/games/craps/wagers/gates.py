@@ -73,7 +73,7 @@ class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     (C34-CONT-2b).
 
     `by_table` is whether a table reports it. A table has no bets and continues until its boxperson ends the
-    run-out, so it is not refused when no bet is waiting any more (!34-17).
+    run-out, so it is not refused once no bet waits for a decision (!34-17).
     """
 
     on: bool
@@ -249,7 +249,7 @@ class Gates:
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
-        return Refusal(policy.rule, "bets are taken before the dice are thrown; bet on the next roll")
+        return Refusal(policy.rule, "bets are accepted before the dice are thrown; bet on the next roll")
 
     def _misplaced(self, request: BetRequest) -> Refusal | None:
         wager = request.wager
@@ -271,15 +271,15 @@ class Gates:
         if wager in ("pass", "dont_pass"):
             if point is not None:
                 return Refusal(
-                    self._line[wager].made, f"{wager} is taken on the come-out; the point is {point}"
+                    self._line[wager].made, f"{wager} is accepted on the come-out; the point is {point}"
                 )
             if self._dice.run_out:
-                return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
+                return Refusal(self._settings.run_out.rule, f"{wager} is accepted once the run-out has ended")
             if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
                 return Refusal(_ONE_A_ROLL[wager], f"one {wager} per player and roll; bet on the next roll")
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
-                return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
+                return Refusal(self._line[wager].made, f"{wager} is accepted while a point is on")
             if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
                 if self._book.handed_back_this_roll(request.player, wager):
                     says = f"a {wager} was taken down; a new one waits for the next roll"
@@ -290,7 +290,7 @@ class Gates:
             stays = self._settings.dont_lowered_stays_low
             return Refusal(
                 stays.rule,
-                f"{wager} was reduced or removed; a new one is taken once that bet's decision is over",
+                f"{wager} was reduced or removed; a new one is accepted once that bet is decided",
             )
         if wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[wager], "it is accepted only before a new shooter's first roll")
@@ -311,7 +311,7 @@ class Gates:
                 rule = _NO_ODDS_BEHIND.get(request.wager, rule)
             return Refusal(rule, f"{request.wager} need a {flat} of the same player that is up")
         if base.number is None:
-            return Refusal(rule, f"{request.wager} are taken once the {flat} has its number")
+            return Refusal(rule, f"{request.wager} are accepted once the {flat} has its number")
         policy = self._settings.no_lay_on
         if request.wager in LAID and base.number in policy.value:
             return Refusal(policy.rule, f"no odds are laid on {base.number} here")
@@ -338,14 +338,14 @@ def _in_order(faces: tuple[int, ...] | None) -> tuple[int, int] | None:
 
 def _choice(table: CrapsPayTable, request: BetRequest) -> str:
     if request.wager == "hop":
-        return "hop takes two faces from 1 to 6"
+        return "hop needs two faces from 1 to 6"
     numbers = {
         "place": table.place.pays,
         "hard": table.hard.pays,
         "place_lose": table.place_lose.pays if table.place_lose else {},
         "horn_high": table.combined["horn_high"].high if request.wager == "horn_high" else {},
     }[request.wager]
-    return f"{request.wager} takes one of {', '.join(map(str, numbers))}, not {request.number}"
+    return f"{request.wager} needs one of {', '.join(map(str, numbers))}, not {request.number}"
 
 
 class Limits:
@@ -365,10 +365,10 @@ class Limits:
         if least and combined and wager in settings.minimum_per_unit.value:
             least, rule = least * units, combined.units
         if least and cents < least:
-            return Refusal(rule, f"{wager} takes at least {least} cents, not {cents}")
+            return Refusal(rule, f"{wager} requires at least {least} cents, not {cents}")
         most = settings.maximum_cents.value
         if most and cents > most:
-            return Refusal(settings.maximum_cents.rule, f"{wager} takes at most {most} cents, not {cents}")
+            return Refusal(settings.maximum_cents.rule, f"{wager} allows at most {most} cents, not {cents}")
         step = units * settings.unit_cents.value
         if combined and cents % step:
             return Refusal(
