@@ -167,7 +167,7 @@ def _reported_devices(name: str, settings: BeamsSettings) -> Iterator[ReportedDe
 
 TYPE = DeviceType(
     name="gpio-beams",
-    title="beams, rotor index, pocket reader and impact comparators on the Pi's own lines",
+    title="beams, rotor index, pocket reader and impact comparators on the Pi's GPIO lines",
     settings=BeamsSettings,
     make=_make,
     address=_address,

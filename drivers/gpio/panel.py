@@ -111,7 +111,7 @@ def _reported_devices(name: str, settings: PanelSettings) -> Iterator[ReportedDe
 
 TYPE = DeviceType(
     name="gpio-panel",
-    title="buttons, key, door and tamper switches, lamps and buzzer on the Pi's own lines",
+    title="buttons, key, door and tamper switches, lamps and buzzer on the Pi's GPIO lines",
     settings=PanelSettings,
     make=_make,
     address=_address,
