@@ -299,7 +299,7 @@ class Commentary:
             self.write_detail(*(notice.seen for notice in data.notices))
 
     def _review(self, attempt: int, reasons: Sequence[Reason]) -> None:
-        self.call(attempt, "", "Review: a person rules", _REVIEW_STYLE)
+        self.call(attempt, "", "Review: a person must rule", _REVIEW_STYLE)
         self.reasons(reasons)
 
     def _void(

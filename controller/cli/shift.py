@@ -160,7 +160,7 @@ def _span(span: Span) -> str:
     what = (
         f"{span.what}: {_cause(span.cause)}" if span.what not in ("table", span.cause) else _cause(span.cause)
     )
-    ended = "lasts" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
+    ended = "ongoing" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
     return f"{wall_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
 
 

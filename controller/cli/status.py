@@ -137,7 +137,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
     devices = _mapping(status.get("devices"))
     sections = [
         ("play", _play(status)),
-        ("waits for a person", _awaited(_mapping(status.get("awaited")))),
+        ("waiting for a person", _awaited(_mapping(status.get("awaited")))),
         ("locked", _lock(_mapping(status.get("locked")))),
         ("faults", _faults(status)),
         ("devices", (_in_short(status, name, _mapping(device)) for name, device in devices.items())),
@@ -194,7 +194,7 @@ def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
     if awaited.get("proposes"):
         yield Entry("proposed", str(awaited["proposes"]))
     may = awaited.get("may")
-    yield Entry("say", " or ".join(map(str, may)) if isinstance(may, list) else "")
+    yield Entry("enter", " or ".join(map(str, may)) if isinstance(may, list) else "")
 
 
 _STANDS = {"review": "under review: a person must rule", "proposed": "proposed: a person must accept it"}

@@ -152,12 +152,12 @@ class Watcher:
             return
         self._waiting = awaited
         may = " or ".join(f"{self._enter_with}{ruling}" for ruling in awaited.may)
-        words = "Review: a person rules" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
+        words = "Review: a person must rule" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
         self._commentary.call(awaited.number, "", words, "yellow")
         self._commentary.reasons(awaited.reasons)
         if awaited.seen:
             self._commentary.write_detail(f"seen so far: {awaited.seen}")
-        self._commentary.write_detail(f"say {may}", style="yellow")
+        self._commentary.write_detail(f"enter {may}", style="yellow")
 
     def _already_shown(self, outcome: Outcome) -> bool:
         """Return whether a review was already shown as awaiting a person."""

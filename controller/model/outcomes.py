@@ -446,8 +446,10 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """Return a line for staff: `Roll 24 is under review (wall_unclear): say set_dice or no_roll`."""
+        """Return a line for staff: `Roll 24 is under review (wall_unclear): enter set_dice or no_roll`."""
         codes = ", ".join(dict.fromkeys(reason.code for reason in self.reasons))
         because = f" ({codes})" if codes else ""
         stands = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"
-        return f"{self.attempt.capitalize()} {self.number} is {stands}{because}: say {' or '.join(self.may)}"
+        return (
+            f"{self.attempt.capitalize()} {self.number} is {stands}{because}: enter {' or '.join(self.may)}"
+        )

@@ -207,7 +207,7 @@ class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_fiel
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
     """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules require by now.
 
-    The table enters it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play goes on without it.
+    The table enters it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play continues without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
     and the wager book's step at which it held: an older report that is sent again changes nothing.
@@ -226,7 +226,7 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
     """The positions with an Ante and without Pair Plus, left to right; empty if there is none.
 
-    The table enters it as the input `pair_plus` (T-DEAL-2b); play goes on without it.
+    The table enters it as the input `pair_plus` (T-DEAL-2b); play continues without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
     and the wager book's step at which it held: an older report that is sent again changes nothing.

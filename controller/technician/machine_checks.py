@@ -170,7 +170,7 @@ def clock(*, synchronized: bool) -> Finding:
         "warning",
         "clock",
         "not synchronized; the journal marks its wall times as such",
-        "connect a time server, or fit a clock battery; play goes on",
+        "connect a time server, or fit a clock battery; play continues",
     )
 
 
@@ -202,7 +202,7 @@ def watchdog(machine: Machine) -> Finding:
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
-"""Units without a watchdog: play goes on without them, and a stopped camera is a silent device."""
+"""Units without a watchdog: play continues without them, and a stopped camera is a silent device."""
 Report = Mapping[str, object]
 SHOWN_BY_SELF_TEST = frozenset({"self_test_waits", "device_missing"})
 """Codes of faults that the self-test's own findings already report, each with its cause."""
@@ -223,12 +223,17 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
-    summary = f"answers, {status.get('lock')}; its faults follow" if faults else status["headline"]
+    summary = f"answers, {status.get('lock')}; its faults are below" if faults else status["headline"]
     yield Finding("ok", "controller", f"{status['table']}: {summary}")
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
-        rest = "" if journal["verified"] == "whole" else "; the rest is being verified in the background"
-        yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{rest}")
+        if journal["verified"] == "whole":
+            says = "its whole chain is verified"
+        else:
+            says = (
+                f"its chain is verified {journal['verified']}; the rest is being verified in the background"
+            )
+        yield Finding("ok", "running journal", says)
     for fault in faults:
         if fault.get("code") not in SHOWN_BY_SELF_TEST or not checks:
             where = f" at {fault['where']}" if fault.get("where") else ""
@@ -236,7 +241,7 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
             remedy = str(
                 fault.get("next_step") or f"tablectl faults says what to do about {fault.get('code')}"
             )
-            yield Finding("fault", "standing fault", says, remedy)
+            yield Finding("fault", "active fault", says, remedy)
     for check in checks:
         name, says = str(check.get("name")), str(check.get("says"))
         if not check.get("ok") and not _reported_faults(name, says, faults):
@@ -260,7 +265,9 @@ def units(machine: Machine) -> Iterator[Finding]:
         words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
         if words.get("LoadState") != "loaded":
             yield Finding(
-                "unchecked", unit, "not installed here as a service" if words else "no systemd here"
+                "unchecked",
+                unit,
+                "not installed here as a service" if words else "this machine does not run systemd",
             )
             continue
         state, again = words.get("ActiveState"), words.get("NRestarts", "0")

@@ -45,7 +45,7 @@ def test_a_review_stands_in_the_status_with_what_is_missing_and_what_may_be_said
     assert (awaited["attempt"], awaited["number"], awaited["state"]) == ("roll", 1, "review")
     assert [reason["code"] for reason in awaited["reasons"]] == ["low_confidence", "low_confidence"]
     assert {"no_roll", "set_dice", "void"} <= set(awaited["may"])
-    assert daemon.headline().startswith("Roll 1 is under review (low_confidence): say ")
+    assert daemon.headline().startswith("Roll 1 is under review (low_confidence): enter ")
     assert live_of(daemon).core.lamps.shown["review"] == "on"
 
 
@@ -106,7 +106,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     daemon.faults.began(Fault("recording_failed", "recordings", "no space left"))
     said = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
     assert "under review: a person must rule" in said
-    assert "say " in said
+    assert "enter " in said
     assert "do: free space on the recordings' disk" in said
     assert "clears: automatically" in said
     assert len(said.splitlines()) <= 40

@@ -41,15 +41,15 @@ def test_a_running_controller_and_its_journal_are_reported(
     until(lambda: "'verified': 'whole'" in str(table.status()["journal"]), "the whole journal to be read")
     found = examined(table, capsys)
     assert found["controller"]["state"] == "ok"
-    assert found["journal at work"]["says"] == "its chain is verified whole"
+    assert found["running journal"]["says"] == "its whole chain is verified"
     assert found["journal"]["state"] == "ok"
     assert ": sound: " in str(found["journal"]["says"])
-    assert "standing fault" not in found
+    assert "active fault" not in found
     table.kill()
     found = examined(table, capsys)
     assert found["controller"]["state"] == "fault"
     assert found["journal"]["state"] == "ok"
-    assert "journal at work" not in found
+    assert "running journal" not in found
 
 
 def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_gets_into_the_archive(
@@ -80,6 +80,6 @@ def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_get
 def test_a_journal_that_is_still_being_read_is_reported_as_that() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
     told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
-    assert told["journal at work"] == (
+    assert told["running journal"] == (
         "its chain is verified from the last checkpoint; the rest is being verified in the background"
     )

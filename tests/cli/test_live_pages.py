@@ -223,9 +223,9 @@ def test_a_review_is_reported_once_with_what_may_be_said() -> None:
     data = RollReview(roll=4, reasons=(SHORT,), dice=None, notices=())
     review = line_of(Outcome(type="roll.review", t=1, id="craps/1/4", seq=4, data=data))
     told = watched({"awaited": awaited}, review, {"awaited": None})
-    assert told.count("Review: a person rules") == 1
-    assert "say tablectl input no_roll or tablectl input set_dice" in told
-    assert watched(review).count("Review: a person rules") == 1
+    assert told.count("Review: a person must rule") == 1
+    assert "enter tablectl input no_roll or tablectl input set_dice" in told
+    assert watched(review).count("Review: a person must rule") == 1
 
 
 def test_what_a_stuck_button_says_again_is_counted_and_not_told_each_time() -> None:

@@ -86,7 +86,7 @@ def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     assert "by manager Cy, not closed" in text
     assert "no results, no voids" in text
     assert "1 absence of a device\n" in text
-    assert "cam: unplugged, lasts" in text
+    assert "cam: unplugged, ongoing" in text
 
 
 def test_a_fault_that_stood_at_a_restart_is_reported_once_and_ends_where_it_was_not_found_again(

@@ -119,7 +119,7 @@ def test_a_fault_is_reported_with_where_it_is_and_a_failed_journal_once_with_its
     }
     _, *told = machine_checks.controller(status, "")
     assert [(one.about, one.says, one.remedy) for one in told] == [
-        ("standing fault", f"journal_disk_full at journal.db: {found}", "free space on it")
+        ("active fault", f"journal_disk_full at journal.db: {found}", "free space on it")
     ]
 
 
@@ -137,7 +137,7 @@ def test_a_device_that_is_away_is_reported_once() -> None:
     }
     told = [(found.about, found.says) for found in machine_checks.controller(status, "")]
     assert told == [
-        ("controller", "craps: answers, locked; its faults follow"),
+        ("controller", "craps: answers, locked; its faults are below"),
         ("self-test devices", "not up: cam"),
     ]
 
