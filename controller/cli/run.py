@@ -259,9 +259,9 @@ class _LazyEngine(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         self._loaded().take(event, answer)
 
-    def hear(self, word: OpenStatement) -> None:
+    def receive_statement(self, statement: OpenStatement) -> None:
         if self._engine is not None:
-            self._engine.hear(word)
+            self._engine.receive_statement(statement)
 
     def end(self) -> None:
         if self._engine is not None:

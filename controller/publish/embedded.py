@@ -80,7 +80,7 @@ class Consumer(Protocol):
         An event that was settled before is acknowledged again. Whatever this raises, the event is sent again.
         """
 
-    def hear(self, statement: OpenStatement) -> None:
+    def receive_statement(self, statement: OpenStatement) -> None:
         """Handle the table's own statement that bets are open, in the core's thread; return at once."""
         del statement
 
@@ -130,7 +130,7 @@ class EmbeddedSink:
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Pass the statement on unsigned: the engine is in the same process."""
         del key
-        self._consumer.hear(statement)
+        self._consumer.receive_statement(statement)
 
     def send_status(self, status: TableStatus) -> None:
         """Do nothing: an engine in this process starts and ends with the table."""

@@ -64,7 +64,7 @@ _OLD = NoStatement(
 )
 
 
-class _Asked(NamedTuple):
+class _LastResend(NamedTuple):
     from_seq: int
     at_us: int
 
@@ -99,7 +99,7 @@ class Broker:
         self._since_us = 0
         self._due: deque[Outgoing] = deque()
         self._waiting: deque[bytes] = deque()
-        self._asked: dict[str, _Asked] = {}
+        self._last_resend: dict[str, _LastResend] = {}
         self._closing: set[str] = set()
         """Tables that have closed; positions are compared once their outcomes are settled."""
         self._said: set[str] = set()
@@ -189,7 +189,7 @@ class Broker:
                 continue
             try:
                 self.turn(TURN_S)
-            except Exception as error:  # noqa: BLE001 - a thread that ends would leave tables unheard
+            except Exception as error:  # noqa: BLE001 - a thread that ends would leave tables without answers
                 self._lose(f"{type(error).__name__}: {error}")
                 stop.wait(1.0)
         self.close()
@@ -259,17 +259,17 @@ class Broker:
                 self.ready = True
                 self._said.clear()
             case Received(topic=topic, payload=payload) if topic.endswith("/open"):
-                self._hear_word(topic, payload)
+                self._on_statement(topic, payload)
             case Received(topic=topic, payload=payload) if topic.endswith("/status"):
-                self._hear_status(link, topic, payload)
+                self._on_status(link, topic, payload)
             case Received(topic=topic, payload=payload):
-                self._hear(topic, payload)
+                self._on_outcome(topic, payload)
             case ConnectionLost(says=says):
                 self._lose(says)
             case _:
                 pass
 
-    def _hear(self, topic: str, payload: bytes) -> None:
+    def _on_outcome(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
             # The broker's access list restricts who may write to a topic; the event must be of that table.
             event = deliveries.read(payload).event
@@ -280,13 +280,13 @@ class Broker:
                 return
         self._say_once(f"{topic}: found a message that is not an event of that table; it is ignored")
 
-    def _hear_word(self, topic: str, payload: bytes) -> None:
+    def _on_statement(self, topic: str, payload: bytes) -> None:
         try:
-            self._engine.gate.hear(payload)
+            self._engine.gate.receive(payload)
         except ValueError as error:
             self._say_once(f"{topic}: {error}; it is ignored")
 
-    def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
+    def _on_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
         """Record a table's state; if it has just connected, inform it how far its outcomes are settled."""
         table = topic.split("/")[-2]
         try:
@@ -381,7 +381,7 @@ class Broker:
             self._say_once(str(error))
             return
         for table, answer in deliveries.on_the_wire(answers, self._name):
-            if isinstance(answer, ResendRequest) and self._asked_lately(table, answer.from_seq):
+            if isinstance(answer, ResendRequest) and self._requested_lately(table, answer.from_seq):
                 continue
             topic = topics_of(table, self._settings.prefix).answer
             self._due.append(Outgoing(topic, answer_bytes(answer, self._key.key)))
@@ -402,11 +402,11 @@ class Broker:
             self._met[table] = met._replace(at_us=now_us)
             self._meet(self._link, table)
 
-    def _asked_lately(self, table: str, from_seq: int) -> bool:
-        before, now_us = self._asked.get(table), self._now_us()
+    def _requested_lately(self, table: str, from_seq: int) -> bool:
+        before, now_us = self._last_resend.get(table), self._now_us()
         if before and before.from_seq == from_seq and now_us - before.at_us < PATIENCE_US:
             return True
-        self._asked[table] = _Asked(from_seq, now_us)
+        self._last_resend[table] = _LastResend(from_seq, now_us)
         return False
 
     def _lose(self, why: str) -> None:
@@ -417,7 +417,7 @@ class Broker:
         self._link, self.ready = None, False
         self._due.clear()
         self._waiting.clear()
-        self._asked.clear()
+        self._last_resend.clear()
         self._closing.clear()
         self._met.clear()
 

@@ -32,7 +32,7 @@ class EmbeddedConsumer(Consumer):
         self._engine = engine
         self._by = by
 
-    def hear(self, statement: OpenStatement) -> None:
+    def receive_statement(self, statement: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
         self._engine.gate.accept(statement)
 
@@ -109,11 +109,11 @@ class EmbeddedEngine(Consumer):
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=NAME)
         return None if table == self._setup.table and self._setup.ask_play(query) else _STARTING
 
-    def hear(self, statement: OpenStatement) -> None:
+    def receive_statement(self, statement: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
         taker = self._taker
         if taker is not None:
-            taker.hear(statement)
+            taker.receive_statement(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises what `begin` raises, and RefusedOutcome."""

@@ -156,7 +156,7 @@ class Gate:
 
     # --- the receiver's side ---
 
-    def hear(self, payload: bytes) -> None:
+    def receive(self, payload: bytes) -> None:
         """Handle a received statement.
 
         Raises ValueError if it is not one, or not signed by its table's key.

@@ -202,7 +202,7 @@ class HttpSupervisor:
             quiet = 0
             try:
                 for number, payload in frames.feed(data):
-                    self._hear(link, number, payload)
+                    self._receive(link, number, payload)
             except (Broken, msgspec.MsgspecError) as error:
                 return f"its process sent something that is not a request ({error})"
 
@@ -221,14 +221,14 @@ class HttpSupervisor:
 
     # --- what it asks ---
 
-    def _hear(self, link: _Link, number: int, payload: bytes) -> None:
+    def _receive(self, link: _Link, number: int, payload: bytes) -> None:
         if number == BEAT:
             self.beats += 1
             self.ready = True
             return
         ask = _decode(payload)
         if ask.do == "health":
-            self._hear_health(link, number)
+            self._queue_health(link, number)
             return
         with self._lock:
             full = self._waiting >= MAX_WAITING + WORKERS
@@ -249,7 +249,7 @@ class HttpSupervisor:
                 self._waiting -= 1
         link.answer(number, answer)
 
-    def _hear_health(self, link: _Link, number: int) -> None:
+    def _queue_health(self, link: _Link, number: int) -> None:
         if self._engine.trouble is not None:
             link.answer(number, out_of_reach(self._engine.trouble))
             return

@@ -1,4 +1,4 @@
-"""A JeVois-style smart camera above a dice table: its detections become tracks and rests of two dice.
+"""A JeVois-style smart camera above a dice table; its detections become tracks and rest positions of dice.
 
 It reports where the dice are and which face is up. It does not report their release, what they lie on, their
 tilt, or whether one left the table: a table that needs these has other sensors for them. Of its standardized
@@ -72,7 +72,7 @@ _SHOWN = 60
 
 
 class Decoder:
-    """Bytes in, messages out, in any chunking and with any of the camera's line ends."""
+    """Bytes in, messages out, in any chunking and with any of the camera's line endings."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
@@ -83,7 +83,7 @@ class Decoder:
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
-        """Discard what stands before the next line end: it may be the end of a line."""
+        """Discard everything before the next line end: it may be the tail of a line."""
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
@@ -184,17 +184,17 @@ class JevoisSettings:
     baud: int = BAUD
     die_mm: float = 19.0
     frame_ms: float = 33.3
-    """The camera's time from frame to frame."""
+    """The camera's frame period."""
     latency_ms: float = 0.0
-    """From the exposure to the frame's first line at the port."""
+    """Delay from the exposure to the frame's first line at the port."""
     still_mm: float = 4.0
     still_ms: float = 250.0
     """A die that stays within `still_mm` for `still_ms` is at rest."""
     lost_ms: float = 150.0
     silent_s: float = 2.0
-    """The camera is lost after this long without a whole frame."""
+    """The camera is down after this long without a complete frame."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """The most by which the calibration may miss one of its own points."""
+    """The largest allowed error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
         """Refuse settings that can't work, and say what was expected."""
@@ -207,7 +207,7 @@ class JevoisCamera:
     """One camera's lines as a device of the table."""
 
     def __init__(self, name: str, settings: JevoisSettings, _chance: Chance | None = None) -> None:
-        """Make the device of this name."""
+        """Create the device."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
@@ -239,7 +239,7 @@ class JevoisCamera:
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a whole frame has been received."""
+        """Begin: down until a complete frame is received."""
         self._report(
             now_us,
             self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
@@ -247,20 +247,20 @@ class JevoisCamera:
         return self._taken()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that the port is open."""
+        """Handle the opening of the port."""
         self.decoder.join()
-        self._begin_hearing(now_us)
+        self._begin_receiving(now_us)
         return self._taken()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the port is gone: the trouble's code, and what was seen."""
+        """Handle the closing of the port: the trouble's code, and what was seen."""
         self.decoder.reset()
         self._open = False
         self._report(now_us, self._health.closed(now_us, code, seen))
         return self._taken()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that bytes were discarded because the table was busy: the frame is spoilt."""
+        """Handle the loss of bytes, discarded because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -270,9 +270,9 @@ class JevoisCamera:
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
         if not self._open:
-            self._begin_hearing(now_us)
+            self._begin_receiving(now_us)
         for message in self.decoder.feed(data):
-            self._hear(now_us, message)
+            self._handle(now_us, message)
         return self._taken()
 
     def next_deadline(self) -> int | None:
@@ -303,7 +303,7 @@ class JevoisCamera:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and what is wrong."""
+        """Return figures and the active troubles."""
         return {
             "frames": self.frames,
             "spoilt_frames": self.spoilt,
@@ -313,7 +313,7 @@ class JevoisCamera:
             "troubles": sorted(self._health.codes),
         }
 
-    def _begin_hearing(self, now_us: int) -> None:
+    def _begin_receiving(self, now_us: int) -> None:
         self._open = True
         self._received_us = now_us
         self._frame = None
@@ -321,7 +321,7 @@ class JevoisCamera:
 
     # --- frames ---
 
-    def _hear(self, now_us: int, message: Message) -> None:
+    def _handle(self, now_us: int, message: Message) -> None:
         match message:
             case FrameMark(which="start"):
                 self._begin(now_us)

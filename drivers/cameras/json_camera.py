@@ -156,7 +156,7 @@ class JsonCameraSettings:
     """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
     millimetres of the table itself."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """The most by which the calibration may miss one of its own points."""
+    """The largest allowed error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
         """Refuse settings that can't work, and say what was expected."""
@@ -176,7 +176,7 @@ class JsonCamera:
     """One script's lines as a device."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _chance: Chance) -> None:
-        """Make the device of this name."""
+        """Create the device."""
         self.name = name
         self._settings = settings
         self._lines = JsonLines()
@@ -198,7 +198,7 @@ class JsonCamera:
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that a script has connected; it is up with its first good line."""
+        """Handle a script's connection; the device is up with its first valid line."""
         self._lines.connect()
         self._clock = ScriptClock()
         self._held_back = (0, 0)
@@ -209,7 +209,7 @@ class JsonCamera:
         return self._readings_of(now_us, changes + self._health.over(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle that the script or its port is gone."""
+        """Handle the loss of the script or its port."""
         self._open = False
         return self._readings_of(now_us, self._health.closed(now_us, code, seen))
 
@@ -262,7 +262,7 @@ class JsonCamera:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and what is wrong."""
+        """Return figures and the active troubles."""
         return {
             "lines": self._lines.good,
             "bad_lines": self._lines.bad,

@@ -134,7 +134,7 @@ class GpioDevice(ABC):
         self._stuck_us = stuck_us
         self._names = {setup.line: key for key, setup in inputs.items()}
         self._is_open = False
-        self._unheard: set[str] = set()
+        self._unreported: set[str] = set()
         self._round_us = 0
         self._received_us = 0
         self._rested_us = dict.fromkeys(inputs, 0)
@@ -158,7 +158,7 @@ class GpioDevice(ABC):
         self._received_us = now_us
         self._round_us = now_us + ROUND_US
         self._output.clear()
-        self._unheard = set(self.lines)
+        self._unreported = set(self.lines)
         for name, line in self.lines.items():
             line.opened()
             self.broken(name)
@@ -189,11 +189,11 @@ class GpioDevice(ABC):
                 happened = line.edge(event.t_us, event.active, event.seq)
             else:
                 self._received_us = now_us
-                self._unheard.discard(name)
+                self._unreported.discard(name)
                 happened = line.level(event.t_us, event.active)
             readings += self._took(now_us, name, happened)
         self._settle(now_us)
-        if self._is_open and self._is_down and not self._unheard:
+        if self._is_open and self._is_down and not self._unreported:
             readings += self._there(now_us, "every line's level is known")
         return readings
 

@@ -64,7 +64,7 @@ class OverUnder(PlaysThrows):
     def __init__(self, setup: Setup, agenda: Agenda, health: Health) -> None:
         rules, table, state = setup.ruleset.throw, setup.dice_table, setup.state
         if rules is None or table is None:
-            raise SetupError("over_under: give the dice_table's measures in the header")
+            raise SetupError("over_under: give the dice_table's dimensions in the header")
         calls, last = state.calls or setup.calls, setup.first.roll - 1
         self._agenda, self._round, self._machine = agenda, setup.first.round, FlatMachine(TABLE)
         self.throws = Throws(self, rules, table, agenda, health, calls=calls, last=last)

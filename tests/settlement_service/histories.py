@@ -245,7 +245,7 @@ class World(Timeline):
         self._look()
 
     def _hear(self, payload: bytes) -> None:
-        self.gate.hear(payload)
+        self.gate.receive(payload)
         self._look()
 
     def _ask(self, what: str, do: Callable[[], object]) -> None:

@@ -236,7 +236,7 @@ class DiceWorld(Timeline):
         self._look()
 
     def _hear(self, payload: bytes) -> None:
-        self.gate.hear(payload)
+        self.gate.receive(payload)
         self._look()
 
     def _lodge(self) -> None:

@@ -39,7 +39,7 @@ class Wheel:
         assert table == self.table.name
         self.asked.append(nonce)
         for payload in self.said(nonce):
-            self.engine.gate.hear(payload)
+            self.engine.gate.receive(payload)
         return None
 
     def word(self, nonce: str, key: Key | None = None, **changed: object) -> bytes:
@@ -139,7 +139,7 @@ def test_a_word_of_another_table_covers_nothing(wheel: Wheel) -> None:
 def test_a_forged_word_covers_nothing_and_is_counted(wheel: Wheel) -> None:
     def forged(nonce: str) -> list[bytes]:
         with pytest.raises(ValueError, match="did not sign"):
-            wheel.engine.gate.hear(wheel.word(nonce, key=ENGINE_KEY))
+            wheel.engine.gate.receive(wheel.word(nonce, key=ENGINE_KEY))
         return []
 
     wheel.said = forged

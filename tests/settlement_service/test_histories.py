@@ -87,7 +87,7 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
             word.heard.setdefault(nonce, 0)  # type: ignore[attr-defined]  # as above
 
     patch.setattr(Gate, "accept", accept)
-    hear = Gate.hear
+    hear = Gate.receive
 
     def hear_all(gate: Gate, payload: bytes) -> None:
         hear(gate, payload)
@@ -95,7 +95,7 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
 
         gate.accept(read_statement(payload))
 
-    patch.setattr(Gate, "hear", hear_all)
+    patch.setattr(Gate, "receive", hear_all)
 
 
 def without_watermark(patch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ class Late:
         assert (table, nonce) == (self.table.name, NONCE)
         self.asked.append(wager)
         for payload in self.said(wager):
-            self.engine.gate.hear(payload)
+            self.engine.gate.receive(payload)
         return None
 
     def word(
@@ -136,7 +136,7 @@ def test_a_word_that_is_for_anything_else_covers_nothing(late: Late, changed: di
 def test_a_forged_word_covers_nothing(late: Late) -> None:
     def forged(wager: LateWager) -> list[bytes]:
         with pytest.raises(ValueError, match="did not sign"):
-            late.engine.gate.hear(late.word(wager, ENGINE_KEY))
+            late.engine.gate.receive(late.word(wager, ENGINE_KEY))
         return []
 
     late.said = forged
@@ -187,7 +187,7 @@ def test_the_word_for_bets_that_are_open_covers_no_late_one_and_the_reverse(late
     payload = late.word(
         LateWager(2, "b1", "0" * 64, ""), changed={"round": 2, "sequence": late.table.seq - 1}
     )
-    late.engine.gate.connect(lambda _table, _nonce: late.engine.gate.hear(payload), late.line)
+    late.engine.gate.connect(lambda _table, _nonce: late.engine.gate.receive(payload), late.line)
     assert late.bet(late=False) == "TABLE-WORD"
 
 

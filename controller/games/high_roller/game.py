@@ -21,7 +21,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
-            f"rule set {rules.name} is for High Roller: found no dice_table, expected its measures in the"
+            f"rule set {rules.name} is for High Roller: found no dice_table, expected its dimensions in the"
             " header"
         )
     return HighRoller(

@@ -53,10 +53,10 @@ class CardGame(Results[Dealt], Protocol):
         """Handle a card that left the shoe at t and was reported too late."""
 
     def cards_out(self) -> None:
-        """Handle that every position has three cards."""
+        """Called once every position has three cards."""
 
     def all_acted(self) -> None:
-        """Handle that every position has played or folded."""
+        """Called once every position has played or folded."""
 
 
 class Deals:

@@ -300,12 +300,12 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Handle that every position has its cards and may act (T-DEAL-4)."""
+        """Begin the play: every position has its cards and may act (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """Handle that every position has acted, so that the dealer's hand is shown (T-DEAL-6)."""
+        """End the play: every position has acted, and the dealer's hand is shown (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 

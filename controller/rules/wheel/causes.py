@@ -205,7 +205,7 @@ def same_direction(case: Case) -> Reason | None:
     return case.reason("same_direction", f"the ball and the rotor both ran {rotor}")
 
 
-def way_doubtful(case: Case) -> Reason | None:
+def direction_doubtful(case: Case) -> Reason | None:
     """R-SPIN-1: a ball that seems to run with the rotor, by pulses too many of which are not its own."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
@@ -442,7 +442,9 @@ def index_contradicts(case: Case) -> Reason | None:
     odd = case.trace.odd_mark
     if odd is None or case.trace.rotor_direction is None:
         return None
-    return case.reason("conflict", f"the last index pass said {odd.direction}, those before it the opposite")
+    return case.reason(
+        "conflict", f"the last index pass showed {odd.direction}, those before it the opposite"
+    )
 
 
 OF_NO_SPIN: tuple[Callable[[Case], Reason | None], ...] = (
@@ -458,7 +460,7 @@ OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
     rotor_handled,
     rotor_unknown,
     ball_direction_unknown,
-    way_doubtful,
+    direction_doubtful,
     revolutions_unclear,
     fell_silent,
     drop_contradicts,

@@ -149,9 +149,9 @@ class Node:
         for line in lines:
             start = line.rfind(b">")
             if start >= 0 and line.rfind(b"$") < start:
-                self.hear(line[start:].strip(b"\r"), got_us)
+                self.receive_line(line[start:].strip(b"\r"), got_us)
 
-    def hear(self, line: bytes, got_us: int) -> None:
+    def receive_line(self, line: bytes, got_us: int) -> None:
         """Handle one line, if it is a valid sentence."""
         body = line[:-5]
         if line[-5:-4] != b"*" or f"{crc16(body):04X}".encode() != line[-4:]:
