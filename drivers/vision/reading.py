@@ -16,6 +16,7 @@ from drivers.vision.arrays import Array
 from drivers.vision.bodies import Body, evenness, find_body
 from drivers.vision.faces import Face, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
+from drivers.vision.sizes import contradiction, straight_sides
 from drivers.vision.surfaces import larger_edge, of_a_grid
 
 MIN_PX = 45.0  # of a die's edge: a smaller die's pips are five pixels wide, and may vanish in noise
@@ -91,6 +92,9 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
         raise ValueError(f"a die's edge of {die_px} pixels: must be more than 0")
     if die_px < MIN_PX:
         return Reading((), f"a die's edge of {die_px:g} pixels is too few to read: {MIN_PX:g} or more")
+    height, width = image.shape[:2]
+    if min(width, height) < die_px:
+        return Reading((), f"a die's edge of {die_px:g} pixels does not fit into {width} x {height} pixels")
     scale = EDGE_PX / die_px
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
@@ -358,7 +362,7 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
 
 
 def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], scale: float) -> _Weighed:
-    """Return a die, with a doubt if its face is part of a larger one or of a grid."""
+    """Return a die, with a doubt if its face is part of a larger one or of a grid, or of another size."""
     others = [face for face in faces if face is not one.face]
     whole = {row for face in faces if _whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
@@ -369,6 +373,10 @@ def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], sc
         )
     if of_a_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
         return replace(one, doubts=(*one.doubts, f"its {one.face.up} goes on as a grid"))
+    against = contradiction(image, pips, one.face, one.body)
+    if against is not None:
+        given = f"measure a die's edge in the picture, {EDGE_PX / scale:.0f} pixels were given"
+        return replace(one, doubts=(*one.doubts, f"its {one.face.up}'s {against}: {given}"))
     return one
 
 
@@ -381,7 +389,7 @@ def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
     if face.up != 1:
         return False
     body = find_body(image, pips, face)
-    own = _own_sides(body)
+    own = np.intersect1d(_own_sides(body), straight_sides(image, face, body))
     clear = len(own) >= 3 and float(body.steps[own].min()) > CLEAR_STEP
     return clear and float(body.sides.max()) < SIDE[1]
 

@@ -27,12 +27,21 @@ MISSES_MM = 10.0
 """Largest error of a rig's own points, which lie on the felt and are measured with a ruler."""
 
 
+Pixel = Annotated[float, Meta(ge=-100_000, le=100_000)]
+Millimetre = Annotated[float, Meta(ge=-100_000, le=100_000)]
+Focal = Annotated[float, Meta(ge=10, le=100_000)]
+Distortion = Annotated[float, Meta(ge=-1000, le=1000)]
+"""Larger numbers than these are slips of the pen, and overflow in the solution."""
+DIE_MM = (5.0, 100.0)
+"""The edges of dice that a camera may follow."""
+
+
 class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A lens as measured by calibration: focal lengths and centre in pixels, k1, k2, p1, p2, (k3)."""
 
-    focal_px: tuple[float, float]
-    middle_px: tuple[float, float]
-    distortion: Annotated[tuple[float, ...], Meta(min_length=4, max_length=5)] = (0.0, 0.0, 0.0, 0.0)
+    focal_px: tuple[Focal, Focal]
+    middle_px: tuple[Pixel, Pixel]
+    distortion: Annotated[tuple[Distortion, ...], Meta(min_length=4, max_length=5)] = (0.0, 0.0, 0.0, 0.0)
 
     @property
     def matrix(self) -> Array:
@@ -48,7 +57,7 @@ class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     width: Annotated[int, Meta(ge=160, le=16_384)]
     height: Annotated[int, Meta(ge=120, le=16_384)]
     fps: Annotated[float, Meta(gt=0, le=1000)] = 60.0
-    format: Annotated[str, Meta(min_length=4, max_length=4)] = "MJPG"
+    format: Annotated[str, Meta(pattern="^[ -~]{4}$")] = "MJPG"
     """The pixel format's four letters, as `v4l2-ctl --list-formats-ext` shows them."""
 
 
@@ -65,13 +74,13 @@ class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The contents of a rig file."""
 
-    camera: str
+    camera: Annotated[str, Meta(min_length=1)]
     """The camera's name: the device of its readings."""
     table: DiceTable
-    points: tuple[tuple[float, float, float, float], ...] = ()
+    points: tuple[tuple[Pixel, Pixel, Millimetre, Millimetre], ...] = ()
     """Places on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
-    die_px: Annotated[float, Meta(gt=0)] | None = None
+    die_px: Annotated[float, Meta(ge=1, le=10_000)] | None = None
     """A die's edge where it lies, in pixels; follows from the points if left out."""
     lens: LensFile | None = None
     hand_in_sight: bool = True
@@ -102,6 +111,10 @@ class Rig:
         """Solve the points; raises RigError where they fix no plane."""
         self.file = file
         self.die_mm = file.table.die_mm
+        if not DIE_MM[0] <= self.die_mm <= DIE_MM[1]:
+            raise RigError(
+                f"table.die_mm: found {self.die_mm:g}, expected {DIE_MM[0]:g} to {DIE_MM[1]:g} (millimetres)"
+            )
         if len(file.points) < MIN_POINTS:
             raise RigError(
                 f"points: found {len(file.points)}, expected {MIN_POINTS} or more;"
@@ -118,6 +131,11 @@ class Rig:
         if min(corners) < 4:
             raise RigError("points: found none that fix a plane, expected four or more, no three in a line")
         self._plane, _ = cv2.findHomography(self._straight(pixels), places)
+        if self._plane is None:
+            raise RigError(
+                "points: found none that fix a plane through this `lens`, expected four or more;"
+                " `tablectl camera calibrate` measures both"
+            )
         self.misses_mm = max(
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)

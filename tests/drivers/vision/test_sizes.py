@@ -1,0 +1,81 @@
+"""A die's edge that is given wrongly: what our camera says instead of a false face."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Lens, Look, standing
+from drivers.vision.arrays import Array
+from drivers.vision.reading import read_picture
+from tests.drivers.vision.scenes import GREEN, GREY, pair, still
+
+NEAR = Lens(1280, 960, 1280.0, (0.0, 0.0, 190.0))
+NEAR_EDGE_PX = 135.2
+"""Of a 19 mm die's top face under that camera."""
+DARK, PALE = (30, 30, 30), (190, 190, 195)
+
+
+def laid(
+    faces: tuple[int, int],
+    seed: int,
+    look: Look,
+    pip_share: float,
+    pitch_share: float,
+    cloth: tuple[int, int, int],
+) -> Array:
+    look = replace(look, pip_share=pip_share, pitch_share=pitch_share)
+    return still(*pair(*faces, seed=seed, look=look), seed=seed, lens=NEAR, cloth=cloth)
+
+
+OTHER_DICE = [
+    ((4, 1), 0, BLACK, 0.0975, 0.2033, GREEN, 0.65),
+    ((5, 4), 27, CASINO_RED, 0.1004, 0.2097, GREY, 0.65),
+    ((4, 2), 43, IVORY, 0.0828, 0.2016, PALE, 0.55),
+    ((4, 2), 43, IVORY, 0.0828, 0.2016, PALE, 0.6),
+    ((5, 3), 80, BLACK, 0.0812, 0.2029, DARK, 0.55),
+]
+
+
+@pytest.mark.parametrize(("faces", "seed", "look", "pip_share", "pitch_share", "cloth", "share"), OTHER_DICE)
+def test_two_pips_of_dice_larger_than_given_are_no_two_1s(
+    faces: tuple[int, int],
+    seed: int,
+    look: Look,
+    pip_share: float,
+    pitch_share: float,
+    cloth: tuple[int, int, int],
+    share: float,
+) -> None:
+    picture = laid(faces, seed, look, pip_share, pitch_share, cloth)
+    reading = read_picture(picture, share * NEAR_EDGE_PX, 2)
+    assert reading.refused is not None
+    assert not [die for die in reading.dice if die.up == 1]
+    assert f"{share * NEAR_EDGE_PX:.0f} pixels were given" in reading.refused or (
+        f"{share * NEAR_EDGE_PX:.0f} were given" in reading.refused
+    )
+
+
+def test_the_refusal_says_how_long_an_edge_was_found() -> None:
+    picture = laid((4, 2), 43, IVORY, 0.0828, 0.2016, PALE)
+    refused = read_picture(picture, 0.6 * NEAR_EDGE_PX, 2).refused
+    told = re.search(r"a die's edge is about (\d+) pixels, 81 were given", refused or "")
+    assert told is not None
+    assert int(told[1]) == pytest.approx(NEAR_EDGE_PX, rel=0.2)
+
+
+def test_some_pips_of_a_6_are_no_face_if_the_others_are_wider_than_pips_of_the_given_size() -> None:
+    look = replace(IVORY, pip_share=0.1375, pitch_share=0.2613)
+    for turn_deg in range(0, 90, 10):
+        picture = still(standing(6, float(turn_deg), (0.0, 0.0), look=look), lens=NEAR)
+        reading = read_picture(picture, 0.9 * NEAR_EDGE_PX)
+        assert {die.up for die in reading.dice} <= {6, None}
+
+
+def test_a_die_that_does_not_fit_into_the_picture_is_refused() -> None:
+    picture = still(standing(5, 20.0, (0.0, 0.0)))
+    assert (
+        read_picture(picture, 500.0).refused
+        == "a die's edge of 500 pixels does not fit into 640 x 480 pixels"
+    )
+    assert read_picture(picture[:1, :1], 70.0).refused is not None
