@@ -2,16 +2,19 @@
 
 import argparse
 import json
+import os
 import socket
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import msgspec
 
 from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_evidence import keeper_of
-from controller.cli.camera_input import CameraInputError, Film, picture_of, rig_of
+from controller.cli.camera_input import CameraInputError, Film, check_size, picture_of, rig_of
 from controller.cli.camera_watching import Cameras, Keep, add_beside, cameras_of, in_order_of_time, pair_of
 from controller.cli.shell import (
     BAD_INPUT,
@@ -25,15 +28,21 @@ from controller.cli.shell import (
 )
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
+from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
+from drivers.vision.reading import MIN_PX, read_picture
 from drivers.vision.reading import Reading as PictureReading
-from drivers.vision.reading import read_picture
 from drivers.vision.stills import reduction_for
 
 ALIVE_US = 500_000
 """The interval of `alive` messages: the daemon reports a device that is silent for 1.5 s as a fault."""
 RETRY_S = 2.0
+QUIET_FFMPEG = "-8"
+"""FFmpeg's level of logging below that of its fatal errors."""
 SOURCE_GONE = "pulled"
+OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
+"""Shares of the given length of a die's edge that are tried if too few dice are found: dice are read with a
+length a tenth too small or too large."""
 MAX_APART_MS = 60_000
 """The greatest offset between two films; two that begin farther apart are hardly of the same throw."""
 
@@ -157,7 +166,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "track",
         help="convert a film of throws to a recorded log",
         description="write a film of throws as a recorded log to standard output, and a summary to standard"
-        " error; exit 1: a die at rest was not read",
+        " error; exit 1: a die at rest was not read, or a film is cut off",
     )
     track.add_argument(
         "video",
@@ -197,6 +206,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 2 if a picture, a film or a rig's file can't be used."""
+    # The libraries' own messages name no file; ours do.
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", QUIET_FFMPEG)
     try:
         code: int = arguments.handler(arguments)
     except CameraInputError as error:
@@ -208,10 +220,25 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(arguments: argparse.Namespace) -> int:
     """Read pictures; return 1 if one was refused. Raises CameraInputError before any is read."""
     pictures = [(path, picture_of(path)) for path in arguments.images]
-    answers = [(path, read_picture(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
+    answers = [(path, _reading(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:
         print(json.dumps(_answer(path, reading)) if arguments.json else _in_words(path, reading))
     return FAILED if any(reading.refused is not None for _, reading in answers) else OK
+
+
+def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
+    """Return what a picture shows; if too few dice are found, say for which edge they all would be read."""
+    reading = read_picture(picture, die_px, dice)
+    if reading.refused is None or dice is None or len(reading.dice) >= dice or die_px < MIN_PX:
+        return reading
+    sizes = [share * die_px for share in OTHER_SIZES]
+    fit = [px for px in sizes if px >= MIN_PX and read_picture(picture, px, dice).refused is None]
+    if not fit:
+        return reading
+    found = (
+        f"with an edge of about {sum(fit) / len(fit):.0f} pixels {dice} would be found, {die_px:g} were given"
+    )
+    return replace(reading, refused=f"{reading.refused}; {found}: measure a die's edge in the picture")
 
 
 def _track(arguments: argparse.Namespace) -> int:
@@ -224,6 +251,8 @@ def _track(arguments: argparse.Namespace) -> int:
             " `--beside` names the second camera's rig file"
         )
     films = [Film(path) for path in arguments.video]
+    for film, rig in zip(films, rigs, strict=True):
+        check_size(film.path, film.size, rig.file.capture, rig.file.points)
     pair = pair_of(rigs)
     reductions = [reduction_for(rig, *film.size) for rig, film in zip(rigs, films, strict=True)]
     followers = [
@@ -247,7 +276,10 @@ def _track(arguments: argparse.Namespace) -> int:
                     say(_rest_line(reading, follower.why))
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
-    return FAILED if unread else OK
+    cut_off = [film.cut_off for film in films if film.cut_off is not None]
+    for why in cut_off:
+        say(why)
+    return FAILED if unread or cut_off else OK
 
 
 def _run(arguments: argparse.Namespace) -> int:

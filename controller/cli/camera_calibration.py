@@ -11,7 +11,15 @@ import cv2
 import msgspec
 import numpy as np
 
-from controller.cli.camera_input import CameraInputError, Live, picture_of, rig_file_of, rig_of
+from controller.cli.camera_input import (
+    CameraInputError,
+    Live,
+    no_frame,
+    picture_of,
+    rig_file_of,
+    rig_of,
+    write_file,
+)
 from controller.cli.camera_watching import add_beside, pair_of
 from controller.cli.shell import FAILED, OK, real_number, say, unwritable
 from controller.model.tables import KeyPath, Setting
@@ -131,10 +139,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _board(arguments: argparse.Namespace) -> int:
-    try:
-        arguments.pdf.write_bytes(page())
-    except OSError as error:
-        raise CameraInputError(unwritable(arguments.pdf, error)) from error
+    write_file(arguments.pdf, page())
     print(
         f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
     )
@@ -154,13 +159,10 @@ def _snap(arguments: argparse.Namespace) -> int:
     for _, frame in islice(Live(file.source, file.capture).frames(), SETTLING_FRAMES + 1):
         picture = frame
     if picture is None:
-        raise CameraInputError(f"{file.source}: found no frame, expected at least one")
+        raise CameraInputError(no_frame(file.source))
     written, data = cv2.imencode(path.suffix, picture)
     assert written, "PNG and JPEG are part of OpenCV"
-    try:
-        path.write_bytes(data.tobytes())
-    except OSError as error:
-        raise CameraInputError(unwritable(path, error)) from error
+    write_file(path, data.tobytes())
     say(f"{path}: {picture.shape[1]} x {picture.shape[0]} pixels")
     return OK
 
@@ -286,10 +288,7 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
     cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
     written, data = cv2.imencode(".png", sheet)
     assert written, "PNG is part of OpenCV"
-    try:
-        path.write_bytes(data.tobytes())
-    except OSError as error:
-        raise CameraInputError(unwritable(path, error)) from error
+    write_file(path, data.tobytes())
 
 
 def _in_words(found: Calibration, corners: int) -> str:

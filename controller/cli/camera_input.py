@@ -1,13 +1,15 @@
 """The input of `tablectl camera`: rig files, pictures, films and live sources."""
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import cv2
 import msgspec
 import numpy as np
 
+from controller.cli.shell import unwritable
 from controller.model.conversion import converter_of
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import parse_document
@@ -21,6 +23,11 @@ MEDIAN_FRAMES = 41
 MAX_UNSTAMPED = 30
 """After this many frames in a row without a usable time, half a second's, the camera is rejected."""
 
+MAX_OUTSIDE = 0.1
+"""A calibration places points a little outside the picture at most; of another size, they are far outside."""
+MAX_MISSING = 0.05
+"""Containers without a count of frames estimate it from the length; a film cut off lacks more."""
+
 _rig_file_of = converter_of(RigFile)
 
 
@@ -30,6 +37,7 @@ class CameraInputError(ValueError):
 
 def rig_file_of(path: Path) -> RigFile:
     """Return the contents of a rig's file; raises CameraInputError."""
+    _check_file(path, "a YAML file")
     try:
         document = parse_document(path)
         rig = _rig_file_of(document.value)
@@ -52,6 +60,7 @@ def rig_of(path: Path) -> Rig:
 
 def picture_of(path: Path) -> Array:
     """Return the picture in a file; raises CameraInputError."""
+    _check_file(path, "a picture")
     try:
         picture = decoded(path.read_bytes())
     except OSError as error:
@@ -65,15 +74,70 @@ def picture_of(path: Path) -> Array:
     return picture
 
 
+def _check_file(path: Path, expected: str) -> None:
+    """Refuse a pipe or a device, whose reader may wait forever; raises CameraInputError."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a file")
+
+
+def no_frame(source: str) -> str:
+    """Return that a source ended before its first frame, and what to do about it."""
+    return f"{source}: found no frame, expected at least one; play the film, or plug the camera in again"
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file; a pipe that nobody reads is an error, and not waited for. Raises CameraInputError."""
+    try:
+        with open(path, "wb", opener=_opened_at_once) as file:
+            file.write(data)
+    except OSError as error:
+        raise CameraInputError(unwritable(path, error)) from error
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    number = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    os.set_blocking(number, True)
+    return number
+
+
+def check_size(
+    name: object, size: tuple[int, int], capture: CaptureFile | None, points: Sequence[Sequence[float]] = ()
+) -> None:
+    """Refuse frames of another size than the one at which the camera was calibrated.
+
+    Raises CameraInputError.
+    """
+    width, height = size
+    if capture is not None and size != (capture.width, capture.height):
+        raise CameraInputError(
+            f"{name}: found frames of {width} x {height}, expected {capture.width} x {capture.height}"
+            " (`capture`); `v4l2-ctl --list-formats-ext` lists the sizes of each format"
+        )
+    for x, y, *_ in points:
+        if not (
+            abs(x - width / 2) <= (0.5 + MAX_OUTSIDE) * width
+            and abs(y - height / 2) <= (0.5 + MAX_OUTSIDE) * height
+        ):
+            raise CameraInputError(
+                f"{name}: found frames of {width} x {height}, but one of `points` at {x:g}, {y:g}, expected"
+                " the size at which they were measured; film at that size, or repeat"
+                " `tablectl camera calibrate`"
+            )
+
+
 class Film:
     """A film file, whose frames have the times that its container gives them."""
 
     def __init__(self, path: Path) -> None:
         """Open the film; raises CameraInputError if it can't be read as one."""
         self.path = path
+        self.cut_off: str | None = None
+        """After the last frame: that the film has fewer than its header states."""
         self._open()
 
     def _open(self) -> cv2.VideoCapture:
+        if not self.path.exists():
+            raise CameraInputError(f"{self.path}: found no such file, expected a film; check its name")
         film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
         if film is None or not film.isOpened():
             raise CameraInputError(
@@ -90,6 +154,7 @@ class Film:
         while True:
             there, picture = film.read()
             if not there:
+                self.cut_off = self._cut_off(count, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
                 return
             stamped_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
             counted_us = round(count * 1e6 / rate)
@@ -99,6 +164,11 @@ class Film:
             last_us = t_us
             count += 1
             yield t_us, picture
+
+    def _cut_off(self, found: int, stated: int) -> str | None:
+        if found >= (1 - MAX_MISSING) * stated:
+            return None
+        return f"{self.path}: found {found} of {stated} frames, expected a whole film; copy it again"
 
     @property
     def size(self) -> tuple[int, int]:
@@ -119,18 +189,25 @@ class Film:
                 there, picture = film.retrieve()
                 if there:
                     kept.append(reduction.frame(picture))
-        if not kept:
-            raise CameraInputError(f"{self.path}: found no frame in it, expected a film of a table")
+        if total < 2 or not kept:
+            number = "one frame" if kept else "no frame"
+            raise CameraInputError(f"{self.path}: found {number} in it, expected a film of a table")
         return median_of(kept)
 
 
 class Live:
     """A live source on the monotonic clock: a device such as /dev/video0, or a film at its own pace."""
 
-    def __init__(self, source: str, capture: CaptureFile | None = None) -> None:
-        """Use the device or film of this name; a device is asked for frames of this `capture`."""
+    def __init__(
+        self, source: str, capture: CaptureFile | None = None, points: Sequence[Sequence[float]] = ()
+    ) -> None:
+        """Use the device or film of this name; a device is asked for frames of this `capture`.
+
+        Frames of another size, or in which the rig's `points` can't lie, are refused.
+        """
         self.source = source
         self._capture = capture
+        self._points = points
 
     def frames(self) -> Iterator[tuple[int, Array]]:
         """Yield each frame's monotonic time, in microseconds, and its picture, until the source ends.
@@ -140,8 +217,10 @@ class Live:
         if self.source.startswith("/dev/"):
             yield from self._device()
             return
+        film = Film(Path(self.source))
+        check_size(self.source, film.size, self._capture, self._points)
         began_us = time.monotonic_ns() // 1000
-        for t_us, picture in Film(Path(self.source)).frames():
+        for t_us, picture in film.frames():
             ahead_us = began_us + t_us - time.monotonic_ns() // 1000
             if ahead_us > 0:
                 time.sleep(ahead_us / 1e6)
@@ -151,7 +230,10 @@ class Live:
         # Checked first, since OpenCV would log each missing device at each retry.
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
-            raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
+            raise CameraInputError(
+                f"{self.source}: found no camera there, expected a V4L2 device;"
+                " `v4l2-ctl --list-devices` lists them"
+            )
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         if self._capture is not None:
             device.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*self._capture.format))
@@ -164,7 +246,7 @@ class Live:
                 there, picture = device.read()
                 if not there:
                     return
-                self._check_size(picture)
+                check_size(self.source, picture.shape[1::-1], self._capture, self._points)
                 # The driver stamps the start of the frame by the monotonic clock. The time at which a frame
                 # arrives depends on the load, and would misplace the die.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
@@ -181,17 +263,6 @@ class Live:
                     )
         finally:
             device.release()
-
-    def _check_size(self, picture: Array) -> None:
-        """Refuse frames of another size than the one at which the camera was calibrated."""
-        if self._capture is None:
-            return
-        found, wanted = picture.shape[1::-1], (self._capture.width, self._capture.height)
-        if found != wanted:
-            raise CameraInputError(
-                f"{self.source}: found frames of {found[0]} x {found[1]}, expected {wanted[0]} x {wanted[1]}"
-                " (`capture`); `v4l2-ctl --list-formats-ext` lists the sizes of each format"
-            )
 
 
 def decoded(data: bytes) -> Array | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from controller.cli.camera_input import CameraInputError
+from controller.cli.camera_input import CameraInputError, no_frame, write_file
 from controller.cli.camera_watching import SILENT, Cameras, add_beside, cameras_of
 from controller.cli.shell import OK, say, whole_number
 from controller.cli.words import counted
@@ -34,6 +34,7 @@ SHOWN_WIDTH_PX = 1280
 STEP_US = 60_000
 """The interval between pictures sent to a browser: 16 a second."""
 FILM_FPS = 30.0
+FILM_NAME = ".avi"
 WAIT_S = 2.0
 PAGE = (
     b'<!doctype html><html lang="en"><title>Dice camera</title>'
@@ -68,12 +69,21 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the picture until stopped or until a source ends; raises CameraInputError."""
-    drawn = watched(cameras_of(arguments.rig, arguments.beside, arguments.source))
+    cameras = cameras_of(arguments.rig, arguments.beside, arguments.source)
     if arguments.to is not None:
-        _write(drawn, arguments.to)
+        _check_name(arguments.to, cameras.sources)
+        _write(watched(cameras), arguments.to, cameras.source)
     else:
-        _serve(drawn, arguments.port)
+        _serve(watched(cameras), arguments.port, cameras.source)
     return OK
+
+
+def _check_name(path: Path, sources: Sequence[str]) -> None:
+    """Refuse to write a film over a source, or in another format; raises CameraInputError."""
+    if path.suffix.lower() != FILM_NAME:
+        raise CameraInputError(f"{path}: found a name with another ending, expected {FILM_NAME}")
+    if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
+        raise CameraInputError(f"{path}: found the source itself, expected another file; name a new one")
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
@@ -125,12 +135,13 @@ def _write_on(picture: Array, words: str, at: tuple[int, int], colour: tuple[int
         cv2.putText(picture, words, place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, 1, cv2.LINE_AA)
 
 
-def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
+def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
     writer: cv2.VideoWriter | None = None
     frames = 0
     with ExitStack() as opened:
         for _, picture in drawn:
             if writer is None:
+                write_file(path, b"")
                 size = (picture.shape[1], picture.shape[0])
                 writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
                 opened.callback(writer.release)
@@ -140,6 +151,13 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
                     )
             writer.write(picture)
             frames += 1
+    if not frames:
+        raise CameraInputError(no_frame(source))
+    # OpenCV reports no failure to write, such as a full disk: what can be read again was written.
+    if (kept := int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))) < frames:
+        raise CameraInputError(
+            f"{path}: found {max(0, kept)} of {frames} frames in it, expected all of them; is the disk full?"
+        )
     say(f"{path}: wrote {counted(frames, 'frame')}")
 
 
@@ -162,7 +180,7 @@ class _Latest:
             return self._number, self._jpeg
 
 
-def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
+def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
     latest = _Latest()
     try:
         server = ThreadingHTTPServer((HOST, port), _handler(latest.after))
@@ -181,6 +199,8 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
     finally:
         server.shutdown()
         server.server_close()
+    if not sent_us:
+        raise CameraInputError(no_frame(source))
 
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:

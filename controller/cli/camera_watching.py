@@ -298,7 +298,10 @@ class Cameras:
     def __init__(self, rigs: Sequence[Rig], sources: Sequence[str]) -> None:
         """Prepare the sources of one or two rigs; raises CameraInputError if two can't be one device."""
         self._rigs = tuple(rigs)
-        self._lives = tuple(Live(source, rig.file.capture) for rig, source in zip(rigs, sources, strict=True))
+        self._lives = tuple(
+            Live(source, rig.file.capture, rig.file.points) for rig, source in zip(rigs, sources, strict=True)
+        )
+        self.sources = tuple(sources)
         self.name = rigs[0].file.camera
         self.source = " or ".join(live.source for live in self._lives)
         pair_of(rigs)

@@ -18,7 +18,7 @@ STRAIGHT_SIDES = 3  # how many sides of a 1, 2 or 3 must: another die may hide t
 SIDE_PX = 3.5  # how far a side may be from its distance: a 1's turn is known to 4.5 degrees
 HALF_STEP = 0.5  # of a side's mean step: least step in each line across it
 SPREAD = {1: 1.2, 2: 1.2, 3: 1.8, 4: 1.8, 5: 1.8}
-"""Largest area of a pip's colour around a pip over the pip's own, by number: 1.1 was measured on a 1 or 2, and
+"""Largest area of a pip's colour around a pip over the pip's own, by number: 1.1 was measured on a 1 or 2,
 1.6 on others under a lamp. The pips of a 6 may join."""
 SPREAD_REACH = 3.0  # pip radii: how far that area is looked for
 SLIM_PAIR = 0.09  # least radius of a 2's pips over their distance: 0.13 was measured
