@@ -17,8 +17,8 @@ _ASKS = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
 }
 _SETTLED_ELSEWHERE = re.compile(r"^\s*to\s*:\s*(?:mqtt|socket)\b", re.MULTILINE)
-"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an extra too many
-costs a download, and `tablectl doctor` reports a missing one."""
+"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an extra too
+many costs a download, and `tablectl doctor` reports a missing one."""
 
 
 def extras_of(table: Path | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Print in what respects a table's status is worse under a new release than under the one before it.
 
-Both arguments are outputs of `tablectl status --json`. Runs on the machine's own Python, with only the standard
-library.
+Both arguments are outputs of `tablectl status --json`. Runs on the machine's own Python, with only the
+standard library.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 Status = Mapping[str, Any]  # Any: another release's status, in which keys may be missing
 
 OF_EVERY_UPGRADE = frozenset({"identity_changed", "journal_old_layout", "self_test_waits"})
-"""Expected after every upgrade: the self-test can't pass until a person approves the program or the journal."""
+"""Expected after every upgrade: the self-test can't pass until a person approves the program or journal."""
 NOT_OF_THE_RELEASE = "clock_"
 """Faults of the wall clock do not depend on the release."""
 
