@@ -106,7 +106,7 @@ LineOrders = tuple[ReadLevel | Set | Rest, ...]
 
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
-Chance = Callable[[int], bytes]
+RandomBytes = Callable[[int], bytes]
 """Return this many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
@@ -188,12 +188,14 @@ class DeviceType:
     """Its name in a table's file."""
     title: str
     settings: type
-    make: Callable[[str, Any, Chance], AnyDevice]  # Any, here and below: each type takes its own settings
+    make: Callable[
+        [str, Any, RandomBytes], AnyDevice
+    ]  # Any, here and below: each type takes its own settings
     """Creates the device from its name at the table and its settings."""
     address: Callable[[Any], Address]
     """Return its port's address."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
-    """Return the devices of the table whose readings one of this name sends, and their kinds."""
+    """Return the devices of the table whose readings one with this name sends, and their kinds."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
     """Return what no second device may share, apart from the port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)

@@ -22,7 +22,7 @@ class UnknownDeviceTypeError(LookupError):
 
 
 def device_type(name: str) -> DeviceType:
-    """Return the device type of this name; raises UnknownDeviceTypeError if there is none."""
+    """Return the device type with this name; raises UnknownDeviceTypeError if there is none."""
     module = DEVICE_MODULES.get(name)
     if module is None:
         known = ", ".join(sorted(DEVICE_MODULES))

@@ -17,9 +17,9 @@ from controller.app.hub import Channel, Watcher
 from controller.app.messages import (
     MAX_LINE,
     Approve,
-    AskPast,
     BeginTest,
     Enter,
+    HistoryRequest,
     HoldPictures,
     StatusRequest,
     Watch,
@@ -55,7 +55,7 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""The most connections that wait to be accepted; the operating system refuses any further one."""
+"""Maximum number of connections that wait to be accepted; the operating system refuses any further one."""
 TURN_S = 0.5
 """How long the accepting thread waits for a connection in each turn."""
 _TOO_MANY_A_SECOND = (
@@ -217,7 +217,7 @@ class Control:
         if isinstance(request, BeginTest):
             self._test(connection, peer, request)
             return False
-        if isinstance(request, AskPast):
+        if isinstance(request, HistoryRequest):
             self._send_past(connection, peer, request)
         else:
             connection.sendall(self._requests.answer(request, peer))
@@ -255,7 +255,7 @@ class Control:
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
 
-    def _send_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
+    def _send_past(self, connection: socket.socket, peer: Peer, request: HistoryRequest) -> None:
         live = self._daemon.live
         admitted = self._requests.admitted(request, peer, "read past records")
         if isinstance(admitted, bytes):

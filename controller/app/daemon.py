@@ -53,7 +53,7 @@ from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
 from controller.publish.events import TableStatus
-from controller.publish.sink import Chance
+from controller.publish.sink import RandomFraction
 
 if TYPE_CHECKING:
     from controller.app.release import ReleaseCheck
@@ -100,14 +100,14 @@ class Daemon:
         wall: Callable[[], WallTime] = system_wall,
         clock: Clock | None = None,
         engine: EngineMaker | None = None,
-        chance: Chance = lambda: 0.5,
+        random_fraction: RandomFraction = lambda: 0.5,
         draw: Draw = lambda _journal, _number: Drawn(),
     ) -> None:
         """Prepare; nothing is opened yet.
 
         `sources` create the sources of readings. `clock` is the table's clock; without it, the machine's or
-        (with data time) the readings'. `engine` creates the settlement engine of this process, `chance` (0 to
-        1) spreads publishing's retries, `draw` creates the drawings for screens.
+        (with data time) the readings'. `engine` creates the settlement engine of this process,
+        `random_fraction` (0 up to 1) spreads publishing's retries, `draw` creates the drawings for screens.
 
         Raises UnfitSettings if the table's `publish:` section can't be applied here.
         """
@@ -148,7 +148,7 @@ class Daemon:
             options.journal,
             self.faults,
             engine=engine,
-            chance=chance,
+            random_fraction=random_fraction,
             now_us=self.monotonic.now_us,
             status=self._published_status,
         )

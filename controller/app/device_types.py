@@ -42,7 +42,7 @@ class Kind(DeviceKind):
         return self.family.settings
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
-        """Return the devices of the table whose readings a device of this name sends."""
+        """Return the devices of the table whose readings a device with this name sends."""
         return self.family.reported_devices(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
@@ -151,7 +151,9 @@ def hardware_of(
         (types[name].make(name, device.settings, os.urandom), port_at(types[name].address(device.settings)))
         for name, device in typed.items()
     ]
-    joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
+    joined = (
+        Station(pairs, now_us=now_us, random_fraction=_random_fraction) if station is None else station(pairs)
+    )
     return Hardware(
         joined,
         {name: device.type for name, device in typed.items()},
@@ -171,7 +173,7 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
     return reads
 
 
-def _chance() -> float:
+def _random_fraction() -> float:
     """Return a random number from 0 to 1, which spreads the retries of ports and affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 

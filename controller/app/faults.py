@@ -268,7 +268,7 @@ def manual() -> Iterator[str]:
 
 
 MAX_PENDING_CHANGES = 3
-"""The most changes of one fault that wait for the core: it began, was over, and began again."""
+"""Maximum number of changes of one fault that wait for the core: it began, was over, and began again."""
 Listener = Callable[["Change"], None]
 """Called on each change, in the thread that made it; it must return at once and must not change a fault."""
 

@@ -28,7 +28,7 @@ Channel = Topic | Literal["timing"]
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
 """The topics of a watcher that names none; `table` only tells screens to ask again."""
 BACKLOG = 1024
-"""The most lines that wait for one watcher; with one more it is dropped."""
+"""Maximum number of lines that wait for one watcher; with one more it is dropped."""
 
 
 class Watcher:
@@ -93,7 +93,7 @@ class Hub:
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
 """Readings that show the motion of ball and rotor."""
 MAX_HELD_BACK = 512
-"""The most such lines that wait until bets close; the oldest are dropped first."""
+"""Maximum number of such lines that wait until bets close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode
 
 

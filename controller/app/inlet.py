@@ -29,7 +29,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, R
 from controller.replay.source import UNDECODABLE, decode_reading, shown
 
 CAPACITY = 8192
-"""The most readings that wait for the core: about 45 s of two dice tracked at 90 Hz."""
+"""Maximum number of readings that wait for the core: about 45 s of two dice tracked at 90 Hz."""
 OVERFLOW = "inlet_overflow"
 
 
@@ -262,7 +262,7 @@ class Answers:
 
 BLOCK = 65536
 MAX_LINE = 65536
-"""The most bytes of a line; a longer one is rejected."""
+"""Maximum length of a line in bytes; a longer one is rejected."""
 RETRY_S = 0.5
 _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2

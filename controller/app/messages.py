@@ -11,7 +11,7 @@ from controller.model.conversion import decode_strict
 from controller.model.readings import Sha256
 
 MAX_LINE = 65536
-"""The most bytes of a request."""
+"""Maximum length of a request in bytes."""
 MAX_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
@@ -39,7 +39,7 @@ class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
 
 
 class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
-    """Asks for a drawing of the throw or spin of this number, which awaits a person."""
+    """Asks for a drawing of the throw or spin with this number, if it is awaiting a ruling."""
 
     number: Row
 
@@ -53,7 +53,8 @@ class Watch(Request, frozen=True, kw_only=True, tag="watch"):
 
     topics: tuple[Topic, ...] = TOPICS
     token: Token | None = None
-    """With a technician's token, `readings` includes those of ball and rotor when permitted."""
+    """With a technician's token, `readings` includes those of the ball and the rotor, if the table permits
+    it."""
 
 
 class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
@@ -73,7 +74,8 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     """The object of the input; for a ruling, the number of the attempt as in outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """Whether the ruling is for the attempt that awaits a person; refused if that was ruled on since."""
+    """Whether the ruling is for the attempt that awaits a person; refused if that attempt has been ruled on
+    since."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
     """How long to wait for the result; with 0, the answer only says that the input was queued."""
@@ -186,9 +188,11 @@ class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
     token: Token | None = None
 
 
-AskPast = RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
+HistoryRequest = (
+    RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
+)
 """Requests that are answered from the journal, the recordings or the log, in one line or several."""
-OfTest = TestPrompt | OutputTest | TestResult
+TestRequest = TestPrompt | OutputTest | TestResult
 """Requests that are accepted during a guided test."""
 AnyRequest = (
     StatusRequest
@@ -203,8 +207,8 @@ AnyRequest = (
     | OutboxRequest
     | Settled
     | BeginTest
-    | OfTest
-    | AskPast
+    | TestRequest
+    | HistoryRequest
 )
 
 
@@ -240,4 +244,4 @@ def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType =
 
 def too_long() -> bytes:
     """Return the refusal of a line that is too long."""
-    return refusal("bad_request", f"a line of more than {MAX_LINE} bytes; nothing in it was done")
+    return refusal("bad_request", f"the request is longer than {MAX_LINE} bytes and was ignored")

@@ -84,10 +84,10 @@ class Options:
     shadow: bool = False
     """Whether the daemon only watches a table that is run by hand: it publishes and shows nothing."""
     keep_bytes: int = 2 * 1024**3
-    """The most bytes of all recordings together."""
+    """Maximum size of all recordings together, in bytes."""
     rotation: Rotation = field(default_factory=Rotation)
     capacity: int = CAPACITY
-    """The most readings that wait for the core."""
+    """Maximum number of readings that wait for the core."""
 
     @property
     def place(self) -> JournalLocation:
@@ -116,7 +116,7 @@ class Options:
 
 
 MAX_SOCKET_PATH = 107
-"""The most bytes of a Unix socket's path (unix(7): sun_path without its NUL)."""
+"""Maximum length of a Unix socket's path in bytes (unix(7): sun_path without its NUL)."""
 _UNSTORED = frozenset({"bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "mqueue"}) | frozenset(
     {"proc", "pstore", "securityfs", "sysfs", "tracefs"}
 )

@@ -24,7 +24,7 @@ from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.late import LateWagers
 from controller.publish.players import first_board
 from controller.publish.pump import Pump
-from controller.publish.sink import Chance, Sink
+from controller.publish.sink import RandomFraction, Sink
 
 
 class UnfitSettings(ValueError):
@@ -37,7 +37,7 @@ def sink_for(
     alarm: Alarm,
     *,
     now_us: Callable[[], int],
-    chance: Chance,
+    random_fraction: RandomFraction,
     engine: Consumer | None = None,
     pin: Pin | None = None,
 ) -> Sink | None:
@@ -52,7 +52,9 @@ def sink_for(
     if settings.to == "socket":
         return None
     if settings.to == "mqtt":
-        return _mqtt_sink(table, settings, alarm, now_us=now_us, chance=chance, pin=pin or Pin())
+        return _mqtt_sink(
+            table, settings, alarm, now_us=now_us, random_fraction=random_fraction, pin=pin or Pin()
+        )
     if engine is not None:
         return EmbeddedSink(engine, alarm)
     if settings.to == "embedded":
@@ -70,7 +72,7 @@ def _mqtt_sink(
     alarm: Alarm,
     *,
     now_us: Callable[[], int],
-    chance: Chance,
+    random_fraction: RandomFraction,
     pin: Pin,
 ) -> Sink:
     if settings.mqtt is None:
@@ -86,7 +88,7 @@ def _mqtt_sink(
             " install the controller with the extra `mqtt`"
         ) from error
     try:
-        return MqttSink(table, settings.mqtt, alarm, now_us=now_us, chance=chance, pin=pin)
+        return MqttSink(table, settings.mqtt, alarm, now_us=now_us, random_fraction=random_fraction, pin=pin)
     except ValueError as error:
         raise UnfitSettings(str(error)) from error
 
@@ -120,7 +122,7 @@ class Publishing:
         faults: ActiveFaults,
         *,
         engine: EngineMaker | None,
-        chance: Chance,
+        random_fraction: RandomFraction,
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
@@ -131,7 +133,7 @@ class Publishing:
         """
         self._settings = settings
         self._alarm = FaultAlarm(faults)
-        self._chance = chance
+        self._random_fraction = random_fraction
         self._now_us = now_us
         self._status = status
         self._pump: Pump | None = None
@@ -168,7 +170,7 @@ class Publishing:
             settings.publish,
             self._alarm,
             now_us=now_us,
-            chance=chance,
+            random_fraction=random_fraction,
             engine=engine(setup) if engine is not None and wanted else None,
             pin=self._pin,
         )
@@ -229,7 +231,7 @@ class Publishing:
                 sink=self._sink,
                 alarm=self._alarm,
                 now_us=self._now_us,
-                chance=self._chance,
+                random_fraction=self._random_fraction,
                 status=self._status,
                 ask=self._announcer.note_question,
                 ask_late=ask_late,

@@ -31,7 +31,7 @@ _BATCH_S = 0.25
 _SYNC_S = 2.0
 """How often the file is synchronized to the disk; at most this much is lost in a power cut."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
-"""The most compressed bytes that wait for a disk which refuses them."""
+"""Maximum number of compressed bytes that wait for a disk which refuses them."""
 
 
 class RecordingStart(NamedTuple):
@@ -232,7 +232,7 @@ class Segment:
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, on_input: OnInput | None = None
     ) -> None:
-        """Start a recording of this name; `on_input` is called with the result of each input.
+        """Start a recording with this name; `on_input` is called with the result of each input.
 
         Raises SetupError if the setup lacks something that its game needs.
         """

@@ -38,14 +38,14 @@ LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
 """The file of the public release keys that a machine trusts, one per line in hexadecimal digits."""
 MAX_LIST_BYTES = 4_000_000
-"""The most bytes of a list: several hundred files at 120 bytes each."""
+"""Maximum size of a list in bytes: several hundred files at 120 bytes each."""
 _PURPOSE = b"table-release\0"
 _PACKAGES = ("controller", "drivers")
 _CONFIG = "controller/_config"
 """The folder in an installation that corresponds to a checkout's `config`."""
 _KEY_DIGITS = 64
 MAX_NAMED = 3
-"""The most files of one kind that a message names."""
+"""Maximum number of files of one kind that a message names."""
 
 
 class ReleaseFault(Exception):
@@ -149,7 +149,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
         listed = bounded(_decode, payload, MAX_LIST_BYTES)
         signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(listed.key)))
     except (Unreadable, ValueError) as error:
-        raise ReleaseFault(f"{file}: found {error}, expected a signed list of files") from None
+        raise ReleaseFault(f"{file}: can't be read ({error}); expected a signed list of files") from None
     if not signed:
         raise ReleaseFault(f"{file}: found a list that its key {listed.key[:16]} did not sign")
     if not any(follows(listed.history, key, listed.key) for key in trusted):

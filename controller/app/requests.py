@@ -17,11 +17,11 @@ from controller.app.history import Until
 from controller.app.messages import (
     AnyRequest,
     Approve,
-    AskPast,
     BeginTest,
     BoardRequest,
     Enter,
     FaultsRequest,
+    HistoryRequest,
     HoldPictures,
     IdentityRequest,
     LogRequest,
@@ -156,7 +156,9 @@ class Requests:
             self._note_refusal(live, peer, action)
         return refusal("not_allowed", f"{peer.user} may not {action}; {_SAYS['not_allowed']}")
 
-    def at_screen(self, request: BeginTest | Watch | AskPast, peer: Peer) -> tuple[Peer, str | None] | bytes:
+    def at_screen(
+        self, request: BeginTest | Watch | HistoryRequest, peer: Peer
+    ) -> tuple[Peer, str | None] | bytes:
         """Return the peer and person for whom a request is made; with a token, its role and person.
 
         Return the refusal instead if the token is not valid.
@@ -167,7 +169,7 @@ class Requests:
         return claims if isinstance(claims, bytes) else (peer.signed_in_as(claims.role), claims.person)
 
     def admitted(
-        self, request: BeginTest | Watch | AskPast, peer: Peer, action: str
+        self, request: BeginTest | Watch | HistoryRequest, peer: Peer, action: str
     ) -> tuple[Peer, str | None] | bytes:
         """Return the peer and person for whom a request is made if they may make it, else the refusal."""
         asking = self.at_screen(request, peer)
@@ -323,7 +325,7 @@ class Requests:
         if not ticket.wait(DURABLE_S):
             return refusal("not_durable", "it is not on the disk yet; acknowledge it again")
         if ticket.fault is not None:
-            return refusal("no_match", "no outcome of this id and chain hash; see `tablectl faults`")
+            return refusal("no_match", "no outcome with this id and chain hash; see `tablectl faults`")
         return answer(closed=request.id)
 
     def note(
@@ -370,7 +372,7 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     return opened if hidden else Until(last_n, view.now_us)
 
 
-def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
+def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator[bytes]:
     """Yield the lines that answer a request about the past; raises JournalFault if there is no answer."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()

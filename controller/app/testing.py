@@ -38,7 +38,7 @@ ENDS_WITHIN_S = 10.0
 MAX_TEST_US = 3_600_000_000
 """An hour, after which an abandoned test ends."""
 MAX_FAILED = 64
-"""The most failed sensors of one device; a wheel has two or three dozen."""
+"""Maximum number of failed sensors of one device; a wheel has two or three dozen."""
 RESULTS = Rate(burst=128, per_s=8)
 """Sensors reported and lamps tried; a guided test takes seconds for each."""
 Note = Callable[[str], None]

@@ -201,7 +201,7 @@ class Live:
     def __init__(
         self, source: str, capture: CaptureFile | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use the device or film of this name; a device is asked for frames of this `capture`.
+        """Use the device or film with this name; a device is asked for frames of this `capture`.
 
         Frames of another size, or in which the rig's `points` can't lie, are refused.
         """

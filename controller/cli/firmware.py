@@ -302,8 +302,8 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if runs != expected:
         raise FirmwareMismatchError(
             f"{device}: found {runs}, expected {expected};"
-            f" build it with this version's `tablectl firmware build {board}` and flash it, or, if the"
-            " board is newer, update the table"
+            f" build the firmware with this version's `tablectl firmware build {board}` and flash it, or, if"
+            " the board's is newer, update the table's software"
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(

@@ -168,7 +168,7 @@ def _daemon(arguments: argparse.Namespace) -> Daemon:
         environ=environ,
         sources=_sources(options, settings),
         engine=None if options.shadow else engine_maker(),
-        chance=random.random,
+        random_fraction=random.random,
         draw=_draw,
     )
 

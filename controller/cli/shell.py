@@ -154,7 +154,7 @@ MAX_ROW = 2**62
 """The highest row number accepted as an argument; SQLite's integers end at 2^63 - 1."""
 MAX_SEED = 2**63 - 1
 MAX_ATTEMPTS = 100_000
-"""The most throws, spins or deals that a command accepts as a count."""
+"""Maximum number of throws, spins or deals that a command accepts as a count."""
 
 
 def whole_number(minimum: int, maximum: int) -> Callable[[str], int]:

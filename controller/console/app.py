@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""The most pages with a live stream; one more replaces another (`Streams`)."""
+"""Maximum number of pages with a live stream; one more closes an existing one (`Streams`)."""
 HEARTBEAT_S = 10.0
 """A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
 DECISION_S = 5.0
 """How long the answer to an input waits for the table's decision."""
-BOUND = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
+MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
 """Rulings: a screen must name the attempt, so that a ruling never acts on a different one."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
-Place = AbstractContextManager[Stream]
+StreamSlot = AbstractContextManager[Stream]
 """A stream's place among the open ones, held while the context lasts."""
 
 
@@ -71,7 +71,7 @@ class ChangeRole(Body, frozen=True, kw_only=True):
 
 
 class Approve(Body, frozen=True, kw_only=True):
-    """The approval of something that only a person can approve."""
+    """Approval of a changed identity, a device or the clock."""
 
     approve: Literal["identity", "device", "clock"]
 
@@ -148,9 +148,9 @@ class Console:
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
-            Route("/picture/{number}", self._picture),
+            Route("/picture/{number}", self._drawing),
             Route("/pictures/{number}/{at}/clip", self._clip),
-            Route("/pictures/{number}/{at}/{name}", self._photograph),
+            Route("/pictures/{number}/{at}/{name}", self._picture),
             Route("/sign-in", self._with_refusals(self._sign_in), methods=["POST"]),
             Route("/sign-out", self._with_refusals(self._sign_out), methods=["POST"]),
             Route("/role", self._with_refusals(self._role), methods=["POST"]),
@@ -159,15 +159,17 @@ class Console:
             Route("/display", self._display),
             Route("/display/events", self._display_events),
             Route("/metrics", self._metrics),
-            *self._technician.routes(self._session, self._ours, self._with_refusals, self._changes),
+            *self._technician.routes(
+                self._session, self._require_session, self._with_refusals, self._changes
+            ),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
-        app.router.redirect_slashes = False  # a redirect would decode the query of an unknown client
+        app.router.redirect_slashes = False  # building one would decode an unauthenticated client's query
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
-        """End every stream, so that the server can stop; browsers reconnect to the next one."""
+        """End every stream, so that the server can stop; browsers reconnect to the next console process."""
         self._ending = True
         await self.feed.wake()
 
@@ -196,7 +198,7 @@ class Console:
     async def _display(self, _request: Request) -> Response:
         return HTMLResponse(self.pages.display(self.feed.now))
 
-    async def _picture(self, request: Request) -> Response:
+    async def _drawing(self, request: Request) -> Response:
         if self._session(request) is None:
             return PlainTextResponse("sign in first", 401)
         number = request.path_params["number"]
@@ -211,7 +213,7 @@ class Console:
             return PlainTextResponse(str(answer.get("says", "there is nothing to draw")), 404)
         return Response(svg, media_type="image/svg+xml")
 
-    async def _photograph(self, request: Request) -> Response:
+    async def _picture(self, request: Request) -> Response:
         """Send a picture of the throw under review, and of no other, to a person who is signed in."""
         try:
             jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
@@ -255,8 +257,8 @@ class Console:
         client = request.client.host if request.client is not None else ""
         if client not in self._scrapers:
             return PlainTextResponse(
-                f"found {client}, expected one of {', '.join(sorted(self._scrapers))}; start the console with"
-                f" --metrics-to {client} for a Prometheus that runs there",
+                f"found {client}, expected one of {', '.join(sorted(self._scrapers))}; if Prometheus runs at"
+                f" {client}, start the console with --metrics-to {client}",
                 403,
             )
         try:
@@ -293,7 +295,9 @@ class Console:
         address = "" if request.client is None else request.client.host
         return self._stream(panels, still_valid, self._displays.of(address, _end_of(request)))
 
-    def _stream(self, panels: Panels, still_valid: Callable[[], Awaitable[bool]], place: Place) -> Response:
+    def _stream(
+        self, panels: Panels, still_valid: Callable[[], Awaitable[bool]], slot: StreamSlot
+    ) -> Response:
         seen = self.feed.version
 
         async def wait() -> None:
@@ -302,7 +306,7 @@ class Console:
             seen = self.feed.version
 
         return StreamingResponse(
-            self._changes(panels, wait, still_valid, place), media_type="text/event-stream"
+            self._changes(panels, wait, still_valid, slot), media_type="text/event-stream"
         )
 
     async def _changes(
@@ -310,10 +314,10 @@ class Console:
         panels: Panels,
         wait: Callable[[], Awaitable[None]],
         still_valid: Callable[[], Awaitable[bool]],
-        place: Place | None = None,
+        slot: StreamSlot | None = None,
     ) -> AsyncIterator[bytes]:
         """Yield the changed panels each time that `wait` returns, for as long as `still_valid` is true."""
-        with place or self._staff.of("technician") as stream:
+        with slot or self._staff.of("technician") as stream:
             shown: dict[str, str] = {}
             while True:
                 made = await panels()
@@ -363,14 +367,14 @@ class Console:
         return response
 
     async def _sign_out(self, request: Request) -> Response:
-        await self.sessions.sign_out(self._ours(request))
+        await self.sessions.sign_out(self._require_session(request))
         await self.feed.wake()
         response = json_answer({"ok": True})
         response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
         return response
 
     async def _role(self, request: Request) -> Response:
-        session = self._ours(request)
+        session = self._require_session(request)
         role = (await body_of(request, _change_role_of)).role
         if role not in session.roles:
             raise Refusal(403, "not_your_role", f"{session.person} does not have the role {role}")
@@ -379,17 +383,17 @@ class Console:
         return json_answer({"ok": True})
 
     async def _enter(self, request: Request) -> Response:
-        session = self._ours(request)
+        session = self._require_session(request)
         entered = await body_of(request, _enter_input_of)
-        if entered.name in BOUND and entered.what is None:
-            raise Refusal(400, "unbound", f"{entered.name} must name its attempt")
+        if entered.name in MUST_NAME_ATTEMPT and entered.what is None:
+            raise Refusal(400, "unbound", f"{entered.name} must say which attempt it applies to")
         token = await self.sessions.token(session)
         fields = msgspec.to_builtins(entered)
         answer = await self._table.once(do="input", by=session.role, wait_s=DECISION_S, token=token, **fields)
         return json_answer({key: answer[key] for key in ("ok", "code", "says", "allowed") if key in answer})
 
     async def _approve(self, request: Request) -> Response:
-        session = self._ours(request)
+        session = self._require_session(request)
         what = (await body_of(request, _approve_of)).approve
         token = await self.sessions.token(session)
         answer = await self._table.once(do="approve", what=what, token=token)
@@ -400,7 +404,7 @@ class Console:
     def _session(self, request: Request) -> Session | None:
         return self.sessions.of(request.cookies.get(COOKIE))
 
-    def _ours(self, request: Request) -> Session:
+    def _require_session(self, request: Request) -> Session:
         """Return the session from whose page this request was sent; raises Refusal."""
         session = self._session(request)
         if session is None:

@@ -156,11 +156,11 @@ def for_how_long(seconds: float) -> str:
 
 
 MAX_POINTS = 400
-"""The most points of a track drawn: two seconds at 200 frames/s."""
+"""Maximum number of points of a track drawn: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
-"""The most impacts drawn, the newest of all walls."""
+"""Maximum number of impacts drawn, the newest of all walls."""
 MAX_LAPS = 120
-"""The most laps drawn."""
+"""Maximum number of laps drawn."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
 """The longest and the shortest turn of a ball or a rotor that is drawn."""
 WIDTH, HEIGHT = 600, 150

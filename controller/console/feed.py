@@ -81,7 +81,7 @@ class ReviewPictures:
         self._shown = {review: tuple(shown)}
 
     async def picture(self, sha256: str, name: str) -> bytes:
-        """Return the JPEG of this name in a file; raises MissingError."""
+        """Return the JPEG with this name in a file; raises MissingError."""
         pictures = await self._pictures(sha256)
         if name not in pictures.entries:
             raise MissingError(f"no picture {name[:40]!r} in this file")

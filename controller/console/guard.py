@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_BODY_BYTES = 4096
-"""The most bytes of a request's body; an input with all its arguments has a few hundred."""
+"""Maximum size of a request's body in bytes; an input with all its arguments has a few hundred."""
 BODY_S = 5.0
 """A body must be complete within this time."""
 HEADERS = (
@@ -202,7 +202,7 @@ MAX_SCREEN_COOKIE_CHARS = 64
 SCREEN_S = 400 * 86_400
 """The longest time that browsers keep a cookie."""
 MAX_SESSIONS = 64
-"""The most sessions at once; one more ends the oldest."""
+"""Maximum number of sessions at once; one more ends the oldest."""
 
 
 class SignedOutError(Exception):
@@ -225,7 +225,7 @@ class Sessions:
     """The sessions of this process, each of which the sign-in process validates."""
 
     def __init__(self, sign_in: Link, console: str) -> None:
-        """Sign people in through the process at `sign_in`, at a console of this name."""
+        """Sign people in through the process at `sign_in`, at a console with this name."""
         self._sign_in = sign_in
         self._console = console
         self._open: dict[str, Session] = {}

@@ -11,7 +11,7 @@ Json = dict[str, object]
 ANSWER_S = 12.0
 """An answer must arrive within this time: an input alone waits up to 5 s for the table's decision."""
 MAX_ANSWER = 4 * 2**20
-"""The most bytes of an answer; the drawing of a throw has about 100,000."""
+"""Maximum size of an answer in bytes; the drawing of a throw has about 100,000."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 

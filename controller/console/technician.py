@@ -101,7 +101,7 @@ WORK_POLL_S = 0.25
 ABANDONED_S = 30.0
 """A test is ended if its page has not been open for this long."""
 MAX_SENSOR_SCREENS = 2
-"""The most screens that show sensors at once; each uses a slot of the control socket."""
+"""Maximum number of screens that show sensors at once; each uses a slot of the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
 Ours = Callable[[Request], Session]

@@ -70,7 +70,7 @@ class Session:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
         carried = CarriedReadings() if state.standing is None else state.standing
         self._health.restore(carried.devices)
-        self._mode = TableMode(self._agenda, door=state.table, lock=state.lock)
+        self._mode = TableMode(self._agenda, opening=state.table, lock=state.lock)
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._receive = self._game.receive
@@ -205,7 +205,7 @@ class Session:
     def state(self) -> State:
         """Return the state between attempts, as in a recording's header."""
         table = State(
-            table="open" if self._mode.door == "open" else "closed",
+            table="open" if self._mode.opening == "open" else "closed",
             lock="locked" if self._mode.lock == "locked" else "unlocked",
             calls=self._setup.state.calls or self._setup.calls,
             down=tuple(sorted(self._health.down)),
@@ -227,7 +227,7 @@ class Session:
     def allowed(self) -> tuple[str, ...]:
         """Return the names of the inputs that are possible now."""
         of_table = tuple(self._mode.allowed())
-        if self._mode.testing or self._mode.door == "closed":
+        if self._mode.testing or self._mode.opening == "closed":
             return of_table
         inspected = ("inspected",) if self._agenda.inspections.waiting else ()
         dice_set = ("dice_set",) if self._has_dice and not self._game.open_attempt else ()
@@ -435,7 +435,7 @@ class Session:
                 self._execute_in_play(entered)
 
     def _execute_in_play(self, entered: Input) -> None:
-        if self._mode.door == "closed":
+        if self._mode.opening == "closed":
             raise InputRefused("table_closed")
         if entered.name == "dice_set" and self._has_dice:
             self._change_dice(entered)

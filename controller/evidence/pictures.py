@@ -150,7 +150,7 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 MAX_DELETED_LINES = 20_000
-"""The most deletions kept on record, about 3 MB; older ones are dropped."""
+"""Maximum number of deletions kept on record, about 3 MB; older ones are dropped."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -371,7 +371,7 @@ _READ_ADVICE = "run as root, or as a member of its group (table-camera on an ins
 
 
 MAX_WAITING = 6
-"""The most files that wait for the disk, at most 12 MB each."""
+"""Maximum number of files that wait for the disk, at most 12 MB each."""
 PRUNE_INTERVAL_S = 3600.0
 """How often old files are deleted, if no new one causes it before."""
 PRUNED_BY = "retention"

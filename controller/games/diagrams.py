@@ -7,12 +7,12 @@ from controller.games.registry import GAMES
 from controller.machines.flat import MachineTable
 from controller.machines.lifecycle import life_cycle
 from controller.machines.refusals import REFUSALS
-from controller.machines.table import DOOR_TABLE, LOCK_TABLE, TEST_TABLE
+from controller.machines.table import LOCK_TABLE, OPENING_TRANSITIONS, TEST_TABLE
 
 
 def _tables(games: Iterable[Game]) -> Iterator[MachineTable]:
     """Yield every machine's table, each kind of attempt before the first game that has it."""
-    yield from (DOOR_TABLE, LOCK_TABLE, TEST_TABLE)
+    yield from (OPENING_TRANSITIONS, LOCK_TABLE, TEST_TABLE)
     drawn = set()
     for game in games:
         if game.attempt not in drawn:

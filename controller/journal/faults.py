@@ -296,7 +296,7 @@ WHAT: Mapping[str, str] = {
     "journal_key_unreadable": "the key file does not contain a usable key",
     "journal_newer": "the journal's layout is newer than this release knows",
     "journal_no_access": "this user may not read or write the journal",
-    "journal_no_such_outcome": "no outcome of this id is in the journal",
+    "journal_no_such_outcome": "no outcome with this id is in the journal",
     "journal_not_flushed": "rows were not yet on the disk when the controller stopped",
     "journal_not_one": "the file with the journal's name is not a journal",
     "journal_old_layout": "the journal is of a release that signed neither all rows nor the head file",

@@ -189,7 +189,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
     """Return an outcome by its id, with everything behind it.
 
     Raises:
-        JournalFault: there is none of this id, it was pruned, or its row does not match its digests.
+        JournalFault: there is none with this id, it was pruned, or its row does not match its digests.
     """
     row = reader.find(outcome_id)
     if row.body is None:

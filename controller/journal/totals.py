@@ -71,7 +71,7 @@ class AckResult(NamedTuple):
 
 REFUSED_WINDOW_US = 10_000_000
 MAX_REFUSED_ROWS = 4
-"""The most refused acknowledgements that get their own row within `REFUSED_WINDOW_US`.
+"""Maximum number of refused acknowledgements that get their own row within `REFUSED_WINDOW_US`.
 
 Further ones are only counted, so that their sender can't fill the disk.
 """
@@ -92,7 +92,9 @@ class Acks:
         """Match an acknowledgement; a repeated one changes nothing, one without an outcome is a fault."""
         row = self._outcome(ack.id)
         if row is None:
-            return self._refused(ack, wall, "journal_ack_unknown", "no outcome of this id", "a published id")
+            return self._refused(
+                ack, wall, "journal_ack_unknown", "no outcome with this id", "a published id"
+            )
         if row.link.hex() != ack.chain:
             expected = f"chain hash {row.link.hex()}"
             return self._refused(ack, wall, "journal_ack_differs", f"chain hash {ack.chain}", expected)

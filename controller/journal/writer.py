@@ -99,13 +99,13 @@ class Limits:
     """The writer's limits; the defaults suit a table."""
 
     max_waiting: int = 4096
-    """The most entries that may wait for the disk; one more is a fault."""
+    """Maximum number of entries that may wait for the disk; one more is a fault."""
     max_waiting_outside: int = 1024
     """With this many entries waiting, further `outside` ones are refused; the rest is reserved for play."""
     max_per_commit: int = 64
-    """The most entries in one commit."""
+    """Maximum number of entries in one commit."""
     max_late: int = 64
-    """The most late readings that wait to be written with another row."""
+    """Maximum number of late readings that wait to be written with another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
     """The WAL is written back from this size if nothing waits, and from eight times this size in any case."""

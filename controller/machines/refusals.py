@@ -42,7 +42,7 @@ REFUSALS: dict[str, str] = {
     "no_button": "nobody has the button; draw a card for it for every player first",
     "no_change": "this is already the result",
     "no_deal": "no cards are out; play, fold and cards belong to a deal",
-    "no_late_wager": "no wager of this id waits to be confirmed; it must be entered while the dice are out",
+    "no_late_wager": "no wager with this id waits to be confirmed; it must be entered while the dice are out",
     "no_game": "no game is being played; sell cards first",
     "no_point": "this needs a point that is off; wait for a come-out roll",
     "no_roll_off": "only rolls of the roll-off can be skipped",
@@ -66,7 +66,8 @@ REFUSALS: dict[str, str] = {
     "played": "a Play wager is on this position: enter play, not fold; if it was never meant, call a misdeal",
     "one_at_a_time": "in the re-buy cards are bought one at a time; enter one",
     "order_broken": "a card was missed and nothing shows whose the later ones are; call a misdeal",
-    "other_attempt": "it names a different attempt from the one it would act on; check, then rule",
+    "other_attempt": "the ruling names a different attempt from the one it would apply to; check, then enter"
+    " it again",
     "over_limit": "a player may not buy that many cards per game; enter fewer",
     "result_not_in": "the result is not in yet; wait until everything is at rest, then set it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",

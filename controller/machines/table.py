@@ -7,10 +7,10 @@ from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTa
 from controller.model.outcomes import TableEvent
 from controller.model.readings import Input, Switch
 
-DOOR_TABLE = MachineTable(
+OPENING_TRANSITIONS = MachineTable(
     name="table",
     initial="open",
-    states={"closed": "no game is played", "open": "a game is played"},
+    states={"closed": "no game is in progress", "open": "games may be played"},
     triggers={"open_table": "the table opens", "close_table": "the table closes"},
     arrows=(Arrow("open_table", ("closed",), "open"), Arrow("close_table", ("open",), "closed")),
     refusals={("open", "open_table"): "already_open", ("closed", "close_table"): "already_closed"},
@@ -18,7 +18,7 @@ DOOR_TABLE = MachineTable(
 LOCK_TABLE = MachineTable(
     name="lock",
     initial="unlocked",
-    states={"unlocked": "play continues", "locked": "no new attempt counts until a person unlocks"},
+    states={"unlocked": "play continues", "locked": "no new attempt counts until a person unlocks it"},
     triggers={"lock": "a person, a switch or a fault locks the table", "unlock": "a person unlocks it"},
     arrows=(Arrow("lock", ("unlocked",), "locked"), Arrow("unlock", ("locked",), "unlocked")),
     refusals={("locked", "lock"): "already_locked", ("unlocked", "unlock"): "not_locked"},
@@ -26,7 +26,7 @@ LOCK_TABLE = MachineTable(
 TEST_TABLE = MachineTable(
     name="test_mode",
     initial="playing",
-    states={"playing": "readings count", "testing": "readings leave no trace in state, ids and meters"},
+    states={"playing": "readings count", "testing": "readings leave no trace in state, ids or meters"},
     triggers={"test_mode_on": "a technician starts testing", "test_mode_off": "testing is over"},
     arrows=(
         Arrow("test_mode_on", ("playing",), "testing"),
@@ -43,17 +43,17 @@ NOT_READY = "not_ready"
 class TableMode:
     """The table's three machines side by side: open or closed, locked or not, in test mode or not."""
 
-    def __init__(self, agenda: Agenda, *, door: str = "open", lock: str = "unlocked") -> None:
+    def __init__(self, agenda: Agenda, *, opening: str = "open", lock: str = "unlocked") -> None:
         """Start in these states, by default open and unlocked."""
         self._agenda = agenda
-        self._door = FlatMachine(DOOR_TABLE, door, self._publish)
+        self._opening = FlatMachine(OPENING_TRANSITIONS, opening, self._publish)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._publish)
         self._test = FlatMachine(TEST_TABLE)
 
     @property
-    def door(self) -> str:
+    def opening(self) -> str:
         """Return `open` or `closed`."""
-        return self._door.state
+        return self._opening.state
 
     @property
     def lock(self) -> str:
@@ -68,7 +68,7 @@ class TableMode:
     @property
     def why_not_playing(self) -> str | None:
         """Return the refusal's code for a new attempt; None if the table is in play."""
-        if self._door.state == "closed":
+        if self._opening.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None
 
@@ -76,11 +76,11 @@ class TableMode:
         """Open the table; raises InputRefused."""
         if self.lock == "locked":
             raise InputRefused("table_locked")
-        self._door.fire("open_table", entered.t, _by("open_table", entered))
+        self._opening.fire("open_table", entered.t, _by("open_table", entered))
 
     def close(self, entered: Input) -> None:
         """Close the table; raises InputRefused."""
-        self._door.fire("close_table", entered.t, _by("close_table", entered))
+        self._opening.fire("close_table", entered.t, _by("close_table", entered))
 
     def lock_by_input(self, entered: Input) -> None:
         """Lock the table on a person's input; raises InputRefused."""
@@ -104,12 +104,12 @@ class TableMode:
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:
-        """Yield the inputs on the table's mode that are allowed now."""
+        """Yield the table-mode inputs that are allowed now."""
         if self.testing:
             yield "test_mode off"
             return
-        if self.lock == "unlocked" or self.door == "open":
-            yield from filter(self._door.allows, ("open_table", "close_table"))
+        if self.lock == "unlocked" or self.opening == "open":
+            yield from filter(self._opening.allows, ("open_table", "close_table"))
         yield from filter(self._lock.allows, ("lock", "unlock"))
         yield "test_mode on"
 

@@ -47,10 +47,10 @@ _MAX_DEPTH = 200
 """The largest nesting of lists and objects; explicit, because Python's own limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
-"""The most digits of an integer, fewer than the 309 of the largest double."""
+"""Maximum number of digits of an integer, fewer than the 309 of the largest double."""
 _EXPECTED = "one JSON text in UTF-8"
 _MAX_SHOWN = 60
-"""The most characters of a found value that a message quotes."""
+"""Maximum number of characters of a found value that a message quotes."""
 
 
 class StrictJsonError(ValueError):

@@ -126,7 +126,7 @@ class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall
 
 
 class BallBeam(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_beam"):
-    """The ball interrupted the track beam of this number."""
+    """The ball interrupted the track beam with this number."""
 
     beam: Annotated[int, Meta(ge=0, le=255)]
 

@@ -161,7 +161,7 @@ class HighRollerRules:
     card_cents: Count = 100
     """The price of a card, the same for every card of a game (H-BET-1, !H-18)."""
     cards_per_player: Count = 150
-    """The most cards that a player may buy per game (H-CAP-1)."""
+    """Maximum number of cards that a player may buy per game (H-CAP-1)."""
     decks: Annotated[int, Ge(4), Le(10)] = 10
     """Decks in the shoe, 44 cards each (H-EQ-1, !H-8)."""
     rake_percent: Annotated[int, Ge(0), Le(100)] = 10

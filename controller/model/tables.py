@@ -90,7 +90,7 @@ class PublishSettings:
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
-    """The most outcomes that may be sent and not yet acknowledged."""
+    """Maximum number of outcomes that may be sent and not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
     """More unacknowledged outcomes than this lock play; if left out, none do."""
     max_silence_s: Seconds = 120.0

@@ -39,7 +39,7 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""The fewest and most characters of a PIN, or of a card's number as the reader types it."""
+"""Minimum and maximum number of characters of a PIN, or of a card's number as the reader types it."""
 _N, _R, _P = 2**14, 8, 1
 """scrypt's parameters: 16 MiB and about 50 ms on a table's computer."""
 _MODE = 0o600
@@ -66,7 +66,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     people: tuple[Person, ...] = ()
 
     def named(self, name: str) -> Person | None:
-        """Return the person of this name, if any."""
+        """Return the person with this name, if any."""
         return next((one for one in self.people if one.name == name), None)
 
     def with_card(self, typed: str) -> Person | None:
@@ -248,11 +248,11 @@ def lock_us(key: str) -> int:
 
 
 MAX_SCREENS = 64
-"""The most known screens; one more replaces the one with the oldest sign-in."""
+"""Maximum number of known screens; one more replaces the one with the oldest sign-in."""
 MAX_SCREENS_OF_ONE = 8
-"""The most screens known for one person only, so that nobody can displace all others."""
+"""Maximum number of screens known for one person only, so that nobody can displace all others."""
 MAX_PEOPLE = 64
-"""The most people known at a screen, as many as can be signed in at once."""
+"""Maximum number of people known at a screen, as many as can be signed in at once."""
 
 Known = dict[str, list[str]]
 """The people who signed in at each screen, by its digest; the latest person and screen come last."""

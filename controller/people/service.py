@@ -40,7 +40,7 @@ from controller.people.tokens import LIFE_US, BootClock, Claims, issue
 IDLE_US = 15 * 60 * 1_000_000
 """By default, a person who enters nothing for this long is signed out."""
 MAX_SESSIONS = 64
-"""The most sessions at once; one more ends the session that was idle longest."""
+"""Maximum number of sessions at once; one more ends the session that was idle longest."""
 
 
 class SignInRefused(Exception):
@@ -202,7 +202,7 @@ class SignInSessions:
 
 
 MAX_LINE = 4096
-"""The most bytes of a request."""
+"""Maximum size of a request in bytes."""
 LINE_S = 10.0
 """A client must send a complete line, and take the answer, within this time."""
 MAX_CLIENTS = 32

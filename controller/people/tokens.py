@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 LIFE_US = 10_000_000
 """How long a token is valid. One is issued for each input, so it only needs to outlast a slow answer."""
 MAX_TOKEN = 1024
-"""The most characters of a token."""
+"""Maximum length of a token in characters."""
 KEY_BYTES = 32
 _PURPOSE = b"table-screen token\0"
 _encode = msgspec.json.Encoder().encode

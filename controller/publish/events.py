@@ -181,7 +181,7 @@ class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
     endorsed: Signature
 
 
-class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
+class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
     """The settlement engine connects to a table: how far it has settled that table's outcomes, and its own
     key.
 
@@ -267,7 +267,7 @@ Answer = (
     | OpenQuery
     | LateWagersQuery
     | PlayQuery
-    | Meeting
+    | ProgressReport
     | LineBet
     | PairPlus
     | PlayPlaced
@@ -396,7 +396,7 @@ def endorse(public: str, before: Signer) -> str:
     return before.sign(_endorsement(public)).hex()
 
 
-def endorsed(meeting: Meeting, before: Verifier) -> bool:
+def endorsed(meeting: ProgressReport, before: Verifier) -> bool:
     """Return whether this key signed the key that the engine shows, directly or through later keys."""
     if meeting.endorsed is None:
         return False

@@ -81,7 +81,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "automatically, once the engine accepts that outcome",
     ),
     "settlement_unfit": PublishFaultKind(
-        "the settlement engine in this process can't be opened as it is set up",
+        "the settlement engine in this process can't start with its current settings",
         "its database is in use, belongs to another table or to a newer program; or its port is taken",
         "change what was found to what was expected; it is opened again with the next outcome",
         "automatically, once it opens",

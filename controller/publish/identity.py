@@ -20,7 +20,7 @@ from controller.journal.keys import PublicKey
 from controller.publish.events import (
     Acknowledgement,
     Answer,
-    Meeting,
+    ProgressReport,
     TableStatus,
     answer_signed_by,
     endorsed,
@@ -68,7 +68,7 @@ class Pin:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
             return "believed"
-        if isinstance(answer, Meeting) and self._may_learn(answer):
+        if isinstance(answer, ProgressReport) and self._may_learn(answer):
             shown = PublicKey(bytes.fromhex(answer.key))
             if answer_signed_by(payload, shown):
                 self._key = shown
@@ -77,7 +77,7 @@ class Pin:
                 return "believed"
         return "forged"
 
-    def _may_learn(self, meeting: Meeting) -> bool:
+    def _may_learn(self, meeting: ProgressReport) -> bool:
         return self._key is None or endorsed(meeting, self._key)
 
 

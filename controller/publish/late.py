@@ -16,7 +16,7 @@ from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
-"""The most wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
+"""Maximum number of wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
 
 ROWS = 3
 """The rows that prove a wager: its contents and two confirmations."""

@@ -24,11 +24,11 @@ from controller.publish.events import (
     Answer,
     LateWagersQuery,
     LineBet,
-    Meeting,
     Message,
     PairPlus,
     PlayPlaced,
     PlayQuery,
+    ProgressReport,
     ResendRequest,
     TableStatus,
     read_answer,
@@ -48,7 +48,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.sink import Acknowledged, Backoff, Chance, Post, Ready, Report
+from controller.publish.sink import Acknowledged, Backoff, Post, RandomFraction, Ready, Report
 from controller.publish.wire import Signer, Unreadable, topics_of
 
 TURN_S = 0.5
@@ -84,7 +84,7 @@ class MqttSink:
         alarm: Alarm,
         *,
         now_us: Callable[[], int],
-        chance: Chance,
+        random_fraction: RandomFraction,
         pin: Pin | None = None,
     ) -> None:
         """Prepare; ValueError if the table's name or the settings are not valid for MQTT.
@@ -107,7 +107,7 @@ class MqttSink:
         self._forged = 0
         self._forged_us: int | None = None
         self._unreadable_us: int | None = None
-        self._backoff = Backoff(RETRY_S, MAX_RETRY_S, chance)
+        self._backoff = Backoff(RETRY_S, MAX_RETRY_S, random_fraction)
         self._timeout_us = round(settings.timeout_s * 1e6)
         self._link: MqttLink | None = None
         self._phase: Phase = "away"
@@ -462,7 +462,7 @@ class MqttSink:
                 ResendRequest()
                 | LateWagersQuery()
                 | PlayQuery()
-                | Meeting()
+                | ProgressReport()
                 | LineBet()
                 | PairPlus()
                 | PlayPlaced()

@@ -19,19 +19,28 @@ from controller.publish.events import (
     Acknowledgement,
     LateWagersQuery,
     LineBet,
-    Meeting,
     Message,
     OpenQuery,
     PairPlus,
     PlayPlaced,
     PlayQuery,
+    ProgressReport,
     ResendRequest,
     TableStatus,
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.players import PublishedBoard, TableBoard
-from controller.publish.sink import Acknowledged, Chance, NewestReport, Patience, Ready, Report, Sink, Window
+from controller.publish.sink import (
+    Acknowledged,
+    NewestReport,
+    Patience,
+    RandomFraction,
+    Ready,
+    Report,
+    Sink,
+    Window,
+)
 from controller.publish.wire import Signer
 
 TURN_S = 0.5
@@ -41,7 +50,7 @@ FRESH = 64
 """Number of outcomes kept in memory; older ones are read from disk."""
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
-MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
+PROGRESS_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Faults for differences between engine and table, of which at most one is active."""
 STATUS_US = 1_000_000
 """How often the status is checked."""
@@ -72,7 +81,7 @@ class Pump:
         sink: Sink,
         alarm: Alarm,
         now_us: Callable[[], int],
-        chance: Chance,
+        random_fraction: RandomFraction,
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
         ask_late: Callable[[LateWagersQuery], object] = lambda _asked: None,
@@ -87,12 +96,12 @@ class Pump:
     ) -> None:
         """Prepare; nothing is read before `start`.
 
-        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
-        up to which all are acknowledged, `status` returns the table's status (the pump fills in what it
-        knows of outcomes), `ask` takes the engine's questions whether bets are open, `ask_late` those whether
-        a wager made with the dice out is confirmed, `ask_play` those for Play. `session` is the table's: the
-        engine's reports on bets in any other session are ignored. `board` is the table's before any outcome
-        of the journal.
+        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` the
+        number up to which all outcomes are acknowledged, `status` returns the table's status (the pump fills
+        in what it knows of outcomes). `ask` receives the engine's questions about whether bets are open,
+        `ask_late` those about whether a wager made with the dice out is confirmed, `ask_play` those for Play.
+        `session` is the table's: the engine's reports on bets in any other session are ignored. `board` is
+        the table's board before the journal's first outcome.
         """
         self._table = table
         self._settings = settings
@@ -113,7 +122,7 @@ class Pump:
         self._line_bets: NewestReport[tuple[str, bool]] = NewestReport(acknowledged_seq)
         self._without_pair_plus: NewestReport[tuple[str, ...]] = NewestReport(acknowledged_seq)
         self._play_placed: NewestReport[tuple[int, tuple[str, ...]]] = NewestReport(acknowledged_seq)
-        self._window = Window(settings, chance)
+        self._window = Window(settings, random_fraction)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _Wakeup] = Queue(REPORTS)
         self._outbox: Outbox | None = None
@@ -133,8 +142,8 @@ class Pump:
         self._thread = Thread(target=self._run, name="publish", daemon=True)
         self._board = None if board is None else PublishedBoard(board)
         self._unmatched_due_us = 0
-        self._met_seq = 0
-        """The newest outcome known to the engine at the last meeting."""
+        self._newest_known = 0
+        """The newest outcome known to the engine when it last reported its progress."""
         self.unmatched = 0
         """Acknowledgements that matched no outcome in flight and were not journaled."""
         self.turns = 0
@@ -250,7 +259,7 @@ class Pump:
                 self._without_pair_plus.put(report.without, (report.sequence, report.step))
             case PlayPlaced():
                 self._play_placed.put((report.round, report.seats), (report.sequence, report.step))
-            case Meeting():
+            case ProgressReport():
                 self._compare(report)
             case Ready():
                 self._window.offer_again_now(self._now_us())
@@ -292,55 +301,57 @@ class Pump:
             self._patience.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Return whether another unmatched one may be journaled; the rate is limited to leave space for
-        play.
+        """Return whether another unmatched one may be journaled; the rate is limited so that the queue keeps
+        room for outcomes.
         """
         if now_us < self._unmatched_due_us:
             return False
         self._unmatched_due_us = now_us + UNMATCHED_EVERY_US
         return True
 
-    # --- meetings ---
+    # --- progress reports ---
 
-    def _compare(self, meeting: Meeting) -> None:
+    def _compare(self, reported: ProgressReport) -> None:
         """Compare the engine's progress with this journal, and send outcomes that the engine lost."""
         try:
-            if self._is_old(meeting.told):
+            if self._is_old(reported.told):
                 return
-            fault = self._difference(meeting)
+            fault = self._difference(reported)
         except JournalFault as unreadable:
             self._note_unreadable(unreadable)
             return
-        self._met_seq = min(meeting.told, self._last_seq)  # a number beyond this journal proves nothing
-        for code in MEETING_FAULTS:
+        self._newest_known = min(reported.told, self._last_seq)  # a number beyond this journal proves nothing
+        for code in PROGRESS_FAULTS:
             if fault is None or code != fault.code:
                 self._alarm.over(code)
         if fault is not None:
             self._alarm.began(fault)
             if fault.code == "settlement_lost":
-                self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
+                self._replay(
+                    ResendRequest(from_seq=reported.sequence + 1, told=reported.told, by=reported.by)
+                )
 
     def _is_old(self, newest_seq: int) -> bool:
         """Return whether an engine's message is older than one received before, and so a replayed copy."""
-        return newest_seq < max(self._waits_from() - 1, self._met_seq)
+        return newest_seq < max(self._waits_from() - 1, self._newest_known)
 
     def _waits_from(self) -> int:
         """Return the number of the oldest outcome that is not acknowledged, or of the next outcome."""
         oldest = next(iter(self._reader.outbox(1)), None)
         return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
 
-    def _difference(self, meeting: Meeting) -> PublishFault | None:
-        seq, where = meeting.sequence, f"settlement engine {meeting.by}"
+    def _difference(self, reported: ProgressReport) -> PublishFault | None:
+        seq, where = reported.sequence, f"settlement engine {reported.by}"
         if seq > self._last_seq:
-            found = f"outcome {seq} settled, and the journal's newest is {self._last_seq}"
+            found = f"outcome {seq} settled, but the journal's newest is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)
-        held = outcome_at(self._reader, seq) if seq and meeting.chain is not None else None
-        if held is not None and held.link.hex() != meeting.chain:
-            found = f"outcome {seq} with chain hash {meeting.chain}, here {held.link.hex()}"
+        held = outcome_at(self._reader, seq) if seq and reported.chain is not None else None
+        if held is not None and held.link.hex() != reported.chain:
+            found = f"outcome {seq} with chain hash {reported.chain}; this journal has {held.link.hex()}"
             return PublishFault("settlement_differs", where, found)
         waits_from = self._waits_from()
         if seq + 1 < waits_from:
-            found = f"outcome {seq} is its newest, and {waits_from - 1} was acknowledged"
+            found = f"outcome {seq} is its newest, but {waits_from - 1} was acknowledged"
             return PublishFault("settlement_lost", where, found)
         return None
 

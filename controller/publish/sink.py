@@ -58,24 +58,24 @@ class Sink(Protocol):
         """End; return False if the thread did not end in time."""
 
 
-Chance = Callable[[], float]
+RandomFraction = Callable[[], float]
 """Return a random number from 0 up to 1, so that tables do not all reconnect to a broker at the same time."""
 
 
 class Backoff:
     """Delays that double up to a limit, each shortened at random by up to half."""
 
-    def __init__(self, first_s: float, max_s: float, chance: Chance) -> None:
+    def __init__(self, first_s: float, max_s: float, random_fraction: RandomFraction) -> None:
         self._first_us = first_s * 1e6
         self._max_us = max_s * 1e6
-        self._chance = chance
+        self._random_fraction = random_fraction
         self._tries = 0
 
     def next_us(self) -> int:
         """Return the next delay in microseconds."""
         longest = min(self._max_us, self._first_us * 2.0 ** min(self._tries, 32))
         self._tries += 1
-        return round(longest * (0.5 + self._chance() / 2))
+        return round(longest * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
         """Shorten the next delay, but not to the first one: repetition does not help a slow receiver."""
@@ -89,9 +89,9 @@ class Backoff:
 class Window:
     """The outcomes that have been offered and not acknowledged, in order."""
 
-    def __init__(self, settings: PublishSettings, chance: Chance) -> None:
+    def __init__(self, settings: PublishSettings, random_fraction: RandomFraction) -> None:
         self._size = settings.max_in_flight
-        self._backoff = Backoff(settings.retry_s, settings.retry_most_s, chance)
+        self._backoff = Backoff(settings.retry_s, settings.retry_most_s, random_fraction)
         self._waiting: dict[str, Message] = {}
         self._due_us: int | None = None
         self._newest_seq = 0

@@ -50,7 +50,7 @@ MAX_LINE_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
 _GZIP_END = 16
-"""The most NUL bytes in which an undamaged gzip stream can end (deflate's last bytes, CRC, length)."""
+"""Maximum number of NUL bytes at the end of an undamaged gzip stream (deflate's last bytes, CRC, length)."""
 
 
 def unreadable(error: zlib.error | OSError) -> str:

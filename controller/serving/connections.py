@@ -20,19 +20,19 @@ class Limits:
     """The limits of a server's connections."""
 
     max_open: int = 64
-    """The most connections at the same time; a process may be limited to 1,024 open files."""
+    """Maximum number of connections at the same time; a process may be limited to 1,024 open files."""
     handshake_s: float = 5.0
     head_s: float = 5.0
-    """The most time from the connection to its first request's complete head."""
+    """Maximum time from the connection to its first request's complete head."""
     keep_s: float = 15.0
-    """The most time from an answer to the next request's complete head."""
+    """Maximum time from an answer to the next request's complete head."""
     exchange_s: float = 20.0
-    """The most time from a request's head to the end of its answer; streams are exempt."""
+    """Maximum time from a request's head to the end of its answer; streams are exempt."""
 
 
 ACCEPT_RETRY_S = 0.2
 BACKLOG = 128
-"""The most connections that the kernel queues until they are accepted."""
+"""Maximum number of connections that the kernel queues until they are accepted."""
 MAX_UNREAD_BYTES = 65_536
 """The bytes of an answer that may wait for its reader before writing pauses."""
 

@@ -33,7 +33,7 @@ class DeviceKind(Protocol):
         """Return the dataclass of its settings."""
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
-        """Return the table's devices whose readings a device of this name sends."""
+        """Return the table's devices whose readings a device with this name sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
         """Return what no other device may use, such as a port or a line."""

@@ -147,7 +147,8 @@ def _describe_one(shape: Shape, key: str) -> str:
 def _limits(shape: Shape) -> str:
     if get_origin(shape) is not Annotated:
         return ""
-    return "".join(_limit(mark) for mark in _marks(get_args(shape)[1:]))
+    parts = "characters" if set(_members(shape)) == {str} else "items"
+    return "".join(_limit(mark, parts) for mark in _marks(get_args(shape)[1:]))
 
 
 def _marks(marks: Sequence[object]) -> Iterator[object]:
@@ -158,7 +159,8 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
             yield mark
 
 
-def _limit(mark: object) -> str:
+def _limit(mark: object, parts: str) -> str:
+    """Return a limit in words; `parts` are what a length counts: characters or items."""
     match mark:
         case bounds.Gt(gt=least):
             return f" greater than {least}"
@@ -169,17 +171,17 @@ def _limit(mark: object) -> str:
         case bounds.Le(le=most):
             return f", at most {most}"
         case bounds.MinLen(min_length=least):
-            return f" with at least {least} in it" if least != 1 else " that is not empty"
+            return f" of at least {least} {parts}" if least != 1 else " that is not empty"
         case bounds.MaxLen(max_length=most):
-            return f" with at most {most} in it"
+            return f" of at most {most} {parts}"
         case msgspec.Meta():
-            return "".join(map(_limit, _bounds_of(mark)))
+            return "".join(_limit(bound, parts) for bound in _bounds_of(mark))
         case _:
             return ""
 
 
 def _bounds_of(mark: msgspec.Meta) -> Iterator[object]:
-    """Yield the limits of a msgspec type as those of a setting."""
+    """Yield the limits of a msgspec type as annotated-types bounds."""
     if mark.gt is not None:
         yield bounds.Gt(_plain(mark.gt))
     if mark.ge is not None:
@@ -202,14 +204,14 @@ T = TypeVar("T")
 
 _OWN_MISTAKE = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
 """A mistake found by a section's own check, one per line: `inputs.door.line: found 30, expected ...`"""
-_IN_ITS_OWN_WORDS = ("assertion_error", "string_pattern_mismatch", "multiple_of")
+_KEEP_MESSAGE = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
     """Read a YAML file as a frozen dataclass.
 
-    Raises SettingsError with every unknown and missing key, wrong type and exceeded limit. Lists become
-    tuples and whole numbers floats; nothing else is converted.
+    Raises SettingsError with every unknown and missing key, wrong type and value out of range. Lists become
+    tuples, and whole numbers become floats where a float is expected; nothing else is converted.
     """
     return validate(parse_document(path), shape)
 
@@ -254,7 +256,7 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
             yield document.mistake(path, f"the key '{path[-1]}'", _own_words(error))
         elif error["type"] == "value_error":
             for line in _own_words(error).splitlines():
-                yield _own_mistakes(document, path, line)
+                yield _own_mistake(document, path, line)
         else:
             yield _wrong_value(document, shape, path, error)
 
@@ -294,12 +296,12 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
     shapes = shapes_at(shape, path)
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     expected = " or ".join(text for inner in shapes if (text := describe(inner, key)))
-    if error["type"] in _IN_ITS_OWN_WORDS or not expected:
+    if error["type"] in _KEEP_MESSAGE or not expected:
         expected = _own_words(error)
     return document.mistake(path, _found(value), expected, _hint(value, shapes))
 
 
-def _own_mistakes(document: Document, path: KeyPath, line: str) -> Mistake:
+def _own_mistake(document: Document, path: KeyPath, line: str) -> Mistake:
     match = _OWN_MISTAKE.fullmatch(line)
     if match is None:
         return document.mistake(path, _found(_value_at(document.value, path)), line)
@@ -351,7 +353,7 @@ def _hint(value: Value, shapes: tuple[Shape, ...]) -> str:
     if wanted == {str} and isinstance(value, bool | int | float):
         return f"write it in quotes: '{_found(value)}'"
     if wanted == {bool}:
-        return "on, off, yes and no are words here"
+        return "`on`, `off`, `yes` and `no` are read as text; write true or false"
     if isinstance(value, str) and not wanted.isdisjoint({int, float}):
-        return "write a plain decimal number, without unit or quotes"
+        return "write a plain decimal number, without a unit or quotes"
     return ""

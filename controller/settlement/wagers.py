@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
-    """Return a `settled_at` for a game that starts afresh after each request of this name."""
+    """Return a `settled_at` for a game that starts afresh after each request with this name."""
 
     def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None

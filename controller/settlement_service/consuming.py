@@ -12,11 +12,11 @@ from controller.model.tables import MqttSettings
 from controller.publish.events import (
     LateWagersQuery,
     LineBet,
-    Meeting,
     OpenQuery,
     PairPlus,
     PlayPlaced,
     PlayQuery,
+    ProgressReport,
     ResendRequest,
     answer_bytes,
     read_status,
@@ -230,7 +230,7 @@ class Broker:
             table, message = self._questions.popleft()
             self._say_to(link, table, message)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Passing | Meeting) -> None:
+    def _say_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:
         """Send a message that is useless later; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
@@ -315,7 +315,7 @@ class Broker:
         if settled is not None:
             seq, chain = settled
             met = self._met.get(table)
-            meeting = Meeting(
+            meeting = ProgressReport(
                 table=table,
                 told=max(seq, 0 if met is None else met.newest_seq),
                 sequence=seq,

@@ -175,12 +175,12 @@ class Tokens:
             )
 
     def revoke(self, name: str) -> None:
-        """Revoke a token. Raises RequestRefused if there is no valid one of this name."""
+        """Revoke a token. Raises RequestRefused if there is no valid one with this name."""
         tokens = schema.tokens
         with self._engine.work() as work:
             change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
             if not work.connection.execute(change.values(revoked_us=work.now_us)).rowcount:
-                raise RequestRefused("TOKEN", f"no token named {name} is valid")
+                raise RequestRefused("TOKEN", f"there is no valid token named {name}")
 
     def caller(self, digest: str) -> Caller | None:
         """Return the caller whose token has this digest; None if there is no valid one."""

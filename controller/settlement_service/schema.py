@@ -213,7 +213,7 @@ def version_of(connection: Connection, where: str) -> int:
     if versions.name not in found:
         if found:
             says = f"tables of another program ({', '.join(sorted(found)[:3])})"
-            raise SettlementFault("not_settlement", where, says, "an empty database or one of settlement's")
+            raise SettlementFault("not_settlement", where, says, "an empty database or a settlement database")
         return 0
     version: int = connection.execute(select(versions.c.version)).scalar_one()
     if version > len(MIGRATIONS):

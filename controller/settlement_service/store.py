@@ -155,7 +155,7 @@ class Store:
                 migrate(connection, self.where)
             elif not version_of(connection, self.where):
                 raise SettlementFault(
-                    "not_settlement", self.where, "an empty database", "one of settlement's"
+                    "not_settlement", self.where, "an empty database", "a settlement database"
                 )
         self._opened = True
         path = self._engine.url.database

@@ -195,7 +195,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         )
         yield f"from {seen.fitted[0].speed_rev_per_s:.2f} down to {end.speed_rev_per_s:.2f} rev/s"
     else:
-        yield "the pulses are not those of a running ball"
+        yield "the pulses do not fit a running ball"
     yield f"ran {seen.ball_direction or 'in a direction not known'} by {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
@@ -220,7 +220,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
 def pocket_lines(seen: SpinSeen) -> Iterator[str]:
     """Yield the rotor's direction and speed, the pockets read, and other events."""
     if seen.rotor_direction is None:
-        yield "no index pass in the spin showed the rotor's direction"
+        yield "no index pass during the spin showed the rotor's direction"
     else:
         yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s a turn"
     if seen.reads:

@@ -25,7 +25,7 @@ from controller.model.readings import (
 )
 from controller.model.tables import ReportedDevice
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
-from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import Line, LineSplitter
 from drivers.health import Change, Health, PortReopening, Trouble, readings_of
 
@@ -206,7 +206,7 @@ class JevoisSettings:
 class JevoisCamera:
     """One camera's lines as a device of the table."""
 
-    def __init__(self, name: str, settings: JevoisSettings, _chance: Chance | None = None) -> None:
+    def __init__(self, name: str, settings: JevoisSettings, _random_bytes: RandomBytes | None = None) -> None:
         """Create the device."""
         self.name = name
         self.decoder = Decoder()

@@ -1,4 +1,5 @@
-"""A camera, or any program, that sends readings as JSON lines: the same readings, checked as strictly.
+"""A camera, or any program, that sends readings as JSON lines: the same readings as any device's, checked
+just as strictly.
 
 It has no checksum, no sequence and no handshake: a lost line is not noticed. How far it can be trusted, and
 how its clock is followed, is on its page in docs/devices.
@@ -13,13 +14,13 @@ from controller.model.conversion import StrictJsonError, decode_strict
 from controller.model.homography import DEFAULT_MAX_ERROR_MM, fit_rows
 from controller.model.readings import AnyReading
 from controller.model.tables import ReportedDevice
-from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter, RateLimit
 from drivers.health import LINK, Change, Health, PortReopening, readings_of
 from drivers.readings import ReadingError, reading_of
 
 MAX_LINE = 4096
-"""Bytes of a line at most."""
+"""Maximum length of a line in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _object(line: bytes) -> Object | BadLine:
     try:
         value = decode_strict(line)
     except StrictJsonError as error:
-        return BadLine(f"{_shown(line)}, which is no JSON object ({error})")
+        return BadLine(f"{_shown(line)}, which is not a JSON object ({error})")
     if not isinstance(value, dict):
         return BadLine(f"{_shown(line)}, where one JSON object was expected")
     return value
@@ -80,7 +81,7 @@ def _shown(line: bytes) -> str:
 WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
 MAX_OFF_US = 2_000_000
-ODD_ONES = 3
+RESET_AFTER = 3
 """This many impossible times in a row mean that the clock was reset."""
 
 
@@ -89,16 +90,16 @@ class BadClockError(ValueError):
 
 
 class ScriptClock:
-    """The difference of two clocks, as the smallest delay of each second shows it."""
+    """Estimates the offset between two clocks from the smallest delay in each second."""
 
     def __init__(self) -> None:
         self._least: deque[tuple[int, int]] = deque()
         self._odd = 0
 
     def to_table(self, t_us: int, arrived_us: int) -> int:
-        """Return the table's time of the script's time `t_us` on a line that arrived now.
+        """Convert the script's `t_us`, on a line that arrived at `arrived_us`, to table time.
 
-        Raises BadClockError if it is seconds off that of the previous lines.
+        Raises BadClockError if it is seconds off compared with the previous lines.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -120,10 +121,10 @@ class ScriptClock:
             return
         seconds = (self._quickest() - delay) / 1e6
         self._odd += 1
-        if self._odd >= ODD_ONES:
+        if self._odd >= RESET_AFTER:
             self._least.clear()
             self._odd = 0
-        raise BadClockError(f"`t` is {seconds:+.1f} s off the lines before")
+        raise BadClockError(f"`t` is {seconds:+.1f} s off compared with the previous lines")
 
 
 ALIVE = "alive"
@@ -148,13 +149,13 @@ class JsonCameraSettings:
     alive_ms: int | None = None
     """With `clock: arrival`: the script sends something at least this often. A release or a card that
     comes after a silence of more than twice that may be as old as the last line before it, and is dated
-    so.
+    accordingly.
     """
     max_per_s: int = 1000
-    """The most lines read in a second; more are a fault."""
+    """Maximum number of lines read in a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
-    """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
-    millimetres of the table itself."""
+    """Four or more points: x and y as the script gives them, table x and y in millimetres; if empty, the
+    script sends table millimetres."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
     """The largest allowed error of the calibration at its own points."""
 
@@ -175,7 +176,7 @@ class JsonCameraSettings:
 class JsonCamera:
     """One script's lines as a device."""
 
-    def __init__(self, name: str, settings: JsonCameraSettings, _chance: Chance) -> None:
+    def __init__(self, name: str, settings: JsonCameraSettings, _random_bytes: RandomBytes) -> None:
         """Create the device."""
         self.name = name
         self._settings = settings
@@ -189,7 +190,7 @@ class JsonCamera:
         self._reopening = PortReopening()
         self._babble = 0
         self._held_back: tuple[int, int] = (0, 0)
-        """The last line before a silence, and until when lines may have been held back in it."""
+        """The time of the last line before a silence, and the time until which its lines may be late."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a line is received."""
@@ -301,7 +302,7 @@ class JsonCamera:
         return self._clock.to_table(t, now_us)
 
     def _not_later_than(self, kind: object, now_us: int) -> int:
-        """Return when this was seen, at the latest: what a cable held back arrives all at once."""
+        """Return a safe time for this line; lines delayed by the cable arrive together."""
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:
             return now_us
@@ -342,7 +343,7 @@ def _reported_devices(name: str, _settings: JsonCameraSettings) -> Iterator[Repo
 
 TYPE = DeviceType(
     name="json-camera",
-    title="a person's own camera program, as JSON lines",
+    title="your own camera program, sending JSON lines",
     settings=JsonCameraSettings,
     make=JsonCamera,
     address=_address,

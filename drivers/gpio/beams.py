@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, ReportedDevice
-from drivers.device import Chance, DeviceType, EdgeLines, LineEvents, wall_in
+from drivers.device import DeviceType, EdgeLines, LineEvents, RandomBytes, wall_in
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
@@ -27,7 +27,7 @@ class BeamsDevice(GpioDevice):
     """Timed inputs of the table, each on one line of a chip."""
 
     def __init__(self, name: str, settings: BeamsSettings) -> None:
-        """Create the device of this name."""
+        """Create the device with this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -49,7 +49,7 @@ class BeamsDevice(GpioDevice):
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
     def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a change of the input of this name."""
+        """Handle a change of the input with this name."""
         timed = self._timed[name]
         if name == self._phase:
             if not self.lines[name].babbling:
@@ -150,7 +150,7 @@ class BeamsDevice(GpioDevice):
         return reading_of(timed.kind, {**timed.fields, **own}, timed.dev or self.name, t_us, now_us)
 
 
-def _make(name: str, settings: BeamsSettings, _chance: Chance) -> BeamsDevice:
+def _make(name: str, settings: BeamsSettings, _random_bytes: RandomBytes) -> BeamsDevice:
     return BeamsDevice(name, settings)
 
 

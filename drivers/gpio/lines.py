@@ -143,7 +143,7 @@ class GpioDevice(ABC):
 
     @abstractmethod
     def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a change of the input of this name."""
+        """Handle a change of the input with this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
         """Handle a gap: changes of this input before the next one are missing or unreliable."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import ReportedDevice
-from drivers.device import Chance, DeviceType, PanelLines, Set
+from drivers.device import DeviceType, PanelLines, RandomBytes, Set
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
@@ -15,7 +15,7 @@ class PanelDevice(GpioDevice):
     """Buttons, switches, lamps and a buzzer of the table."""
 
     def __init__(self, name: str, settings: PanelSettings) -> None:
-        """Create the device of this name."""
+        """Create the device with this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -95,7 +95,7 @@ def _matches(shows: str, words: tuple[str, ...]) -> bool:
     return any(shows.startswith(w[:-1]) if w.endswith("*") else shows == w for w in words)
 
 
-def _make(name: str, settings: PanelSettings, _chance: Chance) -> PanelDevice:
+def _make(name: str, settings: PanelSettings, _random_bytes: RandomBytes) -> PanelDevice:
     return PanelDevice(name, settings)
 
 

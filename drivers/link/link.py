@@ -114,9 +114,11 @@ class Inlet:
 class Backoff:
     """Delays that double from `first_s` up to `max_s`."""
 
-    def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0) -> None:
-        """Spread each delay over its upper half; `chance` returns a random number from 0 up to 1."""
-        self._chance = chance
+    def __init__(
+        self, random_fraction: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0
+    ) -> None:
+        """Spread each delay over its upper half; `random_fraction` returns a random number from 0 up to 1."""
+        self._random_fraction = random_fraction
         self._first_s = first_s
         self._max_s = max_s
         self._next_s = first_s
@@ -125,7 +127,7 @@ class Backoff:
         """Return the next delay in seconds."""
         delay = self._next_s
         self._next_s = min(self._max_s, delay * 2)
-        return delay * (0.5 + self._chance() / 2)
+        return delay * (0.5 + self._random_fraction() / 2)
 
     def reset(self) -> None:
         """Start again with the first delay."""

@@ -132,14 +132,17 @@ class Station:
         devices: Iterable[tuple[AnyDevice, AnyPort]],
         *,
         now_us: Callable[[], int],
-        chance: Callable[[], float],
+        random_fraction: Callable[[], float],
     ) -> None:
-        """Run each device on its port; `chance` (0 up to 1) spreads the times at which ports are retried."""
+        """Run each device on its port.
+
+        `random_fraction` (0 up to 1) spreads the times at which ports are retried.
+        """
         self.turns = 0
         """Turns of the thread's loop; the number increases while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
-        pairs = [(device, self._link(device.name, port, chance)) for device, port in devices]
+        pairs = [(device, self._link(device.name, port, random_fraction)) for device, port in devices]
         self._links = {device.name: link for device, link in pairs}
         self._devices = {device.name: device for device, _ in pairs}
         self._hub = Hub(pairs)
@@ -176,8 +179,8 @@ class Station:
         """Return each device's status, as shown to a technician."""
         return {name: device.status() for name, device in self._devices.items()}
 
-    def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
-        return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=Backoff(chance))
+    def _link(self, name: str, port: AnyPort, random_fraction: Callable[[], float]) -> Link:
+        return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=Backoff(random_fraction))
 
     def _wake(self) -> None:
         self._inlet.post(_NOBODY, self._now_us(), b"")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, ReportedDevice
-from drivers.device import Chance, DeviceType, Neighbours, StreamAddress, wall_in
+from drivers.device import DeviceType, Neighbours, RandomBytes, StreamAddress, wall_in
 from drivers.health import Recovered, Trouble, readings_of
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
 from drivers.node.table_end import TableEnd
@@ -67,16 +67,16 @@ class NodeSettings:
 class NodeDevice:
     """The table's end of one node, and the table's devices whose readings it sends."""
 
-    def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
-        """Create the device of this name."""
+    def __init__(self, name: str, settings: NodeSettings, random_bytes: RandomBytes) -> None:
+        """Create the device with this name."""
         self.name = name
         self.results: deque[CommandResult] = deque(maxlen=MAX_RESULTS)
         """The results of the latest commands."""
         self._settings = settings
-        self._chance = chance
+        self._random_bytes = random_bytes
         self._end = TableEnd(
             settings.node,
-            lambda: _nonce(chance),
+            lambda: _nonce(random_bytes),
             key=bytes.fromhex(settings.key) or None,
             max_per_s=settings.max_per_s,
         )
@@ -132,7 +132,7 @@ class NodeDevice:
         """Use another key (hexadecimal digits) at once. If `key` is empty, no node is accepted, and `flaw`
         says why.
         """
-        self._end.rekey(bytes.fromhex(key) or self._chance(UNUSABLE_KEY_BYTES), flaw)
+        self._end.rekey(bytes.fromhex(key) or self._random_bytes(UNUSABLE_KEY_BYTES), flaw)
 
     def status(self) -> Mapping[str, object]:
         """Return the node's identity, phase, clock, counters and troubles."""
@@ -213,8 +213,8 @@ class NodeDevice:
 _HEALTH = ("device_up", "device_down", "device_fault")
 
 
-def _nonce(chance: Chance) -> str:
-    while (nonce := chance(8).hex().upper()).startswith(NO_SESSION):
+def _nonce(random_bytes: RandomBytes) -> str:
+    while (nonce := random_bytes(8).hex().upper()).startswith(NO_SESSION):
         pass
     return nonce
 

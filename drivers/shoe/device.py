@@ -16,7 +16,7 @@ from typing import Literal
 
 from controller.model.readings import AnyReading, Card, Switch
 from controller.model.tables import ReportedDevice
-from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter
 from drivers.health import LINK, Change, Health, PortReopening, readings_of
 
@@ -253,8 +253,8 @@ class ShoeSettings:
 class Shoe:
     """One shoe as a device."""
 
-    def __init__(self, name: str, settings: ShoeSettings, _chance: Chance) -> None:
-        """Create the device of this name."""
+    def __init__(self, name: str, settings: ShoeSettings, _random_bytes: RandomBytes) -> None:
+        """Create the device with this name."""
         self.name = name
         self._settings = settings
         self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)

@@ -215,7 +215,7 @@ class SendOnlyDevice:
     """A device that only sends, with a regular sign of life."""
 
     def __init__(self, name: str) -> None:
-        """Create the device of this name."""
+        """Create the device with this name."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -255,7 +255,7 @@ class Script(SendOnlyDevice):
     """A camera script that prints readings as JSON lines, with or without its own clock's time."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Create the script of this name; with a `lens` it prints image coordinates, not the table's."""
+        """Create the script with this name; with a `lens` it prints image coordinates, not the table's."""
         super().__init__(name)
         self._rng = rng
         self._stamps = stamps
@@ -307,7 +307,7 @@ class VirtualShoe(SendOnlyDevice):
     """A shoe that deals in rotation and sends neither positions nor times."""
 
     def __init__(self, name: str) -> None:
-        """Create the device of this name."""
+        """Create the device with this name."""
         super().__init__(name)
         codes = ShoeSettings(port="", unread=("NR",), lid_open=("LID1",), lid_closed=("LID0",), alive=("OK",))
         self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)

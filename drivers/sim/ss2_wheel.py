@@ -42,7 +42,7 @@ class Ss2Wheel:
     """A smart wheel on its cable."""
 
     def __init__(self, name: str, rng: Random) -> None:
-        """Create the device of this name."""
+        """Create the device with this name."""
         self.name = name
         self.hung = False
         self.deaf = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import ReportedDevice
-from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.health import LINK, Change, Health, PortReopening, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
@@ -131,8 +131,8 @@ class Ss2Settings:
 class Ss2Wheel:
     """One wheel: received bytes and the time go in, readings and bytes to send come out."""
 
-    def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
-        """Create the device of this name. Raises ValueError if a wheel has no such parameter."""
+    def __init__(self, name: str, settings: Ss2Settings, _random_bytes: RandomBytes | None = None) -> None:
+        """Create the device with this name. Raises ValueError if a wheel has no such parameter."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import ReportedDevice
-from drivers.device import Chance, DeviceType, StreamAddress
+from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter
 from drivers.health import LINK, Health, readings_of
 
@@ -28,7 +28,7 @@ class DoorBoxSettings:
 class DoorBox:
     """The box: it is up while its port is open, and never spoken to."""
 
-    def __init__(self, name: str, settings: DoorBoxSettings, _chance: Chance) -> None:
+    def __init__(self, name: str, settings: DoorBoxSettings, _random_bytes: RandomBytes) -> None:
         self.name = name
         self._doors = settings.doors
         self._lines = LineSplitter(MAX_LINE)

@@ -136,7 +136,7 @@ class Table:
             return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _file(self) -> str:
-        """Give the shipped file of this name with where it publishes, or the name where it is none's."""
+        """Give the shipped file with this name with where it publishes, or the name where it is none's."""
         shipped = config_home() / "tables" / f"{self.name}.yaml"
         if not shipped.exists():
             return self.name

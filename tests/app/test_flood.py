@@ -144,7 +144,7 @@ def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> No
     settings = MqttSettings(host="127.0.0.1")
     alarm = FaultAlarm(at.daemon.faults)
     sink = MqttSink(
-        "craps-1", settings, alarm, now_us=at.daemon.clock.now_us, chance=lambda: 0.5, pin=pinned()
+        "craps-1", settings, alarm, now_us=at.daemon.clock.now_us, random_fraction=lambda: 0.5, pin=pinned()
     )
     before = len(at.house.rows())
     for _ in range(FLOOD // 2):

@@ -49,7 +49,7 @@ def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None
 
     def station(pairs: object) -> Station:
         made.update({device.name: (device, port) for device, port in pairs})  # type: ignore[attr-defined]  # pairs
-        return Station([], now_us=lambda: 0, chance=lambda: 0.0)
+        return Station([], now_us=lambda: 0, random_fraction=lambda: 0.0)
 
     hardware = hardware_of(settings, lambda: 0, station)
     assert hardware.kinds["doors"] == "door-box"

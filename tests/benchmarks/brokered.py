@@ -77,7 +77,7 @@ class Table:
         self._journal = Journal.open(
             rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
         )
-        self._sink = MqttSink(name, settings, self.alarms, now_us=fast_us, chance=half)
+        self._sink = MqttSink(name, settings, self.alarms, now_us=fast_us, random_fraction=half)
         self._pump = Pump(
             name,
             PublishSettings(to="mqtt", mqtt=settings),
@@ -87,7 +87,7 @@ class Table:
             sink=self._sink,
             alarm=self.alarms,
             now_us=fast_us,
-            chance=half,
+            random_fraction=half,
             status=lambda: TableStatus(table=name, state="online"),
         )
         self._sink.report_to(self._pump.post)

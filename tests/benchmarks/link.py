@@ -126,7 +126,7 @@ def whole(per_s: int, seconds: float) -> Measured:
         settings = NodeSettings(node="cam", port=os.ttyname(port), max_per_s=10_000)
         device = NodeDevice("cam", settings, os.urandom)
         station = Station(
-            [(device, SerialPort(settings.port, settings.baud))], now_us=_now_us, chance=lambda: 0.0
+            [(device, SerialPort(settings.port, settings.baud))], now_us=_now_us, random_fraction=lambda: 0.0
         )
         measured = Measured()
         started = [0.0, 0.0]

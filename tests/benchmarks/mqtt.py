@@ -110,7 +110,7 @@ class Table:
         self._journal = Journal.open(
             rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
         )
-        sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, chance=half, pin=pinned())
+        sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, random_fraction=half, pin=pinned())
         self._pump = Pump(
             NAME,
             PublishSettings(to="mqtt", mqtt=settings),
@@ -120,7 +120,7 @@ class Table:
             sink=sink,
             alarm=self._alarms,
             now_us=clock.now_us,
-            chance=half,
+            random_fraction=half,
             status=lambda: TableStatus(table=NAME, state="online"),
         )
         begin(self._journal)

@@ -191,7 +191,7 @@ class OverUnderBook(Book):
     def apply(self, request: Request) -> list[AnswerLine]:
         match request:
             case Bet() if request.id in self._up:
-                twice = Refusal(BOOK_ID, "a bet of this id is up; give each bet its own id")
+                twice = Refusal(BOOK_ID, "a bet with this id is up; give each bet its own id")
                 return [twice.reject(request.id, request.wager, request.amount)]
             case Bet():
                 self._up[request.id] = request

@@ -214,7 +214,7 @@ class House:
             sink=self.sink,
             alarm=self.alarms,
             now_us=self.clock,
-            chance=half,
+            random_fraction=half,
             status=self._status,
             last_seq=self.journal.recovered.first.seq - 1,
             board=first_board(NAME, "1", "craps", State(), First()),

@@ -212,7 +212,7 @@ def test_whoever_comes_in_mid_game_finds_it_at_the_broker(tmp_path: Path) -> Non
 
         def sink(house: House) -> MqttSink:
             return MqttSink(
-                "craps", settings, house.alarms, now_us=house.clock, chance=lambda: 0.5, pin=pinned()
+                "craps", settings, house.alarms, now_us=house.clock, random_fraction=lambda: 0.5, pin=pinned()
             )
 
         house = House(tmp_path, sink)

@@ -28,7 +28,9 @@ class Engine(Consumer):
 def chosen(
     settings: PublishSettings, engine: Consumer | None = None, alarms: Alarms | None = None
 ) -> Sink | None:
-    return sink_for("table-7", settings, alarms or Alarms(), now_us=Clock(), chance=half, engine=engine)
+    return sink_for(
+        "table-7", settings, alarms or Alarms(), now_us=Clock(), random_fraction=half, engine=engine
+    )
 
 
 def test_the_default_is_an_engine_in_the_process() -> None:

@@ -12,7 +12,7 @@ from controller.publish.embedded import TROUBLES
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, ConnectionLost
-from controller.publish.pump import MEETING_FAULTS
+from controller.publish.pump import PROGRESS_FAULTS
 from controller.publish.sink import Report
 from tests.publish.broker import free_port, needs_mosquitto, running
 from tests.publish.house import PATIENCE_S, Alarms, Clock, half, pinned, until
@@ -26,7 +26,7 @@ def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
     assert raised | TROUBLES == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
-    assert over | connection | TROUBLES | MEETING_FAULTS | {"settlement_missing"} == set(FAULTS)
+    assert over | connection | TROUBLES | PROGRESS_FAULTS | {"settlement_missing"} == set(FAULTS)
 
 
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
@@ -54,7 +54,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
     with running(tmp_path) as broker:
         alarms, clock = Alarms(), Clock()
         settings = MqttSettings(host="localhost", port=broker.port)
-        sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half, pin=pinned())
+        sink = MqttSink("table-7", settings, alarms, now_us=clock, random_fraction=half, pin=pinned())
         turn = sink.turn
         calls: list[float] = []
 
@@ -77,7 +77,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
 def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
     alarms = Alarms()
     sink = MqttSink(
-        "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half, pin=pinned()
+        "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), random_fraction=half, pin=pinned()
     )
     sink._handle_lost_connection(ConnectionLost(SESSION_TAKEN_OVER, "Session taken over"))
     assert set(alarms.holding) == {"identity_taken", "broker_unreachable"}
@@ -87,7 +87,7 @@ def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
 def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -> None:
     alarms, clock = Alarms(), Clock()
     settings = MqttSettings(host="localhost", port=free_port())
-    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half, pin=pinned())
+    sink = MqttSink("table-7", settings, alarms, now_us=clock, random_fraction=half, pin=pinned())
     sink.start(lambda _: None)
     until(lambda: "broker_unreachable" in alarms.holding)
     assert not sink.ready

@@ -43,7 +43,7 @@ class Casino:
     def house(self, tls: TlsSettings) -> House:
         def sink(house: House) -> MqttSink:
             return MqttSink(
-                NAME, self.settings(tls), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+                NAME, self.settings(tls), house.alarms, now_us=house.clock, random_fraction=half, pin=pinned()
             )
 
         return House(self.folder, sink)
@@ -209,13 +209,13 @@ def _clone(casino: Casino, rig: Rig) -> House:
     settings = casino.settings(casino.authority.files(NAME, "clone"))
 
     def sink(house: House) -> MqttSink:
-        return MqttSink(NAME, settings, house.alarms, now_us=house.clock, chance=half, pin=pinned())
+        return MqttSink(NAME, settings, house.alarms, now_us=house.clock, random_fraction=half, pin=pinned())
 
     return House(rig.folder, sink, rig=rig)
 
 
 def link_of(casino: Casino, name: str, client_id: str = "") -> MqttLink:
-    """Connect with a certificate of this name."""
+    """Connect with a certificate with this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None
     link = MqttLink(settings, client_id or name, tls_context(settings.tls))

@@ -47,7 +47,9 @@ def open_house(
     folder: Path, broker: Mosquitto, houses: list[House], settings: PublishSettings | None = None
 ) -> House:
     def sink(house: House) -> MqttSink:
-        return MqttSink(NAME, local(broker), house.alarms, now_us=house.clock, chance=half, pin=pinned())
+        return MqttSink(
+            NAME, local(broker), house.alarms, now_us=house.clock, random_fraction=half, pin=pinned()
+        )
 
     house = House(folder, sink, settings)
     houses.append(house)
@@ -329,7 +331,12 @@ def test_the_whole_runs_in_threads_and_ends_when_told(house: House, settlement: 
 def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> None:
     with pytest.raises(ValueError, match=r"found no `tls` for the broker at 192\.0\.2\.1"):
         MqttSink(
-            NAME, MqttSettings(host="192.0.2.1"), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+            NAME,
+            MqttSettings(host="192.0.2.1"),
+            house.alarms,
+            now_us=house.clock,
+            random_fraction=half,
+            pin=pinned(),
         )
 
 
@@ -337,7 +344,12 @@ def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> 
 def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> None:
     with pytest.raises(ValueError, match="expected 1 to 64 letters"):
         MqttSink(
-            name, MqttSettings(host="localhost"), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+            name,
+            MqttSettings(host="localhost"),
+            house.alarms,
+            now_us=house.clock,
+            random_fraction=half,
+            pin=pinned(),
         )
 
 

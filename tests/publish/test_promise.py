@@ -99,7 +99,7 @@ def pump_of(shelf: Shelf, air: Air, key: Key, clock: Clock) -> Pump:
         sink=air,
         alarm=Alarms(),
         now_us=clock,
-        chance=half,
+        random_fraction=half,
         status=lambda: TableStatus(table="t", state="online"),
         last_seq=COUNT,
     )

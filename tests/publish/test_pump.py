@@ -15,10 +15,10 @@ from controller.publish.betting import OpenStatement
 from controller.publish.events import (
     Acknowledgement,
     LineBet,
-    Meeting,
     Message,
     PairPlus,
     PlayPlaced,
+    ProgressReport,
     ResendRequest,
     TableStatus,
     read_event,
@@ -337,7 +337,9 @@ def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None
 def meets(house: House, sequence: int, chain: str | None, told: int | None = None) -> set[str]:
     """Let the engine tell how far it is, having heard of all or so much; give the faults that then hold."""
     newest = max(sequence, house.pump._last_seq) if told is None else told
-    house.pump.post(Meeting(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
+    house.pump.post(
+        ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
+    )
     house.turn()
     return set(house.alarms.holding)
 

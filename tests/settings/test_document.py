@@ -123,7 +123,7 @@ def test_a_mistake_names_its_place_and_what_to_do(tmp_path: Path, monkeypatch: p
     mistake = only_mistake(tmp_path, "name: x\nthrow:\n    wall: end\n    call_hold_ms: soon\n")
     assert str(mistake) == (
         "rules.yaml:4:5: throw.call_hold_ms: found 'soon', expected a number of milliseconds, at least 0; "
-        "write a plain decimal number, without unit or quotes"
+        "write a plain decimal number, without a unit or quotes"
     )
 
 

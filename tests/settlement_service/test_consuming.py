@@ -16,8 +16,8 @@ from controller.publish.events import (
     Acknowledgement,
     Answer,
     LineBet,
-    Meeting,
     Message,
+    ProgressReport,
     ResendRequest,
     TableStatus,
     read_event,
@@ -57,7 +57,9 @@ class Line:
         pin = Pin() if house is None else pinned()
         self.reports: list[Report] = []
         self.said: list[str] = []
-        self.sink = MqttSink(table.name, settings, Alarms(), now_us=now_us, chance=lambda: 0.0, pin=pin)
+        self.sink = MqttSink(
+            table.name, settings, Alarms(), now_us=now_us, random_fraction=lambda: 0.0, pin=pin
+        )
         self.sink.send_status(TableStatus(table=table.name, state="online", session=1, says_open=True))
         self.sink.report_to(self.reports.append)
         say, key = self.said.append, EngineKey(ENGINE_KEY)
@@ -235,14 +237,16 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
 
 @needs_mosquitto
 def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: SealedTable, line: Line) -> None:
-    line.until(lambda: any(isinstance(report, Meeting) for report in line.reports))
+    line.until(lambda: any(isinstance(report, ProgressReport) for report in line.reports))
     line.reports.clear()
     closed = roulette.tell("table.closed", TableEvent(cause="close_table"))
     line.sends(closed)
     event = read_event(closed)
     newest = (event.seq, event.chain)
     line.until(
-        lambda: newest in {(one.sequence, one.chain) for one in line.reports if isinstance(one, Meeting)}
+        lambda: (
+            newest in {(one.sequence, one.chain) for one in line.reports if isinstance(one, ProgressReport)}
+        )
     )
 
 

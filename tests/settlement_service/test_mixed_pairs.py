@@ -15,9 +15,9 @@ from controller.publish.events import (
     Acknowledgement,
     Answer,
     LineBet,
-    Meeting,
     PairPlus,
     PlayPlaced,
+    ProgressReport,
     TableStatus,
     answer_bytes,
     endorse,
@@ -57,7 +57,7 @@ def sink() -> Iterator[Sink]:
     def make(pin: Pin) -> Heard:
         alarms, heard = Alarms(), list[object]()
         settings = MqttSettings(host="localhost")
-        made.append(MqttSink("wheel-1", settings, alarms, now_us=Clock(), chance=half, pin=pin))
+        made.append(MqttSink("wheel-1", settings, alarms, now_us=Clock(), random_fraction=half, pin=pin))
         made[-1].report_to(heard.append)
         return made[-1], alarms, heard
 
@@ -134,7 +134,7 @@ def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, si
 
 
 def meeting(key: EngineKey) -> bytes:
-    told: Answer = Meeting(
+    told: Answer = ProgressReport(
         table="wheel-1",
         sequence=0,
         chain=None,
@@ -271,7 +271,7 @@ def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Si
 @pytest.mark.parametrize(
     "word",
     [
-        Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
+        ProgressReport(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
         LineBet(table="craps-2", session=1, sequence=4, step=9, seat="3", has=False, by="settlement"),
         PairPlus(table="cards-2", session=1, sequence=4, step=9, without=("3",), by="settlement"),
         PlayPlaced(table="cards-2", session=1, sequence=4, step=9, round=1, seats=("3",), by="settlement"),

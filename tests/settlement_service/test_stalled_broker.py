@@ -39,7 +39,7 @@ class Live:
         self.takes: Takes | None = "wagers"
         self.announcer = Announcer(table.name, "1", now_us)
         self.sink = MqttSink(
-            table.name, settings, self.alarms, now_us=now_us, chance=lambda: 0.0, pin=pinned()
+            table.name, settings, self.alarms, now_us=now_us, random_fraction=lambda: 0.0, pin=pinned()
         )
         self.announcer.say = lambda word: self.sink.send_open_statement(word, table.key)
         self.reports: list[Report] = []

@@ -106,7 +106,7 @@ class FastStation(Station):
         self._posted = self._taken = 0
         self._sent = sent
         self._watched: list[WatchedPort] = []
-        super().__init__(devices, now_us=clock.now_us, chance=lambda: 0.0)
+        super().__init__(devices, now_us=clock.now_us, random_fraction=lambda: 0.0)
 
     def _wait_s(self) -> float:
         return super()._wait_s() / self._speed

@@ -15,7 +15,7 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
         ("no-roll", "Roll 3: No Roll. Die 1 stopped 109 mm short"),
         ("roll", "Roll 9: called. Roll 5-5"),
         ("spin", "Spin 1: called. 0: the ball ran cw"),
-        ("too-few-revolutions", "Spin 2: No Spin. 2.2 turns of 4"),
+        ("too-few-revolutions", "Spin 2: No Spin. 2.2 turns (2.2 to 2.9), 4 required"),
     ],
 )
 def test_a_picture_of_the_docs_says_what_it_shows(name: str, begins: str) -> None:

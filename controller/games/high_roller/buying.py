@@ -109,10 +109,10 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
     if held + count > rules.cards_per_player:
         left = rules.cards_per_player - held
-        raise InputRefused("over_limit", f"seat {name} may buy {left} more cards this game (H-CAP-1)")
+        raise InputRefused("over_limit", f"seat {name} may buy at most {left} more this game (H-CAP-1)")
     if state.sold + count > rules.decks * CARDS_A_DECK:
         left = rules.decks * CARDS_A_DECK - state.sold
-        raise InputRefused("sold_out", f"{left} cards are left in {rules.decks} decks (!H-8)")
+        raise InputRefused("sold_out", f"cards left in {rules.decks} decks: {left} (!H-8)")
     if not count:
         return state
     final = state.final if state.sold else state.closing
@@ -139,11 +139,11 @@ def pitch(
     return state.replace(owed=owed, cards=cards, missed=state.missed if owed else 0), name
 
 
-def in_order(state: HighRollerState, card: Card) -> None:
+def require_order(state: HighRollerState, card: Card) -> None:
     """Raise InputRefused if it is not known who gets this card, because one before it was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
-            "order_broken", "a card before it was missed: enter both with set_card and their seats"
+            "order_broken", "an earlier card was missed: enter both cards with set_card, each with its seat"
         )
 
 
@@ -174,11 +174,11 @@ def pitched(
 
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Raise InputRefused if all cards of this rank are dealt already, so that one was misread (H-EQ-1)."""
+    """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
     most = rules.decks * OF_A_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= most:
-        says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); check the card"
-        raise InputRefused("sold_out", says)
+        dealt = f"all {most} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
+        raise InputRefused("sold_out", f"{dealt}; check the card")
 
 
 def replace_card(
@@ -204,7 +204,7 @@ def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
     return take
 
 
-def ready(state: HighRollerState) -> None:
+def require_ready(state: HighRollerState) -> None:
     """Raise InputRefused unless the dice may be thrown: two or more players have their cards (H-START-1)."""
     if state.stage not in BUYING:
         return
@@ -221,7 +221,7 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
     if state.stage not in BUYING:
         return InputRefused("no_button" if state.stage == "button_draw" else "no_game")
     try:
-        ready(state)
+        require_ready(state)
     except InputRefused as refused:
         return refused
     return None
@@ -278,12 +278,13 @@ def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
 
 
 def _owed_to(state: HighRollerState) -> str:
-    owed = ", ".join(f"seat {name} {count}" for name, count in state.owed.items())
+    owed = ", ".join(f"{count} to seat {name}" for name, count in state.owed.items())
     return f"cards that were bought have not been pitched yet: {owed}"
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
-    """Record that 15 minutes are left (H-CLOSE-1); entered again, or with `count`, that the hours are over.
+    """Record that 15 minutes are left (H-CLOSE-1); entered again, or with `count`, that the hours of
+    operation have ended.
 
     `count` is the number of players left then; without it, those at the table count. With fewer than two,
     there is no final game for the Bonus Pot (H-CLOSE-2). Raises InputRefused.

@@ -177,7 +177,7 @@ class HighRoller(PlaysThrows):
             yield "paid"
         if allows("draw_button"):
             yield "draw_button"
-        if allows("start_roll") and is_allowed(partial(buying.ready, state)):
+        if allows("start_roll") and is_allowed(partial(buying.require_ready, state)):
             yield "start_roll"
         if allows("decline") and not self.open_attempt and is_allowed(partial(decline, state, self._rules)):
             yield "decline"
@@ -276,7 +276,7 @@ class HighRoller(PlaysThrows):
     def _start_roll(self, entered: Input) -> None:
         take = buying.bonus_take(entered.count, self._rules)
         if self._machine.allows("start_roll"):
-            buying.ready(self._state)
+            buying.require_ready(self._state)
         self._start(entered.t, "dealer", take)
 
     def _start(self, t: int, cause: str, bonus_take: int) -> None:
@@ -364,7 +364,7 @@ class HighRoller(PlaysThrows):
             return
         try:
             rank = buying.rank_entered(card.rank, "a shoe for this game")
-            buying.in_order(self._state, card)
+            buying.require_order(self._state, card)
             self._place_card(card, card.to, rank)
         except InputRefused as refused:
             self._miss(card, refused)

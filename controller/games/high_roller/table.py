@@ -148,7 +148,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return sum(map(len, self.cards.values())) + sum(self.owed.values())
 
     def seat(self, name: str) -> Seat:
-        """Return the seat of this name, in its original type."""
+        """Return the seat with this name, in its original type."""
         return next((seat for seat in self.seats if str(seat) == name), name)
 
     def replace(self, **changes: object) -> "HighRollerState":

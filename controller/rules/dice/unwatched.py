@@ -1,4 +1,4 @@
-"""Whether each die was watched from the hand to its rest (C34-INV-1a, !V1-25, H-LEGAL-2).
+"""Whether each die was watched from release until it came to rest (C34-INV-1a, !V1-25, H-LEGAL-2).
 
 A die that was out of sight for longer than a moment may have left the table and come back, or been turned.
 This is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), a die that was
@@ -16,8 +16,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""A die slower than this that was last seen where it then lies had stopped there and was waiting to be
-reported at rest."""
+"""If a die's last speed was below this and it now lies where it was last seen, it had already stopped there;
+only its rest report was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 
@@ -32,24 +32,25 @@ class _Unwatched(NamedTuple):
 
 
 def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
-    """Ask for a review of a die that was not watched for a time; only note one that lies as it lay before."""
+    """Ask for a review of a die that was not watched for a time; if it still lies as before, only add a
+    notice."""
     limit_us = rules.unwatched_ms * 1000.0
     rule = found.causes.get("off_table")
     for die in scene.dice:
         if die.offs or die.rest is None:
             continue
         for gap in _gaps(scene, die, limit_us, decided_at_us):
-            seen = f"die {die.number} was out of sight for {gap.for_us / 1e6:.1f} s"
+            away_s = gap.for_us / 1e6
+            seen = f"die {die.number} was out of sight for {away_s:.1f} s"
             found.evidence += [one for one in (gap.before, gap.after) if one is not None]
-            if _lies_as_it_lay(gap):
-                found.note("unwatched", f"{seen}, and lies as it lay before", die=die.number, rule=rule)
+            if _unchanged(gap):
+                found.note("unwatched", f"{seen}, and has not moved", die=die.number, rule=rule)
+                continue
+            if gap.after is None:
+                seen = f"die {die.number} was still out of sight, after {away_s:.1f} s, when the throw ended"
             else:
-                until = "when the throw was over" if gap.after is None else _until(gap.after)
-                found.ask("missing_reading", f"{seen} {until}", die=die.number, rule=rule)
-
-
-def _until(after: Sighting) -> str:
-    return f"before it was seen {'at rest' if isinstance(after, DieRest) else 'again'}"
+                seen += f" before it was seen {'at rest' if isinstance(gap.after, DieRest) else 'again'}"
+            found.ask("missing_reading", seen, die=die.number, rule=rule)
 
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
@@ -58,7 +59,7 @@ def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> It
     seen.sort(key=attrgetter("t"))
     for before, after in pairwise(seen):
         since_us: int | None = before.t
-        if after.t - before.t > limit_us and _waits(die, before, after):
+        if after.t - before.t > limit_us and _lay_still(die, before, after):
             since_us = _blind_since(scene, die, before, after.t)
         if since_us is not None and after.t - since_us > limit_us:
             yield _Unwatched(after.t - since_us, before, after)
@@ -67,7 +68,7 @@ def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> It
         yield _Unwatched(decided_at_us - since_us, seen[-1], None)
 
 
-def _waits(die: DieSeen, before: Sighting, after: Sighting) -> bool:
+def _lay_still(die: DieSeen, before: Sighting, after: Sighting) -> bool:
     """Return whether a die lay still between two sightings, so that a camera had nothing to report."""
     if isinstance(before, DieRest):
         return isinstance(after, DieAt) or _near(before, after)
@@ -87,12 +88,12 @@ def _stopped(die: DieSeen, last: Sighting) -> bool:
 
 def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:
     """Return when a die that lay still was lost or its camera went down; None if neither was reported."""
-    losts = [lost.t for lost in die.losts]
-    downs = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
-    return min((t for t in (*losts, *downs) if last.t <= t < until_us), default=None)
+    lost_times = [lost.t for lost in die.losts]
+    down_times = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
+    return min((t for t in (*lost_times, *down_times) if last.t <= t < until_us), default=None)
 
 
-def _lies_as_it_lay(gap: _Unwatched) -> bool:
+def _unchanged(gap: _Unwatched) -> bool:
     before, after = gap.before, gap.after
     if not (isinstance(before, DieRest) and isinstance(after, DieRest)):
         return False

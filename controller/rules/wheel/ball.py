@@ -17,7 +17,7 @@ from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
 """With fewer pulses there is no run."""
-_MAX_STRANGERS, _MAX_MISSED = 0.3, 0.45
+_MAX_STRAY, _MAX_MISSED = 0.3, 0.45
 """The largest shares of pulses that are not the ball's, and of passes that working beams missed, with which a
 chain still proves anything: dust causes one pulse in five, and among many more some chain always fits."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
@@ -79,7 +79,7 @@ class BallRun(msgspec.Struct, frozen=True):
     turns_to: float
     end_speed: float
     loss: float
-    strangers: int
+    stray_pulses: int
     missed: int
     silent_s: float = 0.0
     silent_at_us: int | None = None
@@ -152,7 +152,7 @@ def _measured(
     if len(path) < _MIN_PASSES:
         return None if story.before is None else _measured(chain, slowing, story.before, left_us, pulses)
     counts = _Counts(chain, story, path)
-    if story.stray > _MAX_STRANGERS * (story.stray + len(path)) or counts.missed > _MAX_MISSED * (
+    if story.stray > _MAX_STRAY * (story.stray + len(path)) or counts.missed > _MAX_MISSED * (
         counts.missed + len(path)
     ):
         return None
@@ -182,7 +182,7 @@ def _measured(
         turns_to=ran + most + story.more + counts.before(since, slowing, pulses),
         end_speed=max(speed - loss * seconds, 0.0),
         loss=loss,
-        strangers=story.stray,
+        stray_pulses=story.stray,
         missed=counts.missed,
         silent_s=silent_s,
         silent_at_us=path[since - 1].t if silences else story.before.last.t if story.before else None,

@@ -1,7 +1,7 @@
 """The causes of a No Spin and of a review: one rule, one function, one id."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
 from operator import sub
 
@@ -35,13 +35,14 @@ RULES = {
     "revolutions_unclear": "R-SPIN-2",
 }
 """The rule behind each cause, for rule sets that name none."""
+_IN_WORDS: Mapping[Turning, str] = {"cw": "clockwise", "ccw": "counter-clockwise"}
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.3
-"""By what share of the wheel's drop speed one ball's may differ: a few per cent, plus what a tilted bowl
-adds."""
+"""Largest relative difference between a ball's drop speed and the wheel's: a few per cent, plus what a tilted
+bowl adds."""
 _FASTER_UNSEEN = 2.0
-"""How much faster than first seen a ball may have been at a start that no beam saw."""
-_STRANGERS_IN_DOUBT = 0.15
+"""Largest ratio of an unseen launch speed to the first speed seen."""
+_STRAY_IN_DOUBT = 0.15
 """With this share of pulses that are not the ball's, its direction alone voids nothing."""
 _MARK_DUE = 1.3
 """The mark is overdue this many turns after its last pass: the board that detects it may have missed the
@@ -51,7 +52,7 @@ SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, Roto
 
 
 class Case:
-    """One spin before its judge: what was seen, and what the ball's pulses prove."""
+    """One spin as presented to the judge: what was seen, and what the ball's pulses prove."""
 
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
@@ -72,14 +73,14 @@ class Case:
             trace.rotor_direction if self.reversal is None else self.reversal.before
         )
         """Which way the rotor turned when the ball was launched; None if no index pass shows it."""
-        self.rested_us: int | None = (
-            None if trace.pockets.stands is None else trace.pockets.agreeing[0].reading.t
+        self.at_rest_us: int | None = (
+            None if trace.pockets.confirmed is None else trace.pockets.agreeing[0].reading.t
         )
-        """The latest time by which the ball lay in its pocket; None while that is not certain."""
+        """The time by which the ball had certainly come to rest; None while that is not certain."""
         self.launch_hidden_by = self._launch_hidden_by()
         """What may have hidden the ball's launch and first turns; None if nothing can have."""
         self.turns_to = self._turns_to()
-        """The most turns that it may have run; infinite if nothing limits them."""
+        """Maximum number of turns that it may have run; infinite if nothing limits them."""
         self.drop_fits = self._drop_fits()
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
@@ -92,11 +93,13 @@ class Case:
         return Reason(code=code, rule=self.rule(code), seen=seen)
 
     def turns_seen(self) -> str:
-        """Describe how far the ball ran, as in "3.6 turns of 4 (3.5 to 3.7)"."""
+        """Describe how far the ball ran, as in "3.6 turns (3.5 to 3.7), 4 required"."""
         assert self.ball is not None
         ball = self.ball
         most = f"to {self.turns_to:.1f}" if isfinite(self.turns_to) else "or more"
-        return f"{ball.turns:.1f} turns of {self.rules.min_revolutions:g} ({ball.turns_from:.1f} {most})"
+        return (
+            f"{ball.turns:.1f} turns ({ball.turns_from:.1f} {most}), {self.rules.min_revolutions:g} required"
+        )
 
     @property
     def began_us(self) -> int:
@@ -135,8 +138,8 @@ class Case:
         return round((second.t - first.t) / (second.turns - first.turns))
 
     def _overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
-        """Return how long the mark was overdue before pass number `at`, by the turn after it, or while no
-        earlier pass was reported.
+        """Return how long the mark was overdue before pass `at`, or before the decision if no pass followed,
+        judged by the following turn or, without one, by the turn before.
 
         A mark that was due only after the ball had been detected was missed by its own sensor alone.
         """
@@ -164,7 +167,7 @@ class Case:
         speed = _FASTER_UNSEEN * (second.turns - first.turns) * 1e6 / (second.t - first.t)
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
-    def stood_before(self, at_us: int) -> bool:
+    def was_confirmed_by(self, at_us: int) -> bool:
         """Return whether the number was confirmed by then."""
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
@@ -176,8 +179,8 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return what was seen from one second before the first pulse on: the hand releases the ball before
-        the beam."""
+        """Return what was seen from `object_before_launch_s` before the first pulse, because the ball is
+        released before it reaches a beam."""
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
         since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
@@ -190,7 +193,7 @@ class Case:
 
     @property
     def silent_turns_passed(self) -> bool:
-        """Return whether the turns without a pocket read after a sensed drop are over."""
+        """Return whether the allowed number of turns without a pocket read after a sensed drop has passed."""
         drop = self.trace.drop
         if drop is None or self.trace.pockets.seen or self.index_silent:
             return False
@@ -202,20 +205,23 @@ def same_direction(case: Case) -> Reason | None:
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or _is_doubtful(ball):
         return None
-    return case.reason("same_direction", f"the ball and the rotor both ran {rotor}")
+    return case.reason("same_direction", f"the ball and the rotor both turned {_IN_WORDS[rotor]}")
 
 
 def direction_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: a ball that seems to run with the rotor, by pulses too many of which are not its own."""
+    """R-SPIN-1: a ball that seems to run with the rotor, judged from pulses of which too many are stray."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
-    seen = f"the ball seems to have run {rotor}, with the rotor, but {ball.strangers} pulses were not its own"
+    seen = (
+        f"the ball seems to have run {rotor}, with the rotor,"
+        f" but {ball.stray_pulses} of the pulses did not come from it"
+    )
     return case.reason("missing_reading", seen)
 
 
 def _is_doubtful(ball: BallRun) -> bool:
-    return ball.strangers > 1 + _STRANGERS_IN_DOUBT * len(ball.passes)
+    return ball.stray_pulses > 1 + _STRAY_IN_DOUBT * len(ball.passes)
 
 
 def too_few_revolutions(case: Case) -> Reason | None:
@@ -229,9 +235,9 @@ def too_few_revolutions(case: Case) -> Reason | None:
 
 
 def foreign_object(case: Case) -> Reason | None:
-    """R-IRR-3: something else in the wheel before the ball rested."""
+    """R-IRR-3: something else in the wheel before the ball came to rest."""
     for reading in case.objects():
-        if _in_wheel(reading) and (case.rested_us is None or reading.t < case.rested_us):
+        if _in_wheel(reading) and (case.at_rest_us is None or reading.t < case.at_rest_us):
             return case.reason("foreign_object", f"a foreign object in the wheel ({reading.where})")
     return None
 
@@ -239,7 +245,7 @@ def foreign_object(case: Case) -> Reason | None:
 def ball_out(case: Case) -> Reason | None:
     """!R-8: the ball was seen outside the wheel, or is in none of its pockets."""
     for reading in case.trace.out:
-        if case.rested_us is None or reading.t < case.rested_us:
+        if case.at_rest_us is None or reading.t < case.at_rest_us:
             return case.reason("ball_out", "the ball was seen outside the wheel")
     if not case.silent_turns_passed or not case.learned.pocket_reader_known:
         return None
@@ -261,7 +267,7 @@ def rotor_reversed(case: Case) -> Reason | None:
         return case.reason("rotor_reversed", f"the rotor reversed to {turned} during the spin")
     stops_us = trace.rotor.stops_us()
     if (
-        trace.pockets.stands is None
+        trace.pockets.confirmed is None
         and trace.marks
         and stops_us is not None
         and case.decided_at_us >= stops_us
@@ -276,7 +282,7 @@ def rotor_handled(case: Case) -> Reason | None:
     """R-SPIN-4: a hand reversed the rotor when the ball may already have been at rest, before its number was
     read."""
     reversal = case.reversal
-    if reversal is None or case.trace.in_play(reversal.first_us) or case.stood_before(reversal.first_us):
+    if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None
     turned = reversal.shown_by.direction
     return case.reason(
@@ -291,7 +297,7 @@ def device_lost(case: Case) -> Reason | None:
     down = sorted(case.trace.devices.down)
     if not down:
         return None
-    return case.reason("missing_reading", f"{', '.join(down)} went down or was down in the spin")
+    return case.reason("missing_reading", f"down during the spin: {', '.join(down)}")
 
 
 def launch_unseen(case: Case) -> Reason | None:
@@ -302,7 +308,7 @@ def launch_unseen(case: Case) -> Reason | None:
     if ball is None or hidden_by is None or ball.turns_from >= least or case.turns_to < least:
         return None
     if isinstance(hidden_by, DeviceFault):
-        seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may be among them"
+        seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may have been missed"
     elif hidden_by.back_us >= case.began_us:
         silent_s = (case.began_us - hidden_by.since_us) / 1e6
         seen = f"{hidden_by.dev} sent nothing for {silent_s:.1f} s before the ball's first pulse"
@@ -316,7 +322,7 @@ def rotor_unknown(case: Case) -> Reason | None:
     """R-SPIN-1 needs the rotor's direction."""
     if case.trace.rotor_direction is not None:
         return None
-    return case.reason("missing_reading", "no index pass in the spin showed the rotor's direction")
+    return case.reason("missing_reading", "no index pass during the spin showed the rotor's direction")
 
 
 def ball_direction_unknown(case: Case) -> Reason | None:
@@ -333,14 +339,14 @@ def revolutions_unclear(case: Case) -> Reason | None:
     ball, least = case.ball, case.rules.min_revolutions
     if ball is None:
         pulses = len(case.trace.pulses)
-        return case.reason("revolutions_unclear", f"{pulses} beam pulses are not those of a running ball")
+        return case.reason("revolutions_unclear", f"the {pulses} beam pulses do not fit a running ball")
     if ball.turns_from >= least or too_few_revolutions(case) is not None:
         return None
     silence = ""
     if ball.silent_s:
         silence = f"; then no beam detected it for {ball.silent_s:.1f} s before the drop"
     elif ball.silent_at_us is not None:
-        silence = ", of which those before the working beams fell silent for more than a turn are not proven"
+        silence = "; turns before a silence of more than one turn are not counted"
     return case.reason("revolutions_unclear", case.turns_seen() + silence)
 
 
@@ -364,17 +370,17 @@ def drop_contradicts(case: Case) -> Reason | None:
 
 
 def pocket_missing(case: Case) -> Reason | None:
-    """R-SPIN-4 needs agreeing reads on as many different rotor turns."""
+    """R-SPIN-4 needs the configured number of agreeing reads, each on a different rotor turn."""
     pockets, needed = case.trace.pockets, case.rules.pocket_reads
-    if pockets.stands is not None:
+    if pockets.confirmed is not None:
         return None
     reads = pockets.reads
     placed = [read for read in reads if read.number is not None]
     numbers = list(dict.fromkeys(read.number for read in placed))
     if len(placed) >= needed:
+        found = ", ".join(map(str, numbers))
         return case.reason(
-            "conflict",
-            f"{len(placed)} pocket reads never agreed {needed} turns running: {', '.join(map(str, numbers))}",
+            "conflict", f"{len(placed)} pocket reads did not agree on {needed} consecutive turns: {found}"
         )
     if len(placed) < len(reads):
         return case.reason(
@@ -385,17 +391,17 @@ def pocket_missing(case: Case) -> Reason | None:
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: if no sensor of the wheel reported anything for turns, it is not known what entered it
-    then."""
-    rested_us = case.rested_us
-    if rested_us is None:
+    """R-IRR-3: if no sensor of the wheel reported anything for several turns, something may have entered it
+    unseen."""
+    at_rest_us = case.at_rest_us
+    if at_rest_us is None:
         return None
     began_us, longest_us = case.began_us, SILENT_TURNS * case.trace.rotor.period_us()
-    marks_us = [mark.t for mark in case.trace.index_passes if began_us < mark.t < rested_us]
-    if case.ball is not None and _longest_between([began_us, *marks_us, rested_us]) <= longest_us:
+    marks_us = [mark.t for mark in case.trace.index_passes if began_us < mark.t < at_rest_us]
+    if case.ball is not None and _longest_between([began_us, *marks_us, at_rest_us]) <= longest_us:
         return None
     silent_us = _longest_between(
-        [r.t for r in case.seen if type(r) in SENSED and began_us <= r.t <= rested_us]
+        [r.t for r in case.seen if type(r) in SENSED and began_us <= r.t <= at_rest_us]
     )
     if silent_us <= longest_us:
         return None
@@ -410,31 +416,33 @@ def _longest_between(times_us: Sequence[int]) -> int:
 
 def pocket_contradicted(case: Case) -> Reason | None:
     """A review if another pocket is read after the number was confirmed."""
-    stands, against = case.trace.pockets.stands, case.trace.pockets.against
-    if stands is None or against is None:
+    confirmed, against = case.trace.pockets.confirmed, case.trace.pockets.against
+    if confirmed is None or against is None:
         return None
-    return case.reason("conflict", f"the ball was read in {stands.number} and then in {against.number}")
+    return case.reason("conflict", f"the ball was read in {confirmed.number} and then in {against.number}")
 
 
 def second_ball(case: Case) -> Reason | None:
-    """A pocket can't hold the ball while it still runs in the track, and one ball makes one run."""
+    """A pocket can't hold the ball while it is still running in the track, and one ball makes one run."""
     trace = case.trace
     turns = 0.0 if case.ball is None else turns_beside(trace.chain, case.ball, trace.pulses)
     if turns:
-        return case.reason("conflict", f"another ball ran {turns:.1f} turns in the track beside the first")
-    read = case.trace.reads_while_running.stands
+        return case.reason("conflict", f"another ball ran {turns:.1f} turns in the track alongside the first")
+    read = case.trace.reads_while_running.confirmed
     if read is None:
         return None
     return case.reason(
-        "conflict", f"pocket {read.number} was read as holding a ball while the ball still ran"
+        "conflict", f"pocket {read.number} was read as holding a ball while the ball was still running"
     )
 
 
 def out_after_rest(case: Case) -> Reason | None:
     """A ball that rests in a pocket is not outside the wheel."""
-    if case.rested_us is None or not any(reading.t >= case.rested_us for reading in case.trace.out):
+    if case.at_rest_us is None or not any(reading.t >= case.at_rest_us for reading in case.trace.out):
         return None
-    return case.reason("conflict", "a ball was seen outside the wheel after the ball had rested in a pocket")
+    return case.reason(
+        "conflict", "a ball was seen outside the wheel after the ball had come to rest in a pocket"
+    )
 
 
 def index_contradicts(case: Case) -> Reason | None:
@@ -447,14 +455,14 @@ def index_contradicts(case: Case) -> Reason | None:
     )
 
 
-OF_NO_SPIN: tuple[Callable[[Case], Reason | None], ...] = (
+NO_SPIN_RULES: tuple[Callable[[Case], Reason | None], ...] = (
     same_direction,
     too_few_revolutions,
     foreign_object,
     ball_out,
     rotor_reversed,
 )
-OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
+REVIEW_RULES: tuple[Callable[[Case], Reason | None], ...] = (
     device_lost,
     launch_unseen,
     rotor_handled,
@@ -480,17 +488,19 @@ def notices(case: Case) -> list[Notice]:
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
         silent = [str(beam) for beam, pulses in enumerate(trace.chain.pulse_counts) if not pulses]
         if silent:
-            said.append(Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was not cut once"))
-    if trace.drop is None and trace.pockets.stands is not None:
+            said.append(
+                Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was never interrupted")
+            )
+    if trace.drop is None and trace.pockets.confirmed is not None:
         said.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
     for reading in case.objects():
         if not _in_wheel(reading):
             said.append(
                 Notice(code="foreign_object", seen=f"something on the {reading.where}, outside the wheel")
             )
-        elif case.rested_us is not None and reading.t >= case.rested_us:
+        elif case.at_rest_us is not None and reading.t >= case.at_rest_us:
             said.append(
-                Notice(code="foreign_object", seen="something in the wheel after the ball had rested")
+                Notice(code="foreign_object", seen="something in the wheel after the ball had come to rest")
             )
     return said
 

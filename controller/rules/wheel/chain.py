@@ -42,17 +42,17 @@ _SLOW_DOWN = 0.80
 """How much slower than the step before a step may suddenly be, as at the joint of a worn track."""
 _PLAIN = 0.35
 """A step that costs less is accepted without a second story."""
-GHOST = 1.0
-"""Cost of a pulse that is not the ball's: the unit of all costs. One pulse in five may be such a ghost."""
+STRAY = 1.0
+"""Cost of a pulse that is not the ball's: the unit of all costs. One pulse in five may be such a stray."""
 _SAME_PASS = 1 / 12
 """Turns of the ball within which a second pulse of the same beam belongs to the same pass."""
 DOUBLE = 0.3
 """Cost of a pulse that repeats one of the same beam within a twelfth of a turn."""
 FITTING = 1.6
-"""Cost of a pulse that fits as the ball's next one by place and time but comes from something else: one ghost
-in six does."""
+"""Cost of a pulse that fits as the ball's next one by place and time but comes from something else: one stray
+pulse in six does."""
 MISSED = 0.7
-"""Cost of a pass missed by a beam that detects others: slightly more likely than a ghost that must fit."""
+"""Cost of a pass missed by a beam that detects others: slightly more likely than a stray that must fit."""
 SILENT = 0.25
 """Cost of a pass at a beam that has given no pulse yet: it may be silent."""
 LAUNCH = 4.5
@@ -61,7 +61,7 @@ _DROPPED_STORY = 6.0
 """A story that costs this much more than the cheapest is dropped: it would have to make up for a launch and a
 pulse."""
 _STORIES = 10
-"""The most stories kept: both directions, with one pulse more or less at either end, and a launch."""
+"""Maximum number of stories kept: both directions, one pulse more or less at either end, and a launch."""
 _NEWEST = 4
 """Stories kept in addition whose ball was launched at the newest pulse: a few pulses before a silence can be
 explained in so many ways that the launch after it would be crowded out."""
@@ -78,7 +78,7 @@ is the only one."""
 _SILENT_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _DETECTS, _FEW = 0.3, 4
-"""A beam with less than this share of the best beam's pulses is silent, and its pulses were ghosts; with no
+"""A beam with less than this share of the best beam's pulses is silent, and its pulses were stray; with no
 more pulses than the second figure it is unknown."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
@@ -87,11 +87,11 @@ _WHOLE_TURNS = range(4)
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
 """What a story may become with a pulse: its cost then; what it continues as (direction, last pass and the
 pass before); the story; the turns and the speed of its step, and how many of the turns are whole ones beyond
-the next pass at this beam (or `_STRAY`, `_LAUNCHED`); how many turns fewer and more are possible.
+the next pass at this beam (or `_IS_STRAY`, `_LAUNCHED`); how many turns fewer and more are possible.
 
 Most options are dropped at once, so a story is created only for those that are kept.
 """
-_STRAY, _LAUNCHED = -1, -2
+_IS_STRAY, _LAUNCHED = -1, -2
 """In place of the whole turns: the pulse is not the ball's, or it begins another run, which is in the
 story."""
 
@@ -430,11 +430,11 @@ class Chain:
                 cheapest = min(cheapest, price)
         if cheapest < _PLAIN and last.number >= MIN_PULSES:
             return True
-        price = FITTING if fits else GHOST
+        price = FITTING if fits else STRAY
         if last.beam == beam and (t - since_us) / 1e6 * (last.speed or FASTEST) < _SAME_PASS:
             price = DOUBLE
         alike = sense, since_us, last.before.t if last.before is not None else 0
-        options.append((cost + price, alike, story, 0.0, 0.0, _STRAY, fewer, more))
+        options.append((cost + price, alike, story, 0.0, 0.0, _IS_STRAY, fewer, more))
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
@@ -471,7 +471,7 @@ class Chain:
         """
         least, before = inf, stories[0]
         for story in stories:
-            cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, GHOST * story.last.number))
+            cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, STRAY * story.last.number))
             if cost < least:
                 least, before = cost, story
         run = before if before.is_run else before.before
@@ -486,9 +486,9 @@ class Chain:
             child = story
             child.fewer, child.more = fewer, more
         else:
-            stray = story.stray + 1 if whole == _STRAY else story.stray
+            stray = story.stray + 1 if whole == _IS_STRAY else story.stray
             child = Story(story.sense, story.last, cost, story.before, stray, story.silent, fewer, more)
-            if whole != _STRAY:
+            if whole != _IS_STRAY:
                 self._step(child, option, t, beam)
         return child
 

@@ -20,7 +20,7 @@ beam."""
 _BEGINS = 3
 """Two steps, which show the direction, take this many pulses."""
 _SLOWER, _FASTER = 0.05, 0.03
-"""Share of the predicted speed by which a step is slower or faster, at most."""
+"""Largest shares of the predicted speed by which a step may be slower, and faster."""
 _LEAST_OF_LAST = 0.8
 """Share of the last step's speed that any step has at least."""
 _SLOWEST_OF_TWO = 0.8

@@ -85,19 +85,19 @@ def judge_trace(
 def is_void(trace: SpinTrace, seen: Sequence[Reading], now_us: int) -> bool:
     """Return whether a No Spin is certain from what has been traced up to now."""
     case = Case(trace, trace.ball(), seen, now_us)
-    return any(rule(case) is not None for rule in causes.OF_NO_SPIN)
+    return any(rule(case) is not None for rule in causes.NO_SPIN_RULES)
 
 
 _EVIDENCE = frozenset({*causes.SENSED, DeviceDown, DeviceFault, DeviceUp})
 
 
 def _rule_on(case: Case, called: Reason | None, evidence: tuple[Reading, ...]) -> SpinVerdict:
-    voids = [reason for rule in causes.OF_NO_SPIN if (reason := rule(case)) is not None]
+    voids = [reason for rule in causes.NO_SPIN_RULES if (reason := rule(case)) is not None]
     if called is not None:
         voids.insert(0, called)
-    reviews = [reason for rule in causes.OF_REVIEW if (reason := rule(case)) is not None]
-    stands = case.trace.pockets.stands
-    number = None if stands is None else stands.number
+    reviews = [reason for rule in causes.REVIEW_RULES if (reason := rule(case)) is not None]
+    confirmed = case.trace.pockets.confirmed
+    number = None if confirmed is None else confirmed.number
     if voids:
         ruling, reasons = Ruling.VOID, voids
     elif reviews:

@@ -24,7 +24,7 @@ _MIN, _MAX = 0.006, 0.5
 _STEP = 0.05
 """rev/s: the step of the sum over speeds."""
 _LOSES_MORE = 1.6
-"""How much more than others of its wheel a ball loses, at most."""
+"""Largest ratio of a ball's loss to that of others of its wheel."""
 _LOOK_BACK_S = 0.1
 """The step of the sum back in time: a knee is passed in half a second."""
 

@@ -419,7 +419,7 @@ class PocketCount:
         self.placed: list[PocketRead] = []
         """Those for which the rotor's position is known, or can no longer become known."""
         self.agreeing: list[PocketRead] = []
-        self.stands: PocketRead | None = None
+        self.confirmed: PocketRead | None = None
         """The read that made the pocket certain."""
         self.against: PocketRead | None = None
         """A read of another pocket after that."""
@@ -471,8 +471,8 @@ class PocketCount:
         self.against = self.against or read
 
     def _count(self, read: PocketRead, by: Reading) -> None:
-        if self.stands is not None:
-            if read.number not in (None, self.stands.number):
+        if self.confirmed is not None:
+            if read.number not in (None, self.confirmed.number):
                 self.contradicted_by(read)
             return
         if read.number is None or read.at_border:
@@ -490,5 +490,5 @@ class PocketCount:
             return
         self.agreeing.append(read)
         if len(self.agreeing) >= self.needed:
-            self.stands = read
+            self.confirmed = read
             self.decided_by = by

@@ -334,18 +334,18 @@ class SpinTrace:
             return
         pockets = self.pockets
         pockets.receive(reading)
-        if pockets.stands is not None:
-            self._hold_against(reading, pockets.stands)
+        if pockets.confirmed is not None:
+            self._hold_against(reading, pockets.confirmed)
 
-    def _hold_against(self, reading: PocketBall, stands: PocketRead) -> None:
+    def _hold_against(self, reading: PocketBall, confirmed: PocketRead) -> None:
         """Compare a read after the number was confirmed, before the next pass finally places it."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
         since = (reading.t - last.t) / turn_us
-        if last.run != stands.run or not 0.0 <= since <= 1.0:
+        if last.run != confirmed.run or not 0.0 <= since <= 1.0:
             return
         read = read_at(reading, Place(last.turn + since, last.run, turn_us, last.direction), self.wheel)
-        if read.number != stands.number and not read.at_border:
+        if read.number != confirmed.number and not read.at_border:
             self.pockets.contradicted_by(read)
 
     def _see_other(self, reading: Reading) -> None:

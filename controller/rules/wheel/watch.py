@@ -225,7 +225,7 @@ class SpinWatch:
 
     def pocket(self) -> PocketRead | None:
         """Return the deciding pocket read, with its `number`; None until enough turns agree."""
-        return self._trace.pockets.stands
+        return self._trace.pockets.confirmed
 
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.

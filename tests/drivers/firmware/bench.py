@@ -122,7 +122,7 @@ class Bench(HostedBoard):
         )
         self.device = NodeDevice(name, node, os.urandom)
         port = SerialPort(str(self.cable.name), node.baud)
-        self.station = Station([(self.device, port)], now_us=now_us, chance=lambda: 0.0)
+        self.station = Station([(self.device, port)], now_us=now_us, random_fraction=lambda: 0.0)
         self.heard: SimpleQueue[AnyReading] = SimpleQueue()
         self.station.start(self.heard.put)
 

@@ -64,7 +64,7 @@ class House:
         self.station = Station(
             [(Faulty(name, settings, bytes), wire) for name, wire in self.wires.items()],
             now_us=now_us,
-            chance=lambda: 0.0,
+            random_fraction=lambda: 0.0,
         )
         self.heard: SimpleQueue[AnyReading] = SimpleQueue()
         self.station.start(self.heard.put)
@@ -153,7 +153,7 @@ def test_its_status_is_that_of_all_devices(house: House) -> None:
 
 
 def test_a_table_without_devices_is_quiet() -> None:
-    station = Station([], now_us=now_us, chance=lambda: 0.0)
+    station = Station([], now_us=now_us, random_fraction=lambda: 0.0)
     station.start(lambda _reading: None)
     assert station.stop()
     assert station.status() == {}

@@ -70,7 +70,7 @@ class Table:
         settings = NodeSettings(node="w1", port=str(port), key=key, reads=("wall_impact",))
         self.device = NodeDevice("w1", settings, os.urandom)
         self.station = Station(
-            [(self.device, SerialPort(str(port), settings.baud))], now_us=now_us, chance=lambda: 0.0
+            [(self.device, SerialPort(str(port), settings.baud))], now_us=now_us, random_fraction=lambda: 0.0
         )
         self.heard: SimpleQueue[AnyReading] = SimpleQueue()
         self.station.start(self.heard.put)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.device import Chance
+from drivers.device import RandomBytes
 from drivers.health import Trouble
 from drivers.node.device import NodeDevice, NodeSettings
 from drivers.node.sentences import Message, NodeReading
@@ -83,12 +83,12 @@ def test_without_a_key_nobody_is_believed_and_it_says_why() -> None:
     assert last_trouble(world.told).seen == "found no readable file"
 
 
-def drawing(drawn: list[int]) -> Chance:
-    def chance(count: int) -> bytes:
+def drawing(drawn: list[int]) -> RandomBytes:
+    def random_bytes(count: int) -> bytes:
         drawn.append(count)
         return bytes(range(1, count + 1))
 
-    return chance
+    return random_bytes
 
 
 def test_a_key_that_is_taken_away_is_not_the_same_as_no_seal() -> None:

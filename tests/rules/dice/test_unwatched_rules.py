@@ -130,7 +130,7 @@ def test_a_die_lost_at_rest_and_seen_again_as_it_lay_is_called_with_a_notice(
     assert (verdict.ruling, verdict.dice) == (Ruling.VALID, (4, 3))
     (notice,) = [notice for notice in verdict.notices if notice.code == "unwatched"]
     assert (notice.die, notice.rule) == (2, rule)
-    assert notice.seen == "die 2 was out of sight for 3.0 s, and lies as it lay before"
+    assert notice.seen == "die 2 was out of sight for 3.0 s, and has not moved"
 
 
 @EVERY_GAME
@@ -151,7 +151,7 @@ def test_a_die_lost_at_rest_and_not_seen_again_before_the_other_came_to_rest(
     rest = of(throw, 2)
     one_rolls_on = lost(later(throw, 3 * SECOND_US, lambda r: r is of(throw, 1)), rest.t + SECOND_US)
     assert missing(judged(one_rolls_on, rules), rule) == [
-        "die 2 was out of sight for 2.0 s when the throw was over"
+        "die 2 was still out of sight, after 2.0 s, when the throw ended"
     ]
 
 

@@ -8,10 +8,10 @@ from controller.rules.wheel.chain import (
     DOUBLE,
     DOUBLED_US,
     FITTING,
-    GHOST,
     LAUNCH,
     MISSED,
     SILENT,
+    STRAY,
     WAY_CLEAR,
     Chain,
 )
@@ -57,7 +57,7 @@ class ExhaustiveChain(Chain):
         if not plain:
             least, before = inf, stories[0]
             for story in stories:
-                cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, GHOST * story.last.number))
+                cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, STRAY * story.last.number))
                 if cost < least:
                     least, before = cost, story
             run = before if before.is_run else before.before
@@ -93,7 +93,7 @@ class ExhaustiveChain(Chain):
         if cheapest < PLAIN and last.number >= MIN_PULSES:
             return True
         doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or FASTEST) < SAME_PASS
-        child = _stepped(story, last, DOUBLE if doubles else FITTING if fits else GHOST)
+        child = _stepped(story, last, DOUBLE if doubles else FITTING if fits else STRAY)
         child.stray += 1
         children.append(child)
         return False

@@ -22,8 +22,8 @@ def test_R_SPIN_2_the_measure_is_said_in_figures() -> None:
     verdict = judged(spin(Scene(revolutions=2.5)))
     assert verdict.revolutions is not None
     assert verdict.reasons[0].seen == (
-        f"{verdict.revolutions:.1f} turns of 4"
-        f" ({verdict.revolutions_from:.1f} to {verdict.revolutions_to:.1f}); R-SPIN-2"
+        f"{verdict.revolutions:.1f} turns"
+        f" ({verdict.revolutions_from:.1f} to {verdict.revolutions_to:.1f}), 4 required; R-SPIN-2"
     )
 
 

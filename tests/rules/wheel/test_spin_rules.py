@@ -28,8 +28,8 @@ def test_R_SPIN_4_a_ball_at_rest_in_a_pocket_gives_its_number() -> None:
     assert verdict.revolutions_from <= 15.0 <= verdict.revolutions_to
     assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
     assert verdict.sentence == (
-        "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns of 4 (14.8 to 15.1) (R-SPIN-2), "
-        "and 3 reads on as many turns agree (R-SPIN-4)"
+        "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns (14.8 to 15.1), 4 required"
+        " (R-SPIN-2), and 3 reads on as many turns agree (R-SPIN-4)"
     )
 
 
@@ -102,7 +102,8 @@ def test_R_SPIN_1_a_ball_that_runs_with_the_rotor_is_no_spin(direction: Turning)
     verdict = judged(spin(Scene(ball=direction, rotor=direction)))
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["same_direction"])
     assert verdict.reasons[0].rule == "R-IRR-1"
-    assert verdict.sentence == f"No Spin: the ball and the rotor both ran {direction} (R-IRR-1)"
+    way = "clockwise" if direction == "cw" else "counter-clockwise"
+    assert verdict.sentence == f"No Spin: the ball and the rotor both turned {way} (R-IRR-1)"
 
 
 def test_R_IRR_1_the_same_direction_is_told_while_the_ball_still_runs() -> None:

@@ -241,7 +241,7 @@ class Gates:
         if request.confirmed:
             return None
         rule = self._settings.late_if_confirmed.rule
-        return Refusal(rule, "a late bet stands only if dealer and boxperson confirm it")
+        return Refusal(rule, "a late bet stands only if both the dealer and the boxperson confirm it")
 
     @property
     def late_refusal(self) -> Refusal | None:

@@ -112,10 +112,12 @@ _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
 _ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; buy in the next game")
 _STAYS = Refusal("H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided")
-_UNKNOWN = Refusal(BOOK_ID, "no card of this id is in the game; name one that was bought and is not decided")
-_TWICE = Refusal(BOOK_ID, "a card of this id was bought before; give each card its own id")
+_UNKNOWN = Refusal(
+    BOOK_ID, "no card with this id is in the game; name one that was bought and is still undecided"
+)
+_TWICE = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
 _RUNNING = Refusal(
-    "H-CLOSE-1", "a game is under way; play it to its end, or void it, before the hours of operation end"
+    "H-CLOSE-1", "a game is under way; finish or void it before you end the hours of operation"
 )
 _GAME_LINE = "game:"
 _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the games; give the card another")
@@ -317,12 +319,14 @@ class HighRollerBook(Book):
         return self._sold_out(self._play, player) or self._all_out(self._play, rank_of(str(bet.card)))
 
     def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
-        """Return the refusal if all cards of this rank are dealt: each deck has four (H-EQ-1)."""
+        """Return the refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
         decks = self._settings.decks
         most = decks.value * OF_A_RANK
         if sum(card.rank == rank for card in play.cards) < most:
             return None
-        return Refusal(decks.rule, f"all {most} cards that match {rank} in {decks.value} decks are dealt")
+        return Refusal(
+            decks.rule, f"all {most} cards that match {rank} in {decks.value} decks have been dealt"
+        )
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
         """Return the refusal if the player's limit per game is reached, or the shoe is sold out (!H-8)."""

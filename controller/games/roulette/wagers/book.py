@@ -71,9 +71,9 @@ class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
 _LATE = Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided")
 _FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen until this spin is decided")
 _UNKNOWN = Refusal(
-    BOOK_ID, "no bet of this id is on the layout; name one that was accepted and is not decided"
+    BOOK_ID, "no bet with this id is on the layout; name an accepted bet that is still undecided"
 )
-_TWICE = Refusal(BOOK_ID, "a bet of this id was accepted before; give each bet its own id")
+_TWICE = Refusal(BOOK_ID, "a bet with this id has already been accepted; give each bet its own id")
 
 
 @dataclass(slots=True)

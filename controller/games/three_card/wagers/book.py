@@ -81,8 +81,8 @@ _BEFORE_THE_CARDS: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
 _STANDS = Refusal(
     "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, only a void hands it back"
 )
-_UNKNOWN = Refusal(BOOK_ID, "no wager of this id is up; name one that was accepted and is not decided")
-_TWICE = Refusal(BOOK_ID, "a wager of this id was accepted before; give each wager its own id")
+_UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
+_TWICE = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
 _BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are those of Ante Bonus lines; give another")
 _LATE = Refusal("T-DEAL-2", "no more bets, the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
@@ -340,7 +340,7 @@ WAGERS = Wagers(
     open=_open,
     report=_report,
     requests_of=requests_of,
-    closed=Refusal("T-DEAL-2", "cards are out; bet again when this deal is decided"),
+    closed=Refusal("T-DEAL-2", "the cards are out; you can bet again once this deal is decided"),
     settled_at=decided_by("deal"),
     taken_while_closed=_is_play,
     bets_reports=frozenset({"pair_plus", "played"}),
