@@ -14,7 +14,7 @@ import msgspec
 
 from controller.app.options import RECORDINGS
 from controller.app.recording import ENDING
-from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, AttemptBegun
+from controller.journal.contents import ATTEMPT_BEGUN, PRUNED, SESSION_STARTED, AttemptBegun, Pruned
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
@@ -52,10 +52,17 @@ class Kept:
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:
-        """Return the last word on any attempt but a review, which is no result yet."""
-        words = [row.outcome for row in self.rows if row.outcome and _number(row.outcome) is not None]
-        results = [word for word in words if not word["type"].endswith((".review", ".corrected"))]
-        return results[-1] if results else None
+        """Return the last outcome of any attempt but a review, which is no result yet.
+
+        None if a pruning was journaled that covers it: the next start drops what the pruning has not.
+        """
+        prunings = [row.body for row in self.rows if row.name == PRUNED and row.body]
+        below = max((msgspec.json.decode(body, type=Pruned).bodies_below for body in prunings), default=0)
+        attempts = [row for row in self.rows if row.outcome and _number(row.outcome) is not None]
+        for row in reversed(attempts):
+            if row.outcome and not row.outcome["type"].endswith((".review", ".corrected")):
+                return row.outcome if row.n >= below else None
+        return None
 
     def in_flight(self) -> set[tuple[str, int]]:
         """Return the attempts that had begun in the last session and of which nothing was told.

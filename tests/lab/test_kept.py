@@ -88,6 +88,16 @@ def test_a_result_that_the_board_has_forgotten_is_seen() -> None:
     assert found.startswith("the board's last results are ['roll/1']")
 
 
+def test_a_result_that_a_pruning_takes_is_not_owed_to_the_board() -> None:
+    board: dict[str, object] = {"results": [], "puck": None, "point": None}
+    decided = {"evidence_below": 2, "bodies_below": 2, "by": "controller", "who": None}
+    pruned = Row(3, "journal.pruned", "03", json.dumps(decided).encode(), None)
+    old, newer = Kept([_roll(1), pruned]), Kept([_roll(1), _roll(2), pruned])
+
+    assert stands_otherwise(old, old, board) == []
+    assert len(stands_otherwise(newer, newer, board)) == 1
+
+
 def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
     begun = b'{"attempt":"roll","number":2,"t":0}'
     before = Kept([Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)])
