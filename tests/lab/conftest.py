@@ -20,7 +20,8 @@ TEST_S = 900
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
-LONGEST_FIRST = ("test_day", "test_debian", "test_upgrade", "test_cuts", "test_blocks", "test_units", "test_wheel")
+_LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
+LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
 """Guests run beside each other: what takes long begins first, so that no core waits for it at the end.
 
 Each process runs its part of the list from the start, and then takes over the end of another's."""
