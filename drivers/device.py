@@ -130,7 +130,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle its link's closing: the trouble, and what was seen."""
+        """Handle its link's closing: the fault, and what was seen."""
         ...
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:

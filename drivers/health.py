@@ -2,7 +2,7 @@
 
 `TROUBLES` has the stable codes with their likely causes and what to do next: the code and the reason of every
 `device_down` and `device_fault` come from there, and the pages of docs/devices show the same table. `Health`
-reports each trouble once when it begins and once when all of them are over.
+reports each fault once when it begins and once when all of them are over.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ REOPEN_US = 10_000_000
 """A port whose device is silent is reopened this often: some adapters wake up only then, and some boards
 restart with it and need seconds before they speak."""
 LINK = "link"
-"""The key of the trouble of a port that is not open, whatever its code."""
+"""The key of the fault of a port that is not open, whatever its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ TROUBLES: dict[str, Cause] = {
         "when the device says hello with it",
     ),
 }
-"""Every trouble code of a device."""
+"""Every fault code of a device."""
 
 
 Causes = Mapping[str, Cause]
@@ -203,7 +203,7 @@ def reason_for(code: str, seen: str, causes: Causes = TROUBLES) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A trouble that began at `since_us`; `down` if readings are or may be missing."""
+    """A fault that began at `since_us`; `down` if readings are or may be missing."""
 
     code: str
     seen: str
@@ -213,7 +213,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The end of all troubles."""
+    """The end of all faults."""
 
     t_us: int
     seen: str
@@ -231,7 +231,7 @@ class _ActiveTrouble:
 
 
 class Health:
-    """The active troubles, by code and, if a device has several inputs, by input."""
+    """The active faults, by code and, if a device has several inputs, by input."""
 
     def __init__(self) -> None:
         self._standing: dict[tuple[str, str], _ActiveTrouble] = {}
@@ -240,7 +240,7 @@ class Health:
         return self.is_active(code)
 
     def is_active(self, code: str, source: str = "") -> bool:
-        """Return whether this trouble is active."""
+        """Return whether this fault is active."""
         return (code, source) in self._standing
 
     @property
@@ -266,7 +266,7 @@ class Health:
         again_us: int | None = None,
         each: bool = False,
     ) -> list[Change]:
-        """Record a trouble, which ends by itself at `clears_us`; return what is to be reported.
+        """Record a fault, which ends by itself at `clears_us`; return what is to be reported.
 
         An active one is reported again if `again_us` have passed since, or if `each` change of what is seen
         is to be reported.
@@ -292,11 +292,11 @@ class Health:
         )
 
     def fault(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a trouble that costs no reading; it is over after a while without it."""
+        """Record a fault that costs no reading; it is over after a while without it."""
         return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
     def over(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
-        """End these troubles (all if none is named); return what is to be reported."""
+        """End these faults (all if none is named); return what is to be reported."""
         keys = [(code, source) for code in codes] or list(self._standing)
         ended = [self._standing.pop(key) for key in keys if key in self._standing]
         if not ended:
@@ -309,17 +309,17 @@ class Health:
         return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
-        """Drop these troubles (all if none is named) without a report."""
+        """Drop these faults (all if none is named) without a report."""
         for code, source in list(self._standing):
             if code in codes or not codes:
                 del self._standing[code, source]
 
     def next_deadline(self) -> int | None:
-        """Return when the next trouble ends by itself."""
+        """Return when the next fault ends by itself."""
         return min((s.clears_us for s in self._standing.values() if s.clears_us is not None), default=None)
 
     def tick(self, now_us: int) -> list[Change]:
-        """End the troubles whose time is over."""
+        """End the faults whose time is over."""
         due = [key for key, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us]
         changes: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):

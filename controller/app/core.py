@@ -85,7 +85,7 @@ class Core:
     ) -> None:
         """Start from the resumed state.
 
-        `causes` are the troubles that each device can report, with their remedies. The callbacks must return
+        `causes` are the faults that each device can report, with their remedies. The callbacks must return
         at once:
 
         - `failed`: the core stopped on a defect;

@@ -30,7 +30,7 @@ LATE_CLEARS_US = 60_000_000
 
 
 STARTING = "starting"
-"""The code that every device reports when its port has just opened; not a trouble."""
+"""The code that every device reports when its port has just opened; not a fault."""
 
 
 SWITCHES_WITHIN_US = 10_000_000
@@ -45,7 +45,7 @@ class DeviceActivity(NamedTuple):
     readings: int = 0
     last_us: int = 0
     trouble: str = ""
-    """The code of its last trouble, which may be over."""
+    """The code of its last fault, which may be over."""
     per_s: float = 0.0
     """Readings per second, over the last window in which it sent any."""
     counted_us: int = 0
@@ -66,9 +66,9 @@ class Devices:
     def __init__(
         self, setup: Setup, faults: ActiveFaults, causes: Mapping[str, Causes] = MappingProxyType({})
     ) -> None:
-        """Start without reports; a trouble that a device reports becomes an active fault.
+        """Start without reports; a fault that a device reports becomes an active fault.
 
-        `causes` are, by device, the troubles that its type can report, with their remedies.
+        `causes` are, by device, the faults that its type can report, with their remedies.
         """
         self._causes = causes
         self._locking = setup.locking_switches

@@ -137,7 +137,7 @@ _BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by superv
 def devices_of(
     daemon: Daemon, seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
-    """Return for each device its health, its rate, its last trouble and remedy, and its figures.
+    """Return for each device its health, its rate, its last fault and remedy, and its figures.
 
     `hidden` leaves out everything that changes with each reading, because frequent requests would time a
     ball.
@@ -184,7 +184,7 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
 
 
 def _remedy(kind: str, trouble: str) -> str:
-    """Return the remedy of a device's last trouble; empty if it had none."""
+    """Return the remedy of a device's last fault; empty if it had none."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
     return causes[trouble].do if trouble in causes else ""
 

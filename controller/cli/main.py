@@ -21,7 +21,7 @@ COMMANDS = {
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
-    "devices": "show the state of each device of the running table, and what to do about its troubles",
+    "devices": "show the state of each device of the running table, and what to do about its faults",
     "faults": "show the active faults of the running table, and what to do about them",
     "test": "test a device of the running table, sensor by sensor, with a person at the table",
     "calibrate": "calibrate a camera, a wall sensor or a wheel, and write the result to the table's file",

@@ -298,7 +298,7 @@ def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
-    """Print the devices; return 1 if one is offline, has a trouble or does not exist."""
+    """Print the devices; return 1 if one is offline, has a fault or does not exist."""
     name: str | None = arguments.device
 
     def request() -> Snapshot:
@@ -334,11 +334,11 @@ def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool
 
 
 def _two_lines(name: str, device: Device) -> Iterator[Entry]:
-    """Yield a device's state, its figures and its last trouble."""
+    """Yield a device's state, its figures and its last fault."""
     yield Entry(name, health(device), _style_of(device), "bold")
     yield Entry("", ", ".join(_figures(device)), "dim")
     if device["up"] and device["trouble"] and not troubles_of(device):
-        yield Entry("", f"last trouble: {device['trouble']}; {device['do']}".rstrip("; "), "dim")
+        yield Entry("", f"last fault: {device['trouble']}; {device['do']}".rstrip("; "), "dim")
 
 
 def _figures(device: Device) -> Iterator[str]:
@@ -359,7 +359,7 @@ def _figures(device: Device) -> Iterator[str]:
 
 
 def troubles_of(device: Mapping[str, object]) -> list[str]:
-    """Return the codes of a device's present troubles."""
+    """Return the codes of a device's present faults."""
     figures = device.get("figures")
     troubles = figures.get("troubles") if isinstance(figures, dict) else None
     return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []

@@ -119,7 +119,7 @@ class Watcher:
                 pass  # `awaited` contains the same, and the rulings that are allowed
             case {"late_wager": {"wager": wager, "says": says}}:
                 self._commentary.event(
-                    f"late wager {wager}: {says}; enter confirm_late if it stands", "yellow"
+                    f"late wager {wager}: {says}; enter confirm_late if it is valid", "yellow"
                 )
             case {"lamp": {"name": name, "shows": shows}}:
                 self._commentary.event(f"lamp {name} shows {shows}", "dim")

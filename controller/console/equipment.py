@@ -54,7 +54,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Return the codes of its active troubles."""
+        """Return the codes of its active faults."""
         codes = self.figures.get("troubles")
         return tuple(map(str, codes)) if isinstance(codes, list | dict) else ()
 

@@ -44,7 +44,7 @@ THROWN_POINTS = 4
 FLYING_UNTIL_US = 300_000
 """Dice without a track point for this long are not in flight, so a person may enter their faces."""
 
-OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
+THROW_READINGS = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
 """The readings that the judge of throws uses."""
 
 
@@ -125,7 +125,7 @@ class Throws:
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count: its throw may go to review for the lack of it."""
         attempts = self.attempts
-        if not isinstance(reading, OF_A_THROW):
+        if not isinstance(reading, THROW_READINGS):
             return
         released = isinstance(reading, DieReleased) and reading.t > self._over_us()
         if attempts.under_way or attempts.state == "held":

@@ -311,7 +311,7 @@ class ThrowAtWall:
         limit = POSITION_SIGMAS * self.errors.impact_position_mm
         faults = () if abs(off) <= limit else ("the sensors of this wall disagree with the camera",)
         late_ms = (hit.t - closest.t) / 1000
-        says = f"{heard}, {off:+.0f} mm from the track's turn (limit {limit:.0f})"
+        says = f"{heard}, {off:+.0f} mm from where the die's track turned (limit {limit:.0f})"
         figures = {
             "peak": hit.peak,
             "pos_mm": hit.pos_mm,

@@ -253,7 +253,7 @@ class JevoisCamera:
         return self._taken()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the closing of the port: the trouble's code, and what was seen."""
+        """Handle the closing of the port: the fault's code, and what was seen."""
         self.decoder.reset()
         self._open = False
         self._report(now_us, self._health.closed(now_us, code, seen))
@@ -303,7 +303,7 @@ class JevoisCamera:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and the active troubles."""
+        """Return figures and the active faults."""
         return {
             "frames": self.frames,
             "spoilt_frames": self.spoilt,

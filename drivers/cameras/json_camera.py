@@ -263,7 +263,7 @@ class JsonCamera:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and the active troubles."""
+        """Return figures and the active faults."""
         return {
             "lines": self._lines.good,
             "bad_lines": self._lines.bad,

@@ -89,14 +89,14 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the mark passes both sensors as it should",
     ),
 }
-"""The troubles of a GPIO device by code."""
+"""The faults of a GPIO device by code."""
 
 
 ROUND_US = 1_000_000
 """Every line is read this often, so that a missed edge can't leave its state wrong for long."""
 SILENT_US = 2_000_000
 MOMENTARY_US = 1_000_000
-"""A momentary trouble stays active for this long."""
+"""A momentary fault stays active for this long."""
 REST_US = 200_000
 """A babbling line is ignored for this long at a time."""
 
@@ -264,7 +264,7 @@ class GpioDevice(ABC):
     def fault(
         self, now_us: int, name: str, code: str, seen: str, *, since_us: int, momentary: bool = False
     ) -> list[AnyReading]:
-        """Report a trouble of one input; `momentary` troubles end by themselves."""
+        """Report a fault of one input; `momentary` faults end by themselves."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
         changes = self._health[self._devices[name]].trouble(
             now_us,
@@ -279,7 +279,7 @@ class GpioDevice(ABC):
         return self._readings(now_us, self._devices[name], changes)
 
     def over(self, now_us: int, name: str, code: str) -> list[AnyReading]:
-        """End a trouble of one input."""
+        """End a fault of one input."""
         dev = self._devices[name]
         changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} works again")
         return self._readings(now_us, dev, changes)
@@ -289,7 +289,7 @@ class GpioDevice(ABC):
         return any(LINK in health for health in self._health.values())
 
     def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Report all devices down, which replaces any other trouble."""
+        """Report all devices down, which replaces any other fault."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()

@@ -52,7 +52,7 @@ def line_busy_error(chip: Chip, line: int, name: str, holder: Holder) -> PortErr
 
 
 def trouble_code(error: OSError) -> str:
-    """Return the trouble code for an operating-system error."""
+    """Return the fault code for an operating-system error."""
     match error.errno:
         case errno.EBUSY:
             return "line_busy"

@@ -29,7 +29,7 @@ class LinkUp:
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """A link's port is not open: the trouble code, and what was seen."""
+    """A link's port is not open: the fault code, and what was seen."""
 
     code: str
     seen: str
@@ -172,7 +172,7 @@ JOIN_S = 2.0
 
 
 class PortError(Exception):
-    """A port can't be opened, read or written: the trouble code, and what was seen."""
+    """A port can't be opened, read or written: the fault code, and what was seen."""
 
     def __init__(self, code: str, seen: str) -> None:
         super().__init__(f"{code}: {seen}")

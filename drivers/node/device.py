@@ -135,7 +135,7 @@ class NodeDevice:
         self._end.rekey(bytes.fromhex(key) or self._random_bytes(UNUSABLE_KEY_BYTES), flaw)
 
     def status(self) -> Mapping[str, object]:
-        """Return the node's identity, phase, clock, counters and troubles."""
+        """Return the node's identity, phase, clock, counters and faults."""
         end = self._end
         hello = end.hello
         return {

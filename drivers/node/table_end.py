@@ -110,7 +110,7 @@ class TableEnd:
         return messages
 
     def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle the loss of the port, with the trouble code and what was seen."""
+        """Handle the loss of the port, with the fault code and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.closed(now_us, code, seen)

@@ -331,7 +331,7 @@ class Shoe:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return counters, the lid's state and troubles."""
+        """Return counters, the lid's state and faults."""
         return {
             "cards": self._protocol.cards,
             "repeats": self._protocol.repeats,

@@ -132,7 +132,7 @@ FAULTS: Mapping[str, Fault] = {
     "clock_jump": Fault(
         what="the board's clock jumps by 30 s (value: other milliseconds)",
         sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
-        " half a second, which `tablectl devices` keeps as the device's last trouble",
+        " half a second, which `tablectl devices` keeps as the device's last fault",
         do=actions.clock_jump,
         seconds=5.0,
         on=_NODE,

@@ -22,10 +22,10 @@ from drivers.vision.arrays import Array
 
 NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1, 0, 0]], dtype=float)
 """Outward normals of faces 1 to 6 in the die's own axes, as in `drivers.sim.bodies`."""
-_SIDES = NORMALS[[1, 2, 1, 1, 2, 1]]
-_OTHERS = np.cross(NORMALS, _SIDES)
-"""The directions of each face's two sides (with `_SIDES`), in the die's own axes."""
-_SITES = {
+_FACE_U = NORMALS[[1, 2, 1, 1, 2, 1]]
+_FACE_V = np.cross(NORMALS, _FACE_U)
+"""The directions of each face's two sides (with `_FACE_U`), in the die's own axes."""
+_PIP_POSITIONS = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
     3: [(-1.0, -1.0), (0.0, 0.0), (1.0, 1.0)],
@@ -78,7 +78,7 @@ class Lens:
         """Return rotation and translation from the table's axes to the camera's: x right, y down, z ahead."""
         return _pose(self.place_mm, self.looks_at_mm)[:2]
 
-    def seen(self, points_mm: Array) -> Array:
+    def project(self, points_mm: Array) -> Array:
         """Return the pixels (n, 2) of points (n, 3) on the table."""
         _, moved, turned = _pose(self.place_mm, self.looks_at_mm)
         found, _ = cv2.projectPoints(
@@ -107,7 +107,7 @@ def _pose(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The material of a die. Colours are blue, green, red."""
+    """The material of a die. Colours are in BGR order."""
 
     body: tuple[int, int, int] = (40, 30, 190)
     pips: tuple[int, int, int] = (240, 245, 245)
@@ -115,15 +115,15 @@ class Look:
     """A pip's radius as a fraction of the edge."""
     pitch_share: float = 0.27
     """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
-    through: float = 0.25
-    """Translucence of the body; 0: opaque."""
+    translucence: float = 0.25
+    """How much of the felt shows through the body; 0: opaque."""
     shine: float = 0.0
     """Strength of the lamp's reflection in the pips, 0 to 1."""
 
 
 CASINO_RED = Look()
-IVORY = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.1)
-BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), through=0.0)
+IVORY = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.1)
+BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), translucence=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Light:
     """Standard deviation of a pixel in grey levels."""
 
 
-def standing(
+def flat_die(
     up: int, turn_deg: float, place_mm: tuple[float, float], edge_mm: float = 19.0, look: Look = CASINO_RED
 ) -> Die:
     """Return a die lying flat on the felt with this face up."""
@@ -162,7 +162,7 @@ def standing(
 
 
 def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
-    """Return a die tilted in a direction from its position, with its lowest corner on the felt."""
+    """Return a die tilted towards a direction, with its lowest corner on the felt."""
     turn, tilt = np.radians(towards_deg), np.radians(tilt_deg)
     about = np.array([-np.sin(turn), np.cos(turn), 0.0]) * tilt
     axes = cv2.Rodrigues(about)[0] @ die.axes
@@ -179,7 +179,7 @@ def felt(lens: Lens, colour: tuple[int, int, int], rng: np.random.Generator, mar
     soft = cv2.GaussianBlur(grain, (0, 0), 1.2).reshape(lens.height, lens.width, 1) * 2.0
     base: Array = np.clip(np.array(colour, float) + soft, 0, 255).astype(np.uint8)
     if marks:
-        middle = lens.seen(np.array([[*lens.looks_at_mm[:2], 0.0]]))[0]
+        middle = lens.project(np.array([[*lens.looks_at_mm[:2], 0.0]]))[0]
         cv2.circle(base, (int(middle[0]), int(middle[1])), lens.height // 3, (220, 225, 225), 3, cv2.LINE_AA)
         cv2.line(
             base,
@@ -224,7 +224,7 @@ def _moment(lens: Lens, background: Array, dice: Sequence[Die], light: Light) ->
     picture: Array = background.astype(np.float32)
     lamp = np.array(light.lamp) / np.linalg.norm(light.lamp)
     for die in dice:
-        _shade(lens, picture, die, lamp, light.shadow * (1 - 0.6 * die.look.through))
+        _shade(lens, picture, die, lamp, light.shadow * (1 - 0.6 * die.look.translucence))
     eye = np.array(lens.place_mm)
     for die in sorted(dice, key=lambda each: -float(np.linalg.norm(each.centre_mm - eye))):
         _paint(lens, picture, die, lamp, light.ambient)
@@ -239,7 +239,7 @@ def _corners(die: Die) -> Array:
 def _shade(lens: Lens, picture: Array, die: Die, lamp: Array, depth: float) -> None:
     corners = _corners(die)
     fallen = corners - lamp * (corners[:, 2:] / lamp[2])
-    outline = cv2.convexHull(lens.seen(fallen).astype(np.float32)).reshape(-1, 2)
+    outline = cv2.convexHull(lens.project(fallen).astype(np.float32)).reshape(-1, 2)
     left, top = np.maximum(outline.min(axis=0).astype(int) - 8, 0)
     right, bottom = np.minimum(outline.max(axis=0).astype(int) + 9, (lens.width, lens.height))
     if left >= right or top >= bottom:
@@ -247,8 +247,8 @@ def _shade(lens: Lens, picture: Array, die: Die, lamp: Array, depth: float) -> N
     mask: Array = np.zeros((bottom - top, right - left), np.float32)
     cv2.fillConvexPoly(mask, np.round(outline - (left, top)).astype(np.int32), 1.0, cv2.LINE_AA)
     mask = cv2.GaussianBlur(mask, (0, 0), 2.0)
-    there = picture[top:bottom, left:right]
-    there[...] = there * (1 - depth * mask)[..., None]
+    region = picture[top:bottom, left:right]
+    region[...] = region * (1 - depth * mask)[..., None]
 
 
 def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) -> None:
@@ -258,12 +258,12 @@ def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) ->
         middle = die.centre_mm + normal * die.edge_mm / 2
         if float(normal @ (eye - middle)) <= 0:
             continue
-        side = die.axes @ _SIDES[up - 1]
-        other = die.axes @ _OTHERS[up - 1]
+        side = die.axes @ _FACE_U[up - 1]
+        other = die.axes @ _FACE_V[up - 1]
         half = die.edge_mm / 2
         ways = ((-1, -1), (1, -1), (1, 1), (-1, 1))
         quad = np.array([middle + side * half * a + other * half * b for a, b in ways])
-        seen = lens.seen(quad).astype(np.float32)
+        seen = lens.project(quad).astype(np.float32)
         left, top = np.maximum(np.floor(seen.min(axis=0)).astype(int) - 2, 0)
         right, bottom = np.minimum(np.ceil(seen.max(axis=0)).astype(int) + 3, (lens.width, lens.height))
         if left >= right or top >= bottom:
@@ -278,8 +278,8 @@ def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) ->
             texture, warp, area, flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE
         )
         cover = cv2.warpPerspective(solid, warp, area, flags=cv2.INTER_LINEAR)
-        there = picture[top:bottom, left:right]
-        there += cover[..., None] * (coloured * np.float32(bright) - there)
+        region = picture[top:bottom, left:right]
+        region += cover[..., None] * (coloured * np.float32(bright) - region)
 
 
 _textures: dict[tuple[Look, int], tuple[Array, Array]] = {}
@@ -291,8 +291,8 @@ def _texture(look: Look, up: int) -> tuple[Array, Array]:
     if key not in _textures:
         big = 4 * TEXTURE_PX
         face = np.full((big, big, 3), look.body, np.uint8)
-        solid = np.full((big, big), 1.0 - look.through, np.float32)
-        for x, y in _SITES[up]:
+        solid = np.full((big, big), 1.0 - look.translucence, np.float32)
+        for x, y in _PIP_POSITIONS[up]:
             at = (int(big * (0.5 + x * look.pitch_share)), int(big * (0.5 + y * look.pitch_share)))
             radius = int(big * look.pip_share)
             cv2.circle(face, at, radius, look.pips, -1, cv2.LINE_AA)
@@ -311,15 +311,15 @@ def _texture(look: Look, up: int) -> tuple[Array, Array]:
 
 
 MOMENTS = 3
-"""Exposures per frame: enough for motion blur up to a die's edge long."""
+"""Exposures per frame: enough for motion blur up to one die edge in length."""
 NOISES, NOISE_STEP_PX = 4, 7
-"""Frames use the noise of NOISES parts of one pattern in turn, each also upside down."""
+"""Frames cycle through NOISES crops of one noise pattern, each also flipped."""
 MARGIN_PX = 14
 SIGHT_STEP_US = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rigging:
+class FilmRig:
     """A filming setup: lens, light, cloth, dice, frame rate, shutter time, and the stills' zoom."""
 
     lens: Lens
@@ -333,13 +333,13 @@ class Rigging:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Motion:
     """The dice's poses over time: centres (mm) and axes."""
 
     t_us: Sequence[int]
     poses: Sequence[tuple[Array, Array]]
 
-    def at(self, t_us: float, rigging: Rigging) -> list[Die]:
+    def at(self, t_us: float, film_rig: FilmRig) -> list[Die]:
         """Return the dice at a time: interpolated between poses, at rest after the last."""
         after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
         before = after - 1
@@ -348,18 +348,18 @@ class Way:
         nearest = after if share > 0.5 else before
         middles = self.poses[before][0] * (1 - share) + self.poses[after][0] * share
         axes = self.poses[nearest][1]
-        return [Die(middles[at], axes[at], rigging.die_mm, rigging.look) for at in range(len(middles))]
+        return [Die(middles[at], axes[at], film_rig.die_mm, film_rig.look) for at in range(len(middles))]
 
 
 class Filming:
     """One camera's film of a throw."""
 
-    def __init__(self, rigging: Rigging, seed: int) -> None:
-        """Hang the camera over an empty table."""
-        self.rigging = rigging
+    def __init__(self, film_rig: FilmRig, seed: int) -> None:
+        """Set up the camera over an empty table."""
+        self.film_rig = film_rig
         self._rng = np.random.default_rng(seed)
-        lens, light = rigging.lens, rigging.light
-        self._cloth = felt(lens, rigging.cloth, self._rng, marks=True)
+        lens, light = film_rig.lens, film_rig.light
+        self._cloth = felt(lens, film_rig.cloth, self._rng, marks=True)
         plain = replace(light, noise=0.0)
         self._empty = draw(lens, self._cloth, [[]], plain, self._rng)
         height, width, _ = self._empty.shape
@@ -368,14 +368,14 @@ class Filming:
         self._noises = [grain[at : at + height, at : at + width] for at in range(0, reach, NOISE_STEP_PX)]
         self._count = 0
         self._bare: dict[int, Array] = {}
-        """The empty table with each noise, once used."""
+        """Cache of the empty table, per noise crop and flip."""
 
     def lay_chip(self, place_mm: tuple[float, float], colour: tuple[int, int, int], across_mm: float) -> None:
-        """Place a chip on the felt, which is in every frame from now on."""
+        """Place a chip on the felt, visible in every later frame."""
         turns = np.linspace(0.0, 2 * np.pi, 48)
         x, y = place_mm
         rim = [(x + across_mm / 2 * np.cos(turn), y + across_mm / 2 * np.sin(turn), 0.0) for turn in turns]
-        outline = np.round(self.rigging.lens.seen(np.array(rim))).astype(np.int32)
+        outline = np.round(self.film_rig.lens.project(np.array(rim))).astype(np.int32)
         cv2.fillPoly(self._empty, [outline], colour, cv2.LINE_AA)
         self._bare.clear()
 
@@ -383,32 +383,34 @@ class Filming:
         """Return the table without dice."""
         return self._under_noise()[0]
 
-    def frames(self, way: Way, until_us: int, from_us: int = 0) -> Iterator[tuple[int, Array, "FineStill"]]:
+    def frames(
+        self, motion: Motion, until_us: int, from_us: int = 0
+    ) -> Iterator[tuple[int, Array, "FineStill"]]:
         """Yield time, frame and still for every frame from `from_us` to `until_us`."""
-        step = 1e6 / self.rigging.fps
+        step = 1e6 / self.film_rig.fps
         for count in range(int(from_us / step), int(until_us / step)):
             t_us = round(count * step)
-            moments = 1 if t_us > way.t_us[-1] else MOMENTS
-            opened = [t_us + self.rigging.shutter_us * at / moments for at in range(moments)]
-            exposures = [way.at(t, self.rigging) for t in opened]
+            moments = 1 if t_us > motion.t_us[-1] else MOMENTS
+            opened = [t_us + self.film_rig.shutter_us * at / moments for at in range(moments)]
+            exposures = [motion.at(t, self.film_rig) for t in opened]
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
-    def in_sight_us(self, way: Way) -> int:
+    def in_sight_us(self, motion: Motion) -> int:
         """Return when the first die or its shadow comes into view; the motion's end if none does."""
-        lens = self.rigging.lens
-        for t_us in range(way.t_us[0], way.t_us[-1], SIGHT_STEP_US):
-            for die in way.at(t_us, self.rigging):
+        lens = self.film_rig.lens
+        for t_us in range(motion.t_us[0], motion.t_us[-1], SIGHT_STEP_US):
+            for die in motion.at(t_us, self.film_rig):
                 low, high = self._box([die], lens, MARGIN_PX)
                 if bool(np.all(high > low)):
                     return t_us
-        return way.t_us[-1]
+        return motion.t_us[-1]
 
     def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
         picture, noise = self._under_noise()
         # Since dice may overlap, they are all drawn first and the noise is added afterwards.
         dice: list[tuple[slice, slice]] = []
         clean = self._empty.copy()
-        lens = self.rigging.lens
+        lens = self.film_rig.lens
         for die in range(len(exposures[0])):
             own = [moment[die] for moment in exposures]
             low, high = self._box(own, lens, MARGIN_PX)
@@ -425,20 +427,20 @@ class Filming:
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
         """Return a part of the high-resolution picture; its corners are in that picture's pixels."""
-        zoom = self.rigging.zoom
+        zoom = self.film_rig.zoom
         width, height = int(high[0] - low[0]), int(high[1] - low[1])
-        part = self.rigging.lens.part(int(low[0]), int(low[1]), width, height, zoom)
+        part = self.film_rig.lens.part(int(low[0]), int(low[1]), width, height, zoom)
         from_px, to_px = np.floor_divide(low, zoom).astype(int), np.ceil(np.asarray(high) / zoom).astype(int)
         behind = self._empty[from_px[1] : to_px[1], from_px[0] : to_px[0]]
         large = cv2.resize(behind, (width, height), interpolation=cv2.INTER_LINEAR)
-        light = replace(self.rigging.light, slope=0.0, bright=1.0)
+        light = replace(self.film_rig.light, slope=0.0, bright=1.0)
         return draw(part, large, exposures, light, self._rng)
 
     def _plain(self) -> Light:
-        return replace(self.rigging.light, noise=0.0, slope=0.0, bright=1.0)
+        return replace(self.film_rig.light, noise=0.0, slope=0.0, bright=1.0)
 
     def _box(self, dice: Sequence[Die], lens: Lens, margin: int) -> tuple[Array, Array]:
-        lamp = np.array(self.rigging.light.lamp)
+        lamp = np.array(self.film_rig.light.lamp)
         reach = []
         for die in dice:
             half = die.edge_mm * 0.87
@@ -446,7 +448,7 @@ class Filming:
                 [[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
             )
             reach += [corners, corners - lamp * (np.maximum(corners[:, 2:], 0) / lamp[2])]
-        seen = lens.seen(np.concatenate(reach))
+        seen = lens.project(np.concatenate(reach))
         low = np.clip(np.floor(seen.min(axis=0)) - margin, 0, (lens.width, lens.height)).astype(int)
         high = np.clip(np.ceil(seen.max(axis=0)) + margin, 0, (lens.width, lens.height)).astype(int)
         return low, high
@@ -475,11 +477,11 @@ class FineStill:
         """Store the exposures to render."""
         self._filming = filming
         self._exposures = exposures
-        self.zoom = filming.rigging.zoom
+        self.zoom = filming.film_rig.zoom
 
     def around(self, place: Array, margin: float) -> tuple[Array, Array]:
         """Return the part around a point of the frame, and its upper left corner in the still's pixels."""
-        lens = self._filming.rigging.lens
+        lens = self._filming.film_rig.lens
         limit = np.array([lens.width, lens.height]) * self.zoom
         low = np.maximum((place - margin) * self.zoom, 0).astype(int)
         high = np.minimum((place + margin) * self.zoom, limit).astype(int)

@@ -18,22 +18,22 @@ from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError, draw
 from drivers.sim.bodies.engine import recorded
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
-from drivers.sim.filming import IVORY, Filming, Lens, Light, Look, Rigging, Way
+from drivers.sim.filming import IVORY, Filming, FilmRig, Lens, Light, Look, Motion
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 from drivers.vision.following import Follower
 from drivers.vision.rig import LensFile, Rig, RigFile
 
 KINDS: tuple[Kind, ...] = ("together", "apart", "collide", "at_wall", "backspin", "hard")
-BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), through=0.15)
+BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
 RIGS = (
-    Rigging(Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))),
-    Rigging(
+    FilmRig(Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))),
+    FilmRig(
         Lens(760, 960, 1200.0, (3430.0, 540.0, 1500.0), (3180.0, 550.0, 0.0), (-0.08, 0.01, 0.0, 0.0)),
         light=Light(lamp=(-0.3, 0.4, 0.8), noise=4.0),
         cloth=(40, 60, 140),
         look=IVORY,
     ),
-    Rigging(
+    FilmRig(
         Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0)),
         light=Light(lamp=(0.1, 0.5, 0.9), bright=0.8),
         cloth=(70, 70, 75),
@@ -73,12 +73,12 @@ class Filmed:
         return [reading for _, reading in self.feed]
 
 
-def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
+def rig_of(film_rig: FilmRig, table: DiceTable) -> Rig:
     """Return the rig of a camera over the right end, calibrated without error."""
-    lens, length, width = rigging.lens, table.length_mm, table.width_mm
+    lens, length, width = film_rig.lens, table.length_mm, table.width_mm
     right, left, front, back = length - 10.0, length - 700.0, 60.0, width - 60.0
     places = [(left, front), (right, front), (right, back), (left, back), (length - 300.0, width / 2)]
-    pixels = lens.seen(np.array([(x, y, 0.0) for x, y in places]))
+    pixels = lens.project(np.array([(x, y, 0.0) for x, y in places]))
     points = tuple(
         (float(x), float(y), place[0], place[1]) for (x, y), place in zip(pixels, places, strict=True)
     )
@@ -88,7 +88,7 @@ def rig_of(rigging: Rigging, table: DiceTable) -> Rig:
     return Rig(RigFile(camera="cam", table=table, points=points, lens=solved, hand_in_sight=False))
 
 
-def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed | None:
+def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed | None:
     """Throw, film and read the dice; None if they did not settle in time, or not as their kind requires."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
@@ -99,19 +99,19 @@ def filmed(kind: Kind, seed: str, rigging: Rigging, table: DiceTable) -> Filmed 
     if not flight.settled:
         return None
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
-    camera = Filming(rigging, rng.getrandbits(32))
-    follower = Follower(rig_of(rigging, table), camera.empty())
-    way = Way(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
-    begins_us = max(0, camera.in_sight_us(way) - EMPTY_US)
+    camera = Filming(film_rig, rng.getrandbits(32))
+    follower = Follower(rig_of(film_rig, table), camera.empty())
+    motion = Motion(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
+    begins_us = max(0, camera.in_sight_us(motion) - EMPTY_US)
     seen: Feed = [
         (t_us + rng.randint(*READ_US), cast("AnyReading", reading))
-        for t_us, picture, still in camera.frames(way, flight.end_us + LINGERS_US, begins_us)
+        for t_us, picture, still in camera.frames(motion, flight.end_us + LINGERS_US, begins_us)
         for reading in follower.frame(t_us, picture, still)
     ]
     watch = Watch(flight, table, rng, 0, _SURE)
     heard = [item for item in watch.feed() if isinstance(item[1], WallImpact | Input)]
     truth = watch.truth
-    faces = _faces(flight, rigging, [reading for _, reading in seen if isinstance(reading, DieRest)])
+    faces = _faces(flight, film_rig, [reading for _, reading in seen if isinstance(reading, DieRest)])
     return Filmed(in_order_of_arrival([*seen, *heard]), truth, _scene(kind, watch, truth, faces), faces)
 
 
@@ -125,13 +125,13 @@ def _scene(
     return Scene(kind=kind, start_us=0, end_us=watch.collected_us, truth=scene_truth)
 
 
-def _faces(flight: Flight, rigging: Rigging, rests: list[DieRest]) -> tuple[tuple[Face, Face | None], ...]:
-    lens = rigging.lens
+def _faces(flight: Flight, film_rig: FilmRig, rests: list[DieRest]) -> tuple[tuple[Face, Face | None], ...]:
+    lens = film_rig.lens
     found: list[tuple[Face, Face | None]] = []
     for die in (0, 1):
         stay = flight.last_stay(die)
         x, y = flight.tracks[die].at(1e12)
-        across, down = lens.seen(np.array([[x, y, flight.die_mm / 2]]))[0]
+        across, down = lens.project(np.array([[x, y, flight.die_mm / 2]]))[0]
         inside = BORDER_PX < across < lens.width - BORDER_PX and BORDER_PX < down < lens.height - BORDER_PX
         if stay is None or not inside:
             continue
@@ -142,9 +142,9 @@ def _faces(flight: Flight, rigging: Rigging, rests: list[DieRest]) -> tuple[tupl
 
 def throw(seed: int, table: DiceTable) -> Filmed:
     """Return the throw of a seed; kinds and rigs alternate with the seed."""
-    kind, rigging = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
+    kind, film_rig = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
     for again in range(TRIES):
-        made = filmed(kind, f"rendered {seed} {again}", rigging, table)
+        made = filmed(kind, f"rendered {seed} {again}", film_rig, table)
         if made is not None:
             return made
     raise UnsettledError

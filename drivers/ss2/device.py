@@ -176,7 +176,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the loss of the port, with the trouble code and what was seen."""
+        """Handle the loss of the port, with the fault code and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
@@ -231,7 +231,7 @@ class Ss2Wheel:
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return counters, troubles and settings that differ from the approved ones."""
+        """Return counters, faults and settings that differ from the approved ones."""
         return {
             "frames": self.frames,
             "lines": self.decoder.lines,
@@ -376,18 +376,18 @@ class Ss2Wheel:
         return max(self._opened_us, self._received_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Report a trouble that keeps the wheel down, and again whenever what is seen changes."""
+        """Report a fault that keeps the wheel down, and again whenever what is seen changes."""
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.over(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
-        """Report a momentary trouble, which is over as soon as it is seen."""
+        """Report a momentary fault, which is over as soon as it is seen."""
         self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
 
     def _lasting_fault(self, now_us: int, fault: Fault) -> None:
-        """Report a lasting trouble, each time it is seen."""
+        """Report a lasting fault, each time it is seen."""
         self._report(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:

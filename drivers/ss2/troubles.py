@@ -1,4 +1,4 @@
-"""The troubles of an SS2 wheel: the codes of its `device_down` and `device_fault`, causes and remedies.
+"""The faults of an SS2 wheel: the codes of its `device_down` and `device_fault`, causes and remedies.
 
 docs/devices/ss2.md lists the same codes.
 """

@@ -13,7 +13,7 @@ from tests.app.house import HouseMaker, drain, live_of, unlocked
 from tests.app.rig import Json
 from tests.scenes import SECOND_US, says
 
-OF_THE_MACHINE = frozenset({"wall", "process", "journal"})
+MACHINE_FIELDS = frozenset({"wall", "process", "journal"})
 """What changes by itself: the time of day, the CPU used, the rows written."""
 EDGE = {"line": 17, "active": True, "since_us": 12_345_678, "edges": 41, "bounces": 3, "babbling": False}
 FIGURES: Mapping[str, object] = {
@@ -37,7 +37,7 @@ class FakeHardware:
 def told(daemon: Daemon) -> Json:
     """Return what a status tells that somebody could compare with the next."""
     status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)), type=Json)
-    return {name: value for name, value in status.items() if name not in OF_THE_MACHINE}
+    return {name: value for name, value in status.items() if name not in MACHINE_FIELDS}
 
 
 def see(daemon: Daemon, readings: Iterable[AnyReading]) -> None:

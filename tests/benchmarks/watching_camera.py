@@ -31,10 +31,10 @@ def draw(folder: Path) -> None:
     import cv2  # noqa: PLC0415 - the process that is measured has no vision in it
 
     from drivers.sim.filming import Filming  # noqa: PLC0415
-    from tests.drivers.vision.films import RIGGING, rig, thrown  # noqa: PLC0415
+    from tests.drivers.vision.films import FILM_RIG, rig, thrown  # noqa: PLC0415
 
-    camera = Filming(replace(RIGGING, fps=FPS), 1)
-    size = (RIGGING.lens.width, RIGGING.lens.height)
+    camera = Filming(replace(FILM_RIG, fps=FPS), 1)
+    size = (FILM_RIG.lens.width, FILM_RIG.lens.height)
     film = cv2.VideoWriter(str(folder / FILM), cv2.VideoWriter.fourcc(*"MJPG"), FPS, size)
     for _ in range(EMPTY_FRAMES):
         film.write(camera.empty())

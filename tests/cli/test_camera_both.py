@@ -25,7 +25,7 @@ from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceUp
 from drivers.sim.filming import Filming
 from drivers.vision.arrays import Array
-from tests.drivers.vision.films import LENS, RIGGING, rig, rig_through, thrown
+from tests.drivers.vision.films import FILM_RIG, LENS, rig, rig_through, thrown
 
 FRAME_US = 33_333
 PICTURE = np.zeros((2, 2, 3), np.uint8)
@@ -76,7 +76,7 @@ def two_cameras(folder: Path) -> list[Path]:
     """Film one throw with two cameras; return their rig files, whose sources are the films."""
     paths = []
     for number, lens in enumerate(LENSES):
-        camera = Filming(replace(RIGGING, lens=lens), number)
+        camera = Filming(replace(FILM_RIG, lens=lens), number)
         film, path = folder / f"{number}.avi", folder / f"{number}.yaml"
         writer = cv2.VideoWriter(str(film), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (640, 480))
         for _ in range(LEARNING_FRAMES + 5):
@@ -120,7 +120,7 @@ def test_films_that_are_not_one_of_each_camera_are_refused(
 
 
 def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_come_again() -> None:
-    cameras = [Filming(replace(RIGGING, lens=lens), number) for number, lens in enumerate(LENSES)]
+    cameras = [Filming(replace(FILM_RIG, lens=lens), number) for number, lens in enumerate(LENSES)]
     seeing = DeviceWatch([rig_through(lens) for lens in LENSES], None)
     t_us = 0
     for _ in range(LEARNING_FRAMES + 5):
@@ -143,7 +143,7 @@ def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_com
 
 def test_one_of_two_cameras_that_never_starts_is_down_by_that_name() -> None:
     seeing = DeviceWatch([rig(), rig()], None)
-    camera = Filming(RIGGING, 1)
+    camera = Filming(FILM_RIG, 1)
     told = [
         reading
         for t_us in range(0, 2 * START_TIMEOUT_US, 10 * FRAME_US)

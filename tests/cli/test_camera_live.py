@@ -14,7 +14,7 @@ from controller.cli.camera_live import COLOURS, annotated
 from controller.cli.camera_watching import LEARNING_FRAMES, CameraWatch
 from controller.cli.main import main
 from controller.model.readings import DieRest
-from drivers.sim.filming import Filming, Rigging
+from drivers.sim.filming import Filming, FilmRig
 from drivers.vision.following import Track
 from tests.cli.test_camera_both import two_cameras
 from tests.cli.test_camera_command import RIG, film
@@ -40,7 +40,7 @@ def test_a_wide_picture_is_reduced_with_its_tracks() -> None:
 
 
 def test_the_tracks_of_a_large_picture_are_in_its_own_pixels() -> None:
-    camera, watching = Filming(Rigging(LARGE, fps=30.0, zoom=1.0), 1), CameraWatch(rig_through(LARGE))
+    camera, watching = Filming(FilmRig(LARGE, fps=30.0, zoom=1.0), 1), CameraWatch(rig_through(LARGE))
     for count in range(LEARNING_FRAMES):
         watching.frame(count * 33_333, camera.empty())
     rests = [
@@ -50,7 +50,7 @@ def test_the_tracks_of_a_large_picture_are_in_its_own_pixels() -> None:
         if isinstance(reading, DieRest)
     ]
     assert sorted(rest.up or 0 for rest in rests) == [3, 6]
-    lying = LARGE.seen(np.array([[190.0, 70.0, 9.5], [160.0, 130.0, 9.5]]))
+    lying = LARGE.project(np.array([[190.0, 70.0, 9.5], [160.0, 130.0, 9.5]]))
     for track in watching.tracks:
         assert np.hypot(*(lying - np.array(track.places[-1])).T).min() < 12.0
 

@@ -22,7 +22,7 @@ from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading
 from drivers.sim.bodies.flights import Kind
 from drivers.sim.bodies.watching import PhysicalTruth
-from drivers.sim.filming import Rigging
+from drivers.sim.filming import FilmRig
 from drivers.sim.rendered_throws import KINDS, RIGS, filmed
 
 TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
@@ -43,10 +43,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """Why the throw was not called."""
 
 
-def throw(seed: int, kind: Kind | None = None, rigging: Rigging | None = None) -> Seen | None:
+def throw(seed: int, kind: Kind | None = None, film_rig: FilmRig | None = None) -> Seen | None:
     """Throw, film, read and call; None if the dice did not settle in time."""
     kind = kind or KINDS[seed % len(KINDS)]
-    made = filmed(kind, f"seen {seed}", rigging or RIGS[seed % len(RIGS)], TABLE)
+    made = filmed(kind, f"seen {seed}", film_rig or RIGS[seed % len(RIGS)], TABLE)
     if made is None:
         return None
     call, dice, reasons = _called(made.readings)
@@ -113,8 +113,8 @@ def main() -> int:
     kinds = arguments.kinds
     seens = []
     for seed in range(arguments.first, arguments.first + arguments.throws):
-        rigging = RIGS[seed // len(kinds) % len(RIGS)]
-        seen = throw(seed, kinds[seed % len(kinds)], rigging)
+        film_rig = RIGS[seed // len(kinds) % len(RIGS)]
+        seen = throw(seed, kinds[seed % len(kinds)], film_rig)
         if seen is None:
             continue
         seens.append(seen)

@@ -8,7 +8,7 @@ from controller.machines.flat import InputRefused
 from controller.model.outcomes import CardPitched, CardsBought, Seat
 from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules
-from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BonusPot, rank_of
+from controller.rules.high_roller.rolls import CARDS_PER_DECK, CARDS_PER_RANK, BonusPot, rank_of
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
@@ -110,8 +110,8 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     if held + count > rules.cards_per_player:
         left = rules.cards_per_player - held
         raise InputRefused("over_limit", f"seat {name} may buy at most {left} more this game (H-CAP-1)")
-    if state.sold + count > rules.decks * CARDS_A_DECK:
-        left = rules.decks * CARDS_A_DECK - state.sold
+    if state.sold + count > rules.decks * CARDS_PER_DECK:
+        left = rules.decks * CARDS_PER_DECK - state.sold
         raise InputRefused("sold_out", f"cards left in {rules.decks} decks: {left} (!H-8)")
     if not count:
         return state
@@ -175,7 +175,7 @@ def pitched(
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
     """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
-    most = rules.decks * OF_A_RANK
+    most = rules.decks * CARDS_PER_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= most:
         dealt = f"all {most} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
         raise InputRefused("sold_out", f"{dealt}; check the card")

@@ -52,9 +52,9 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
 
-OF_A_RANK = 4
+CARDS_PER_RANK = 4
 """Cards of one rank in a deck (H-EQ-1)."""
-CARDS_A_DECK = 11 * OF_A_RANK
+CARDS_PER_DECK = 11 * CARDS_PER_RANK
 """Four of each rank from 2 to Queen (H-EQ-1)."""
 
 

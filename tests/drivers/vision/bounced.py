@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import Face, WallImpact
-from drivers.sim.filming import Die, Filming, Rigging, Way, standing
+from drivers.sim.filming import Die, Filming, FilmRig, Motion, flat_die
 from drivers.vision.arrays import Array
 from tests.drivers.vision.films import LENS
 
@@ -32,10 +32,10 @@ points: [[30, 40, 3430, 600], [600, 40, 3590, 600], [600, 440, 3590, 500], [30, 
 
 def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
     """Return the dice as they lie in the end."""
-    return standing(first, 20.0, (170.0, 70.0)), standing(second, 65.0, (150.0, 130.0))
+    return flat_die(first, 20.0, (170.0, 70.0)), flat_die(second, 65.0, (150.0, 130.0))
 
 
-def way_of(first: Face, second: Face) -> Way:
+def way_of(first: Face, second: Face) -> Motion:
     """Return the dice's way: out to the wall, back, and still."""
     dice = dice_of(first, second)
     times = list(range(0, 1_400_000, 4_000))
@@ -51,12 +51,12 @@ def way_of(first: Face, second: Face) -> Way:
             centres.append((place, y, z))
             axes.append(die.axes)
         poses.append((np.array(centres), np.array(axes)))
-    return Way(times, poses)
+    return Motion(times, poses)
 
 
 def film(path: Path, first: Face, second: Face) -> list[WallImpact]:
     """Write the film; return what the wall hears, its time from the first release on."""
-    camera = Filming(Rigging(LENS, fps=FPS, zoom=1.0), 1)
+    camera = Filming(FilmRig(LENS, fps=FPS, zoom=1.0), 1)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (LENS.width, LENS.height))
     for _ in range(EMPTY_FRAMES):
         writer.write(camera.empty())

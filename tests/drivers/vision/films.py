@@ -3,12 +3,12 @@
 import numpy as np
 
 from controller.model.geometry import DiceTable
-from drivers.sim.filming import Die, Filming, Lens, Rigging, Way, standing
+from drivers.sim.filming import Die, Filming, FilmRig, Lens, Motion, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.rig import LensFile, Rig, RigFile
 
 LENS = Lens(place_mm=(150.0, 100.0, 250.0), looks_at_mm=(150.0, 100.0, 0.0), focal_px=800.0)
-RIGGING = Rigging(LENS, fps=30.0, zoom=1.0)
+FILM_RIG = FilmRig(LENS, fps=30.0, zoom=1.0)
 TABLE = DiceTable(length_mm=300.0, width_mm=200.0, die_mm=19.0, wall_relief_mm=0.0)
 
 
@@ -20,7 +20,7 @@ def rig() -> Rig:
 def rig_through(seeing: Lens) -> Rig:
     """Return the rig of a camera over the same felt."""
     places = np.array([[70, 50, 0], [230, 50, 0], [230, 150, 0], [70, 150, 0], [150, 100, 0]], float)
-    pixels = seeing.seen(places)
+    pixels = seeing.project(places)
     points = tuple(
         (float(x), float(y), float(place[0]), float(place[1]))
         for (x, y), place in zip(pixels, places, strict=True)
@@ -29,7 +29,7 @@ def rig_through(seeing: Lens) -> Rig:
     return Rig(RigFile(camera="cam", table=TABLE, points=points, lens=lens))
 
 
-def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Way:
+def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Motion:
     """Return dice that come from the left, each with the time (s) at which it is where it then lies."""
     times = list(range(0, int(seconds * 1e6), 10_000))
     poses: list[tuple[Array, Array]] = []
@@ -40,7 +40,7 @@ def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Way:
         )
         axes = np.array([_turned(8 * ahead) @ die.axes for (die, _), ahead in zip(dice, left, strict=True)])
         poses.append((centres, axes))
-    return Way(times, poses)
+    return Motion(times, poses)
 
 
 def _turned(angle: float) -> Array:
@@ -48,13 +48,13 @@ def _turned(angle: float) -> Array:
     return np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1.0]])
 
 
-def thrown(first: int, second: int) -> Way:
+def thrown(first: int, second: int) -> Motion:
     """Return two dice that are thrown together and lie apart."""
     return sliding(
-        [(standing(first, 20.0, (190.0, 70.0)), 0.45), (standing(second, 65.0, (160.0, 130.0)), 0.5)]
+        [(flat_die(first, 20.0, (190.0, 70.0)), 0.45), (flat_die(second, 65.0, (160.0, 130.0)), 0.5)]
     )
 
 
 def filming(seed: int = 1) -> Filming:
     """Return the camera over its empty table."""
-    return Filming(RIGGING, seed)
+    return Filming(FILM_RIG, seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from drivers.sim.filming import CASINO_RED, Die, Lens, Light, Look, draw, felt, standing
+from drivers.sim.filming import CASINO_RED, Die, Lens, Light, Look, draw, felt, flat_die
 from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)
@@ -27,7 +27,7 @@ ASLANT = Lens(760, 960, 1200.0, (3450.0, 550.0, 1500.0), (3180.0, 550.0, 0.0))
 ASLANT_ZOOM, ASLANT_EDGE_PX = 4.0, 61.0
 DIM_LENS = Lens(760, 960, 1200.0, (3470.0, 510.0, 1480.0), (3180.0, 550.0, 0.0))
 DIM_LIGHT, GREY = Light(lamp=(0.1, 0.5, 0.9), bright=0.8), (70, 70, 75)
-BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), through=0.15)
+BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
 """Such a camera over a grey cloth in less light, and dice whose flanks differ little from their tops."""
 
 
@@ -36,7 +36,7 @@ def seen_aslant(
 ) -> Array:
     """Return the part of that camera's still around a die that lies on the felt, with others beside it."""
     half = 76
-    left, top = np.round(lens.seen(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
+    left, top = np.round(lens.project(die.centre_mm[None])[0] * ASLANT_ZOOM).astype(int) - half
     part = lens.part(int(left), int(top), 2 * half, 2 * half, ASLANT_ZOOM)
     rng = np.random.default_rng(1)
     return draw(part, felt(part, cloth, rng), [[die, *beside]], light, rng)
@@ -47,6 +47,6 @@ def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> 
     rng = np.random.default_rng(seed)
     turns = rng.uniform(0.0, 90.0, 2)
     return (
-        standing(first, float(turns[0]), (-30.0, float(rng.uniform(-20, 20))), look=look),
-        standing(second, float(turns[1]), (25.0, float(rng.uniform(-20, 20))), look=look),
+        flat_die(first, float(turns[0]), (-30.0, float(rng.uniform(-20, 20))), look=look),
+        flat_die(second, float(turns[1]), (25.0, float(rng.uniform(-20, 20))), look=look),
     )

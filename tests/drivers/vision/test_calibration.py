@@ -64,7 +64,7 @@ def test_lens_felt_and_height_are_measured(views: list[Sighting]) -> None:
     rig = Rig(RigFile(camera="cam", table=TABLE, points=felt.points, lens=lens))
     assert rig.height_mm == pytest.approx(1100.0, rel=0.01)
     for place in ((350.0, 350.0), (150.0, 100.0), (500.0, 600.0)):
-        x, y = LENS.seen(np.array([[*place, 0.0]]))[0]
+        x, y = LENS.project(np.array([[*place, 0.0]]))[0]
         assert rig.to_table(float(x), float(y), 0.0) == pytest.approx(place, abs=1.5)
 
 

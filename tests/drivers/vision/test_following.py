@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieAt, DieLost, DieReleased, DieRest, Reading
-from drivers.sim.filming import Way, standing
+from drivers.sim.filming import Motion, flat_die
 from drivers.vision.following import Follower
 from drivers.vision.rig import Rig
 from tests.drivers.vision.films import filming, rig, sliding, thrown
 
 
-def followed(way: Way, until_us: int = 1_000_000, hand_at_us: int | None = None) -> list[Reading]:
+def followed(way: Motion, until_us: int = 1_000_000, hand_at_us: int | None = None) -> list[Reading]:
     camera = filming()
     follower = Follower(rig(), camera.empty())
     told: list[Reading] = []
@@ -45,10 +45,12 @@ def test_two_dice_are_followed_to_rest_and_read(first: int, second: int) -> None
 
 
 def test_a_die_that_comes_into_sight_slowly_is_at_rest_only_where_it_lies() -> None:
-    die = standing(5, 20.0, (190.0, 100.0))
+    die = flat_die(5, 20.0, (190.0, 100.0))
     times = list(range(0, 3_300_000, 10_000))
     ahead = [max(0.0, 2.7 - t_us / 1e6) for t_us in times]
-    way = Way(times, [((die.centre_mm - (150.0 * left, 0.0, 0.0))[None], die.axes[None]) for left in ahead])
+    way = Motion(
+        times, [((die.centre_mm - (150.0 * left, 0.0, 0.0))[None], die.axes[None]) for left in ahead]
+    )
     (rest,) = rests(followed(way, 3_200_000))
     assert rest.up == 5
     assert rest.x == pytest.approx(190.0, abs=1)
@@ -83,12 +85,12 @@ def test_a_hand_over_the_dice_is_no_face() -> None:
 
 
 def test_one_die_is_one_die() -> None:
-    told = followed(sliding([(standing(6, 10.0, (170.0, 100.0)), 0.4)]))
+    told = followed(sliding([(flat_die(6, 10.0, (170.0, 100.0)), 0.4)]))
     assert [(rest.die, rest.up) for rest in rests(told)] == [(1, 6)]
 
 
 def test_an_empty_table_says_nothing() -> None:
-    assert followed(sliding([(standing(6, 10.0, (-500.0, 100.0)), 0.0)]), 400_000) == []
+    assert followed(sliding([(flat_die(6, 10.0, (-500.0, 100.0)), 0.0)]), 400_000) == []
 
 
 @pytest.mark.parametrize("hand_in_sight", [True, False])
@@ -96,7 +98,7 @@ def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand
     seen_rig = Rig(msgspec.structs.replace(rig().file, hand_in_sight=hand_in_sight))
     camera = filming()
     follower = Follower(seen_rig, camera.empty())
-    way = sliding([(standing(6, 20.0, (190.0, 70.0)), 0.25), (standing(3, 65.0, (160.0, 130.0)), 0.55)])
+    way = sliding([(flat_die(6, 20.0, (190.0, 70.0)), 0.25), (flat_die(3, 65.0, (160.0, 130.0)), 0.55)])
     told = [
         reading
         for t_us, picture, still in camera.frames(way, 700_000)
@@ -111,7 +113,7 @@ def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand
 def test_a_die_that_parts_late_from_anothers_spot_is_told_as_released_where_both_were_then() -> None:
     """A table takes no release older than 100 ms; the hand, where both were before, would make it leap."""
     times = list(range(0, 900_000, 10_000))
-    one, two = standing(6, 0.0, (0.0, 80.0)), standing(3, 0.0, (0.0, 99.2))
+    one, two = flat_die(6, 0.0, (0.0, 80.0)), flat_die(3, 0.0, (0.0, 99.2))
     poses = []
     for t_us in times:
         along = min(40.0 + 600.0 * t_us / 1e6, 230.0)
@@ -119,7 +121,7 @@ def test_a_die_that_parts_late_from_anothers_spot_is_told_as_released_where_both
         steps = np.array([(along, 0.0, 0.0), (along, apart, 0.0)])
         middles = np.array([one.centre_mm, two.centre_mm]) + steps
         poses.append((middles, np.array([one.axes, two.axes])))
-    told = followed(Way(times, poses), 700_000)
+    told = followed(Motion(times, poses), 700_000)
     first, second = (reading for reading in told if isinstance(reading, DieReleased))
     assert second.t - first.t > 50_000
     assert second.x == pytest.approx(40.0 + 600.0 * second.t / 1e6, abs=25.0)

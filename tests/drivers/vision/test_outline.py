@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieRest
-from drivers.sim.filming import Die, Filming, leaning, standing
+from drivers.sim.filming import Die, Filming, flat_die, leaning
 from drivers.vision.following import Follower
 from drivers.vision.rig import Rig
-from tests.drivers.vision.films import LENS, RIGGING, filming, rig, sliding
+from tests.drivers.vision.films import FILM_RIG, LENS, filming, rig, sliding
 
 PATIENT_US = 2_400_000
 """A face that is not clear is waited for; then it is told as not read."""
@@ -26,13 +26,13 @@ def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -
 
 @pytest.mark.parametrize("up", [1, 6])
 def test_a_die_flat_on_the_felt_is_told_there(up: int) -> None:
-    rest, _ = lying(standing(up, 25.0, (175.0, 120.0)), filming(), rig())
+    rest, _ = lying(flat_die(up, 25.0, (175.0, 120.0)), filming(), rig())
     assert (rest.up, rest.on, rest.tilt_deg) == (up, "felt", 0.0)
 
 
 @pytest.mark.parametrize(("up", "towards"), [(5, 30.0), (3, 120.0), (4, 210.0), (6, 300.0)])
 def test_C34_PT_2_a_die_that_leans_is_never_told_as_flat(up: int, towards: float) -> None:
-    rest, why = lying(leaning(standing(up, 30.0, (165.0, 115.0)), 20.0, towards), filming(), rig())
+    rest, why = lying(leaning(flat_die(up, 30.0, (165.0, 115.0)), 20.0, towards), filming(), rig())
     assert (rest.up, rest.on, rest.confidence) == (None, "unknown", 0.0)
     assert rest.tilt_deg == pytest.approx(20.0, abs=4.0)
     assert "its outline is not that of a die flat on the felt" in why
@@ -41,7 +41,7 @@ def test_C34_PT_2_a_die_that_leans_is_never_told_as_flat(up: int, towards: float
 def test_C34_PT_1_a_flank_that_reads_as_a_face_is_no_face() -> None:
     """Leaning by 40 degrees a die shows two faces alike: whichever is read, it is not a flat die's."""
     for towards in (0.0, 90.0, 180.0, 270.0):
-        rest, _ = lying(leaning(standing(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
+        rest, _ = lying(leaning(flat_die(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
         assert (rest.up, rest.on) == (None, "unknown")
 
 
@@ -51,7 +51,7 @@ def test_H_LEGAL_3_a_die_on_a_chip_is_not_told_as_one_on_the_felt() -> None:
     follower = Follower(seen_by, camera.empty())
     rests = []
     for t_us, picture, still in camera.frames(
-        sliding([(standing(4, 10.0, (170.0, 110.0)), 0.2)]), PATIENT_US
+        sliding([(flat_die(4, 10.0, (170.0, 110.0)), 0.2)]), PATIENT_US
     ):
         if t_us == 0:
             camera.lay_chip((176.0, 104.0), (40, 40, 200), 39.0)
@@ -62,7 +62,7 @@ def test_H_LEGAL_3_a_die_on_a_chip_is_not_told_as_one_on_the_felt() -> None:
 
 def test_two_flat_dice_that_touch_are_both_flat() -> None:
     beside = (170.0 + 19.2 * np.cos(np.radians(30.0)), 100.0 + 19.2 * np.sin(np.radians(30.0)))
-    dice = [(standing(4, 30.0, (170.0, 100.0)), 0.2), (standing(5, 30.0, beside), 0.3)]
+    dice = [(flat_die(4, 30.0, (170.0, 100.0)), 0.2), (flat_die(5, 30.0, beside), 0.3)]
     camera = filming()
     follower = Follower(rig(), camera.empty())
     rests = [
@@ -76,11 +76,11 @@ def test_two_flat_dice_that_touch_are_both_flat() -> None:
 
 def test_without_a_lens_no_camera_can_tell_whether_a_die_is_flat() -> None:
     plain = Rig(msgspec.structs.replace(rig().file, lens=None))
-    rest, _ = lying(standing(6, 25.0, (175.0, 120.0)), filming(), plain)
+    rest, _ = lying(flat_die(6, 25.0, (175.0, 120.0)), filming(), plain)
     assert (rest.up, rest.on) == (6, "unknown")
 
 
 def test_a_printed_line_is_no_part_of_the_die_on_it() -> None:
-    below = LENS.looks_at_mm[1] - RIGGING.lens.height * 0.25 / LENS.focal_px * LENS.place_mm[2]
-    rest, _ = lying(standing(3, 40.0, (160.0, below)), filming(), rig())
+    below = LENS.looks_at_mm[1] - FILM_RIG.lens.height * 0.25 / LENS.focal_px * LENS.place_mm[2]
+    rest, _ = lying(flat_die(3, 40.0, (160.0, below)), filming(), rig())
     assert (rest.up, rest.on) == (3, "felt")

@@ -10,7 +10,7 @@ import pytest
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieLost, DieRest, Reading
-from drivers.sim.filming import Die, Filming, Lens, Rigging, Way, standing
+from drivers.sim.filming import Die, Filming, FilmRig, Lens, Motion, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.pairing import Pair
@@ -27,7 +27,7 @@ GRAVITY_MM_S2 = 9810.0
 
 def rig_of(lens: Lens, name: str) -> Rig:
     places = np.array([[120, 80, 0], [480, 80, 0], [480, 320, 0], [120, 320, 0], [300, 200, 0]], float)
-    pixels = lens.seen(places)
+    pixels = lens.project(places)
     points = tuple(
         (float(x), float(y), float(place[0]), float(place[1]))
         for (x, y), place in zip(pixels, places, strict=True)
@@ -39,7 +39,7 @@ def rig_of(lens: Lens, name: str) -> Rig:
 RIGS = [rig_of(lens, name) for lens, name in zip(LENSES, ("left", "right"), strict=True)]
 
 
-def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Way:
+def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:
     """Return dice that fly in from the left in one bow, 110 mm high, and lie from their time (s) on."""
     times = list(range(0, int(seconds * 1e6), 4_000))
     poses: list[tuple[Array, Array]] = []
@@ -52,16 +52,16 @@ def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Way:
             for (die, _), ahead, up in zip(dice, left, high, strict=True)
         ]
         poses.append((np.array(centres), np.array([die.axes for die, _ in dice])))
-    return Way(times, poses)
+    return Motion(times, poses)
 
 
 def two_dice() -> list[tuple[Die, float]]:
-    return [(standing(5, 20.0, (420.0, 130.0)), 0.5), (standing(2, 65.0, (380.0, 270.0)), 0.55)]
+    return [(flat_die(5, 20.0, (420.0, 130.0)), 0.5), (flat_die(2, 65.0, (380.0, 270.0)), 0.55)]
 
 
-def told_of(way: Way, *, blind_from_us: int | None = None) -> list[Reading]:
+def told_of(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
     """Film a way with both cameras; return what the pair tells. The first may be blind from a time on."""
-    cameras = [Filming(Rigging(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
+    cameras = [Filming(FilmRig(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
     followers = [
         Follower(rig, camera.empty(), alone=False) for rig, camera in zip(RIGS, cameras, strict=True)
     ]
@@ -69,7 +69,7 @@ def told_of(way: Way, *, blind_from_us: int | None = None) -> list[Reading]:
 
     def frames(at: int) -> Iterator[tuple[int, int, list[Reading]]]:
         late_us = LATER_US * at
-        shifted = Way([t_us - late_us for t_us in way.t_us], way.poses)
+        shifted = Motion([t_us - late_us for t_us in way.t_us], way.poses)
         for t_us, picture, still in cameras[at].frames(shifted, 1_300_000):
             seen = picture
             if at == 0 and blind_from_us is not None and t_us >= blind_from_us:
@@ -83,7 +83,7 @@ def told_of(way: Way, *, blind_from_us: int | None = None) -> list[Reading]:
     ]
 
 
-def true_place(way: Way, reading: DieAt) -> Array:
+def true_place(way: Motion, reading: DieAt) -> Array:
     """Return where the die that is nearest to a point was then."""
     centres = way.poses[min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)][0]
     places = [centre[:2] for centre in centres]

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Light, Look, standing
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Light, Look, flat_die
 from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import (
     ASLANT_EDGE_PX,
@@ -31,21 +31,21 @@ def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int]
 
 
 def test_a_die_is_where_it_lies() -> None:
-    (die,) = read_picture(still(standing(5, 20.0, (12.0, -8.0))), EDGE_PX, 1).dice
+    (die,) = read_picture(still(flat_die(5, 20.0, (12.0, -8.0))), EDGE_PX, 1).dice
     # The middle of its top face, 19 mm over the felt: 640 px / (190 - 19) mm from the middle of the picture.
     assert die.x == pytest.approx(319.5 + 12 * 640 / 171, abs=1)
     assert die.y == pytest.approx(239.5 + 8 * 640 / 171, abs=1)
 
 
 def test_two_dice_that_touch_are_two() -> None:
-    touching = (standing(4, 30.0, (0.0, 0.0)), standing(6, 30.0, (19.1 * np.cos(np.pi / 6), 19.1 / 2)))
+    touching = (flat_die(4, 30.0, (0.0, 0.0)), flat_die(6, 30.0, (19.1 * np.cos(np.pi / 6), 19.1 / 2)))
     reading = read_picture(still(*touching), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [4, 6]
 
 
 def test_a_3_whose_pips_lie_near_each_other_is_a_3() -> None:
-    narrow = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.08, pitch_share=0.18)
+    narrow = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.08, pitch_share=0.18)
     reading = read_picture(still(*pair(3, 6, look=narrow)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
@@ -53,7 +53,7 @@ def test_a_3_whose_pips_lie_near_each_other_is_a_3() -> None:
 
 @pytest.mark.parametrize("column", [-1, 1])
 def test_a_6_of_which_glare_hides_three_pips_is_no_3(column: int) -> None:
-    picture = still(standing(6, 0.0, (0.0, 0.0), look=IVORY))
+    picture = still(flat_die(6, 0.0, (0.0, 0.0), look=IVORY))
     (die,) = read_picture(picture, EDGE_PX, 1).dice
     x, y = round(die.x), round(die.y)
     colour = tuple(int(value) for value in picture[y, x])
@@ -69,7 +69,7 @@ def test_a_6_of_which_glare_hides_three_pips_is_no_3(column: int) -> None:
 
 
 def test_pips_that_shine_are_pips() -> None:
-    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.1, shine=0.8)
+    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.1, shine=0.8)
     reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
@@ -80,7 +80,7 @@ def test_pips_that_shine_are_pips() -> None:
 def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_face(
     up: int, turn_deg: float
 ) -> None:
-    die = standing(up, turn_deg, (3228.0, 131.0))
+    die = flat_die(up, turn_deg, (3228.0, 131.0))
     reading = read_picture(seen_aslant(die, Light(lamp=(0.1, 0.5, 0.9))), ASLANT_EDGE_PX, 1)
     assert reading.refused is None
     assert [seen.up for seen in reading.dice] == [up]
@@ -93,7 +93,7 @@ def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_
 def test_the_pips_of_a_flank_hardly_darker_than_the_top_are_no_part_of_its_face(
     up: int, turn_deg: float, place_mm: tuple[float, float]
 ) -> None:
-    die = standing(up, turn_deg, place_mm, look=BLUE)
+    die = flat_die(up, turn_deg, place_mm, look=BLUE)
     reading = read_picture(seen_aslant(die, DIM_LIGHT, lens=DIM_LENS, cloth=GREY), 60.3, 1)
     assert reading.refused is None
     assert [seen.up for seen in reading.dice] == [up]
@@ -126,7 +126,7 @@ def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> lis
         x + 19.1 * np.cos(out) - along_mm * np.sin(out),
         y + 19.1 * np.sin(out) + along_mm * np.cos(out),
     )
-    picture = seen_aslant(standing(1, turn_deg, (x, y)), Light(), standing(other, turn_deg, place))
+    picture = seen_aslant(flat_die(1, turn_deg, (x, y)), Light(), flat_die(other, turn_deg, place))
     middle = picture.shape[0] / 2
     dice = read_picture(picture, ASLANT_EDGE_PX).dice
     return [die.up for die in dice if np.hypot(die.x - middle, die.y - middle) < 0.35 * ASLANT_EDGE_PX]
@@ -145,7 +145,7 @@ def test_a_wrong_size_makes_no_other_face(
 
 
 def test_a_face_of_which_a_part_looks_like_another_says_how_long_a_die_s_edge_is() -> None:
-    picture = still(standing(5, 20.0, (0.0, 0.0), look=CASINO_RED))
+    picture = still(flat_die(5, 20.0, (0.0, 0.0), look=CASINO_RED))
     reading = read_picture(picture, 0.7 * EDGE_PX, 1)
     assert reading.refused is not None
     told = re.search(r"a die's edge is about (\d+) pixels, 47 were given", reading.refused)
@@ -154,7 +154,7 @@ def test_a_face_of_which_a_part_looks_like_another_says_how_long_a_die_s_edge_is
 
 
 def test_the_holes_of_a_grid_are_no_pips() -> None:
-    picture = still(standing(3, 20.0, (-30.0, 0.0), look=CASINO_RED))
+    picture = still(flat_die(3, 20.0, (-30.0, 0.0), look=CASINO_RED))
     pitch = round(0.39 * EDGE_PX)
     picture[:, 380:] = (210, 245, 250)
     for left in range(400, 620, pitch):
@@ -177,7 +177,7 @@ def test_an_empty_table_has_no_dice() -> None:
 
 
 def test_a_pip_that_glare_half_hides_is_a_doubt_not_another_number() -> None:
-    picture = still(standing(3, 0.0, (0.0, 0.0), look=IVORY))
+    picture = still(flat_die(3, 0.0, (0.0, 0.0), look=IVORY))
     (die,) = read_picture(picture, EDGE_PX, 1).dice
     glare = picture.astype(np.float32)
     spot = np.zeros(picture.shape[:2], np.float32)
@@ -190,7 +190,7 @@ def test_a_pip_that_glare_half_hides_is_a_doubt_not_another_number() -> None:
 
 def test_a_die_that_the_border_cuts_is_not_told() -> None:
     for x in range(46, 64, 2):
-        reading = read_picture(still(standing(5, 0.0, (float(x), 0.0))), EDGE_PX, 1)
+        reading = read_picture(still(flat_die(5, 0.0, (float(x), 0.0))), EDGE_PX, 1)
         assert reading.refused is not None or [die.up for die in reading.dice] == [5]
 
 

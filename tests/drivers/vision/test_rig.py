@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieAt
-from drivers.sim.filming import Filming, Rigging
+from drivers.sim.filming import Filming, FilmRig
 from drivers.vision.following import Follower
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig
 from tests.drivers.vision.test_pairing import LENSES, RIGS, tossed, true_place, two_dice
@@ -33,7 +33,7 @@ def test_without_a_lens_nothing_is_known_of_what_a_height_does() -> None:
 
 def test_a_die_110_mm_high_lies_within_three_of_the_errors_that_one_camera_tells() -> None:
     way = tossed(two_dice())
-    camera = Filming(Rigging(LENSES[0], fps=60.0, zoom=2.0), 1)
+    camera = Filming(FilmRig(LENSES[0], fps=60.0, zoom=2.0), 1)
     follower = Follower(RIGS[0], camera.empty())
     misses = [
         abs(point.x - float(true_place(way, point)[0])) / (3 * (point.error_mm or 0.0) + 2.0)

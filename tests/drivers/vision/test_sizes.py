@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Lens, Look, standing
+from drivers.sim.filming import BLACK, CASINO_RED, IVORY, Lens, Look, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import GREEN, GREY, pair, still
@@ -67,13 +67,13 @@ def test_the_refusal_says_how_long_an_edge_was_found() -> None:
 def test_some_pips_of_a_6_are_no_face_if_the_others_are_wider_than_pips_of_the_given_size() -> None:
     look = replace(IVORY, pip_share=0.1375, pitch_share=0.2613)
     for turn_deg in range(0, 90, 10):
-        picture = still(standing(6, float(turn_deg), (0.0, 0.0), look=look), lens=NEAR)
+        picture = still(flat_die(6, float(turn_deg), (0.0, 0.0), look=look), lens=NEAR)
         reading = read_picture(picture, 0.9 * NEAR_EDGE_PX)
         assert {die.up for die in reading.dice} <= {6, None}
 
 
 def test_a_die_that_does_not_fit_into_the_picture_is_refused() -> None:
-    picture = still(standing(5, 20.0, (0.0, 0.0)))
+    picture = still(flat_die(5, 20.0, (0.0, 0.0)))
     assert (
         read_picture(picture, 500.0).refused
         == "a die's edge of 500 pixels does not fit into 640 x 480 pixels"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from controller.model.readings import DieRest
-from drivers.sim.filming import IVORY, Filming, Lens, Light, Rigging, standing
+from drivers.sim.filming import IVORY, Filming, FilmRig, Lens, Light, flat_die
 from drivers.vision.following import Follower
 from drivers.vision.stills import NEAR_SHARE, SHARED_SHARE, face_in, reduction_for
 from tests.drivers.vision.films import LENS, rig, rig_through, thrown
@@ -18,9 +18,9 @@ def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
     """The part leaves out the other die's far pips."""
     turn = np.radians(turn_deg)
     away = 19.2 * np.array([np.cos(turn), np.sin(turn)]) + off_mm * np.array([-np.sin(turn), np.cos(turn)])
-    one = standing(1, turn_deg, (3100.0 + away[0], 500.0 + away[1]), look=IVORY)
-    part = seen_aslant(one, Light(), standing(first, turn_deg, (3100.0, 500.0), look=IVORY))
-    place = ASLANT.seen(one.centre_mm[None])[0]
+    one = flat_die(1, turn_deg, (3100.0 + away[0], 500.0 + away[1]), look=IVORY)
+    part = seen_aslant(one, Light(), flat_die(first, turn_deg, (3100.0, 500.0), look=IVORY))
+    place = ASLANT.project(one.centre_mm[None])[0]
     low = np.round(place * ASLANT_ZOOM) - 76
     found = {
         share: face_in(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_share=share)[0]
@@ -31,9 +31,9 @@ def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
 
 @pytest.mark.parametrize("up", [1, 2, 5])
 def test_a_face_seen_26_degrees_off_the_vertical_is_its_dies_own_in_a_shared_spot_too(up: int) -> None:
-    die = standing(up, 30.0, (2740.0, 550.0))
+    die = flat_die(up, 30.0, (2740.0, 550.0))
     part = seen_aslant(die, Light())
-    place = ASLANT.seen(die.centre_mm[None])[0]
+    place = ASLANT.project(die.centre_mm[None])[0]
     low = np.round(place * ASLANT_ZOOM) - 76
     seen, _ = face_in(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_share=SHARED_SHARE)
     assert seen is not None
@@ -46,7 +46,7 @@ LARGE = Lens(
 
 
 def test_throws_are_followed_in_reduced_frames_and_faces_read_in_the_whole_picture() -> None:
-    whole, camera = rig_through(LARGE), Filming(Rigging(LARGE, fps=30.0, zoom=1.0), 1)
+    whole, camera = rig_through(LARGE), Filming(FilmRig(LARGE, fps=30.0, zoom=1.0), 1)
     reduction = reduction_for(whole, LARGE.width, LARGE.height)
     assert reduction.times == 2
     follower = Follower(whole.reduced(2), reduction.frame(camera.empty()))

@@ -20,8 +20,8 @@ from controller.model.outcomes import (
 )
 from controller.model.rulesets import HighRollerRules, RuleSet
 from controller.rules.high_roller.rolls import (
-    CARDS_A_DECK,
-    OF_A_RANK,
+    CARDS_PER_DECK,
+    CARDS_PER_RANK,
     RECOMMENDED,
     BonusPot,
     BoughtCard,
@@ -321,7 +321,7 @@ class HighRollerBook(Book):
     def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
         """Return the refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
         decks = self._settings.decks
-        most = decks.value * OF_A_RANK
+        most = decks.value * CARDS_PER_RANK
         if sum(card.rank == rank for card in play.cards) < most:
             return None
         return Refusal(
@@ -333,9 +333,9 @@ class HighRollerBook(Book):
         cap, decks = self._settings.cards_per_player, self._settings.decks
         if play.bought[player] >= cap.value:
             return Refusal(cap.rule, f"a player may buy {cap.value} cards per game, and has them")
-        if len(play.cards) >= decks.value * CARDS_A_DECK:
+        if len(play.cards) >= decks.value * CARDS_PER_DECK:
             return Refusal(
-                decks.rule, f"all {decks.value * CARDS_A_DECK} cards of {decks.value} decks are sold"
+                decks.rule, f"all {decks.value * CARDS_PER_DECK} cards of {decks.value} decks are sold"
             )
         return None
 

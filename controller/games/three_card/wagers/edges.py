@@ -30,7 +30,7 @@ from controller.settlement.paytable import Chance, Edge, Finding, Pays, Report, 
 
 K = TypeVar("K", Row, SideRow)
 ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
-OF_ALL_MONEY = "ante and play, of all money bet"
+ALL_MONEY_BET = "ante and play, of all money bet"
 HANDS = comb(52, 3)
 DEALERS = comb(49, 3)
 """The dealer's possible hands, given a player's three cards."""
@@ -133,13 +133,13 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
     best = best_play(table, equal)
     edges = (
         Edge(wager=ANTE_AND_PLAY, edge=-best.worth),
-        Edge(wager=OF_ALL_MONEY, edge=-best.worth / (1 + Fraction(best.played, HANDS))),
+        Edge(wager=ALL_MONEY_BET, edge=-best.worth / (1 + Fraction(best.played, HANDS))),
         Edge(wager=PAIR_PLUS, edge=-_pair_plus_worth(table.pair_plus)),
         Edge(wager=SIDE, edge=-_mean(side_rows(), table.side)),
     )
     rules = {
         ANTE_AND_PLAY: table.flat.rule,
-        OF_ALL_MONEY: table.flat.rule,
+        ALL_MONEY_BET: table.flat.rule,
         PAIR_PLUS: "T-PP-2",
         SIDE: "T-SIDE-2",
     }
