@@ -1,1 +1,1 @@
-"""The rules of the documents by their ids: what each means, and where in its document it stands."""
+"""The rules of the documents by their ids: what each means, and where in its document it is."""

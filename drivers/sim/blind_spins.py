@@ -1,4 +1,4 @@
-"""Spins in which sensors fail: dust, ghost pulses, dead beams, silence, a second mark, a blind pocket reader.
+"""Spins in which sensors fail: dust, stray pulses, dead beams, silence, a second mark, a blind pocket reader.
 
 Each kind plays one scene at its house, and states the correct outcomes if the number of turns does not.
 """
@@ -33,40 +33,40 @@ def dust(hand: Croupier) -> Spin:
     return spin
 
 
-def ghosts(hand: Croupier) -> Spin:
-    """Beams give ghost pulses, one every two to five seconds."""
+def strays(hand: Croupier) -> Spin:
+    """Beams give stray pulses, one every two to five seconds."""
     spin = hand.usual_spin()
-    spin.faults.ghosts_hz = hand.rng.uniform(0.2, 0.5)
+    spin.faults.strays_hz = hand.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
         spin.also_accept("ghosts", "review")
     return spin
 
 
-def dust_and_ghosts(hand: Croupier) -> Spin:
-    """One pulse in ten is missed, and about as many are ghosts."""
+def dust_and_strays(hand: Croupier) -> Spin:
+    """One pulse in ten is missed, and about as many are strays."""
     spin = hand.spin()
     spin.faults.missed = 0.1
-    spin.faults.ghosts_hz = 0.1 * len(hand.house.wheel.beams_deg) * 0.8
+    spin.faults.strays_hz = 0.1 * len(hand.house.wheel.beams_deg) * 0.8
     return spin
 
 
-def ghost_before(hand: Croupier) -> Spin:
-    """A beam gives a ghost pulse one to six seconds before the launch."""
+def stray_before(hand: Croupier) -> Spin:
+    """A beam gives a stray pulse one to six seconds before the launch."""
     spin = hand.usual_spin()
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
-    spin.faults.ghosts_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
+    spin.faults.strays_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
     spin.begun_before = True
     if spin.ball.turns < VALID_TURNS:
         spin.also_accept("ghosts", "review")
     return spin
 
 
-def ghost_after(hand: Croupier) -> Spin:
-    """A beam gives a ghost pulse while the ball lies in its pocket."""
+def stray_after(hand: Croupier) -> Spin:
+    """A beam gives a stray pulse while the ball lies in its pocket."""
     spin = hand.usual_spin()
     assert spin.play.fall is not None
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
-    spin.faults.ghosts_s.append((spin.play.fall.settle_s + hand.rng.uniform(0.2, 3.0), beam))
+    spin.faults.strays_s.append((spin.play.fall.settle_s + hand.rng.uniform(0.2, 3.0), beam))
     return spin
 
 
@@ -93,11 +93,11 @@ def dying_beam(hand: Croupier) -> Spin:
     return spin
 
 
-def drop_ghost(hand: Croupier) -> Spin:
-    """The drop sensor gives a ghost pulse in mid-run."""
+def drop_stray(hand: Croupier) -> Spin:
+    """The drop sensor gives a stray pulse in mid-run."""
     spin = hand.spin()
     turns = hand.rng.uniform(1.5, spin.ball.turns - 2.0)
-    spin.faults.drop_ghosts_s.append(spin.ball.at(turns))
+    spin.faults.drop_strays_s.append(spin.ball.at(turns))
     return spin
 
 
@@ -231,10 +231,10 @@ def reader_missed_often(hand: Croupier) -> Spin:
     return spin
 
 
-def reader_ghost(hand: Croupier) -> Spin:
-    """The pocket reader gives one ghost pulse while the ball is at rest."""
+def reader_stray(hand: Croupier) -> Spin:
+    """The pocket reader gives one stray pulse while the ball is at rest."""
     spin = hand.usual_spin()
-    spin.faults.reader_ghosts = 1
+    spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
     return spin
 
@@ -249,13 +249,13 @@ def reader_dead(hand: Croupier) -> Spin:
 
 
 def worn_wheel(hand: Croupier) -> Spin:
-    """A little of everything: dust, some ghost pulses, a bouncing index sensor, a push before the launch."""
+    """A little of everything: dust, some stray pulses, a bouncing index sensor, a push before the launch."""
     rng = hand.rng
     spin = hand.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(1.0, 11.0), 0.3, times=rng.uniform(1.0, 1.1))]
     )
     spin.faults.missed, spin.faults.doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)
-    spin.faults.ghosts_hz, spin.faults.index_doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)
+    spin.faults.strays_hz, spin.faults.index_doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)
     return spin
 
 
@@ -268,17 +268,17 @@ BLIND: Mapping[str, Kind] = {
     "dust_doubled": Kind(_PLAIN, dust_doubled),
     "dust": Kind(_PLAIN, dust),
     "dust_beams_2": Kind(_TWO, dust),
-    "ghosts": Kind(_PLAIN, ghosts),
-    "ghosts_beams_2": Kind(_TWO, ghosts),
-    "dust_and_ghosts": Kind(_PLAIN, dust_and_ghosts),
+    "ghosts": Kind(_PLAIN, strays),
+    "ghosts_beams_2": Kind(_TWO, strays),
+    "dust_and_ghosts": Kind(_PLAIN, dust_and_strays),
     "dust_tilted": Kind(wheel_models.tilted, dust),
-    "ghost_before": Kind(_PLAIN, ghost_before),
-    "ghost_after": Kind(_PLAIN, ghost_after),
+    "ghost_before": Kind(_PLAIN, stray_before),
+    "ghost_after": Kind(_PLAIN, stray_after),
     "dead_beam": Kind(_FEW, dead_beam),
     "dead_beam_8": Kind(wheel_models.beams(8, uneven=False), dead_beam),
     "dead_beam_dust": Kind(wheel_models.beams(4, uneven=True), dead_beam_dust),
     "dying_beam": Kind(_FEW, dying_beam),
-    "drop_ghost": Kind(_PLAIN, drop_ghost),
+    "drop_ghost": Kind(_PLAIN, drop_stray),
     "drop_unsensed": Kind(_PLAIN, drop_unsensed),
     "silent_middle": Kind(_PLAIN, silent_middle),
     "silent_end": Kind(_PLAIN, silent_end),
@@ -293,7 +293,7 @@ BLIND: Mapping[str, Kind] = {
     "second_mark": Kind(_PLAIN, second_mark),
     "reader_missed": Kind(_PLAIN, reader_missed),
     "reader_missed_often": Kind(_PLAIN, reader_missed_often),
-    "reader_ghost": Kind(_PLAIN, reader_ghost),
+    "reader_ghost": Kind(_PLAIN, reader_stray),
     "reader_dead": Kind(_PLAIN, reader_dead),
     "worn_wheel": Kind(_PLAIN, worn_wheel),
     "worn_wheel_knee": Kind(wheel_models.tilted_knee, worn_wheel),

@@ -168,7 +168,7 @@ class Croupier:
             case "hand":
                 spin = self.spin()
                 beam = self.rng.randrange(len(self.house.wheel.beams_deg))
-                spin.faults.ghosts_s.append((spin.launch_s - self.rng.uniform(0.25, 0.5), beam))
+                spin.faults.strays_s.append((spin.launch_s - self.rng.uniform(0.25, 0.5), beam))
                 spin.launch = "hand"
                 return spin
             case "same_way":

@@ -203,7 +203,7 @@ FAULTS: Mapping[str, Fault] = {
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
-        what="something stands between the camera and die 1 (value: the die)",
+        what="something is between the camera and die 1 (value: the die)",
         sees="no fault of a device: the throw goes to review, or is called where nothing was missed",
         do=actions.hidden_die,
         seconds=2.0,

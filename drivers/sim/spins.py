@@ -246,7 +246,7 @@ def caught_dropped(hand: Croupier) -> Spin:
     held_s = rng.uniform(3.0, 7.0)
     spin.play.runs = [caught]
     hand.settle(spin)
-    spin.faults.drop_ghosts_s.append(caught.end_s + held_s)
+    spin.faults.drop_strays_s.append(caught.end_s + held_s)
     _laid_at(hand, spin, caught.end_s + held_s)
     spin.must, spin.doubt = {"void", "review"}, "caught"
     spin.reasons.append("too_few_revolutions")
@@ -261,7 +261,7 @@ def caught_dropped_late(hand: Croupier) -> Spin:
     held_s = rng.uniform(3.0, 7.0)
     spin.play.runs = [caught]
     hand.settle(spin)
-    spin.faults.drop_ghosts_s.append(caught.end_s + held_s)
+    spin.faults.drop_strays_s.append(caught.end_s + held_s)
     _laid_at(hand, spin, caught.end_s + held_s)
     spin.must, spin.doubt = {"void", "review", "call"}, "no sensor tells a hand from a drop"
     return spin
@@ -275,9 +275,9 @@ def laid_by_hand(hand: Croupier) -> Spin:
     beams = len(hand.house.wheel.beams_deg)
     spin.play.runs = [Run(spin.launch_s, 0.0, 1, (spin.launch_s, spin.launch_s + 0.01), 0.0, dropped=False)]
     for _ in range(rng.randint(1, 2)):
-        spin.faults.ghosts_s.append((spin.launch_s + rng.uniform(0.0, 0.8), rng.randrange(beams)))
+        spin.faults.strays_s.append((spin.launch_s + rng.uniform(0.0, 0.8), rng.randrange(beams)))
     if rng.random() < 0.5:
-        spin.faults.drop_ghosts_s.append(laid_s)
+        spin.faults.drop_strays_s.append(laid_s)
     _laid_at(hand, spin, laid_s)
     spin.launch = "laid"
     spin.must, spin.doubt = {"void", "review", "nothing"}, "never ran"
@@ -340,7 +340,7 @@ LAPS: Mapping[str, Kind] = {
     "laps_weak": Kind(lap_house, Croupier.weak),
     "laps_dust": Kind(lap_house, blind_spins.dust),
     "laps_dead_beam": Kind(partial(lap_house, uneven=True), blind_spins.dead_beam),
-    "laps_drop_ghost": Kind(lap_house, blind_spins.drop_ghost),
+    "laps_drop_ghost": Kind(lap_house, blind_spins.drop_stray),
     "laps_pushed": Kind(lap_house, pushed),
     "laps_hop": Kind(lap_house, hop),
     "laps_relaunched": Kind(lap_house, CAUGHT["relaunched_later"].play),

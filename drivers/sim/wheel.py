@@ -106,7 +106,7 @@ def stray_pulse(hand: Croupier) -> Played:
     """A beam gives one pulse while the ball is elsewhere."""
     spin = _good(hand)
     t_s = hand.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
-    spin.faults.ghosts_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
+    spin.faults.strays_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
     spin.also_accept("ghosts", "review")
     return Played(spin)
 
@@ -219,9 +219,9 @@ def missed_index(hand: Croupier) -> Played:
 
 
 def stray_read(hand: Croupier) -> Played:
-    """The pocket reader gives one ghost pulse while the ball is at rest."""
+    """The pocket reader gives one stray pulse while the ball is at rest."""
     spin = _good(hand)
-    spin.faults.reader_ghosts = 1
+    spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
     return Played(spin)
 

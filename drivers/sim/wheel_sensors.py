@@ -33,9 +33,9 @@ class Faults:
 
     missed: float = 0.0
     doubled: float = 0.0
-    ghosts_hz: float = 0.0
-    ghosts_s: list[tuple[float, int]] = field(default_factory=list)
-    """Ghost pulses: times and beams."""
+    strays_hz: float = 0.0
+    strays_s: list[tuple[float, int]] = field(default_factory=list)
+    """Stray pulses: times and beams."""
     dead_beams: frozenset[int] = frozenset()
     dead_from_s: float = 0.0
     silent: list[tuple[float, float]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Faults:
     silent_beams: list[tuple[float, float]] = field(default_factory=list)
     """Periods in which the beams are silent."""
     drop_unsensed: bool = False
-    drop_ghosts_s: list[float] = field(default_factory=list)
+    drop_strays_s: list[float] = field(default_factory=list)
     index_missed: float = 0.0
     index_doubled: float = 0.0
     second_mark: float | None = None
@@ -53,7 +53,7 @@ class Faults:
     reader_misses: frozenset[int] = frozenset()
     """The turns of the resting ball that the reader misses, from 0."""
     reader_dead: bool = False
-    reader_ghosts: int = 0
+    reader_strays: int = 0
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults)
     beam_pulses += [
         (t_s + rng.uniform(0.0009, 0.006), beam) for t_s, beam in pulses if rng.random() < faults.doubled
     ]
-    beam_pulses += [ghost for ghost in _ghosts(rng, wheel, play, faults) if not _hidden(faults, ghost[0])]
+    beam_pulses += [stray for stray in _strays(rng, wheel, play, faults) if not _hidden(faults, stray[0])]
     readings: list[AnyReading] = [BallBeam(t=_us(t_s), dev=WHEEL, beam=beam) for t_s, beam in beam_pulses]
     readings += _indexes(rng, wheel, optics, play, faults)
     readings += [BallDrop(t=_us(t_s), dev=WHEEL) for t_s in _drops(rng, optics, play, faults)]
@@ -129,11 +129,11 @@ def _speed(run: Run, t_s: float) -> float:
     return (run.gone(t_s + 0.02) - run.gone(t_s - 0.02)) / 0.04
 
 
-def _ghosts(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[tuple[float, int]]:
-    yield from faults.ghosts_s
-    if faults.ghosts_hz and play.runs:
+def _strays(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[tuple[float, int]]:
+    yield from faults.strays_s
+    if faults.strays_hz and play.runs:
         t_s, end_s = play.runs[0].launch_s, play.runs[-1].end_s
-        while (t_s := t_s + rng.expovariate(faults.ghosts_hz)) < end_s:
+        while (t_s := t_s + rng.expovariate(faults.strays_hz)) < end_s:
             yield t_s, rng.randrange(len(wheel.beams_deg))
 
 
@@ -157,7 +157,7 @@ def _indexes(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faul
 
 
 def _drops(rng: Random, optics: Optics, play: Play, faults: Faults) -> Iterable[float]:
-    yield from faults.drop_ghosts_s
+    yield from faults.drop_strays_s
     if faults.drop_unsensed:
         return
     for run in play.runs:
@@ -180,7 +180,7 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
             if turn not in faults.reader_misses and rng.random() >= faults.reader_missed:
                 yield t_s
         since_s = until_s + 0.4
-    for _ in range(faults.reader_ghosts):
+    for _ in range(faults.reader_strays):
         yield rng.uniform(play.fall.settle_s + 0.3, play.fall.settle_s + 7)
 
 

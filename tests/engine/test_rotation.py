@@ -132,7 +132,7 @@ def test_a_device_that_is_down_is_named_with_its_own_word() -> None:
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *words(second))
     told = whole(SMART, readings)
-    assert "ss2 was down in the spin: silent for 2.0 s" in str(told)
+    assert "ss2 was down during the spin: silent for 2.0 s" in str(told)
     assert in_pieces(SMART, readings, REST_US + 30 * SECOND_US) == told
 
 

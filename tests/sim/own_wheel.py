@@ -140,9 +140,9 @@ def _tell(
         told.append((at_s + rng.gauss(0, rim.jitter_s), pulse))
         if rng.random() < rim.doubles:
             told.append((at_s + rng.uniform(0.003, 0.015), pulse))
-    ghosts = 0
-    while own and rng.random() < 1 - math.exp(-rim.ghosts_per_s * (own[-1][0] - launched_s)) and ghosts < 5:
-        ghosts += 1
+    strays = 0
+    while own and rng.random() < 1 - math.exp(-rim.strays_per_s * (own[-1][0] - launched_s)) and strays < 5:
+        strays += 1
         beam = rng.randrange(len(rim.beams_deg))
         told.append((rng.uniform(own[0][0], own[-1][0]), {"kind": "ball_beam", "beam": beam}))
     index_kept = [one for one in heard.index if rng.random() >= rim.index_loss]
@@ -159,7 +159,7 @@ def _tell(
     turns = ball.turned / TURN
     low, high = _seen_turns(rim, run, turns)
     verdict, reasons = _verdict(kind, turns)
-    why = _undecidable(world, kind, ball, own, run, (low, high), reads_kept, index_kept, ghosts)
+    why = _undecidable(world, kind, ball, own, run, (low, high), reads_kept, index_kept, strays)
     word = {"valid": "call", "no_spin": "void"}[verdict]
     accept = [word] if why is None else [word, "review"]
     number = rim.names[ball.pocket] if verdict == "valid" and ball.pocket is not None else None
@@ -169,7 +169,7 @@ def _tell(
         "high": round(high, 3),
         "beams": len(rim.beams_deg),
         "loss": round(rim.loss, 3),
-        "ghosts": ghosts,
+        "ghosts": strays,
         "dead": dead,
     }
     return {
@@ -220,7 +220,7 @@ def _undecidable(
     seen: tuple[float, float],
     reads: list[float],
     index: list[tuple[float, str]],
-    ghosts: int,
+    strays: int,
 ) -> str | None:
     """Return why the sensors can't determine the truth; None if they can. It does not use the replay."""
     rim = world.rim
@@ -242,7 +242,7 @@ def _undecidable(
     marks = [b[2] for b in run] + [ball.turned / TURN]
     if max(b - a for a, b in pairwise(marks)) > 0.95:
         return "a turn without a pulse"
-    if ghosts > 0.1 * len(run):
+    if strays > 0.1 * len(run):
         return "more ghosts than stated"
     if kind in ("same_way", "foreign_object"):
         return None

@@ -44,7 +44,7 @@ class Rim:
     jitter_s: float
     loss: float
     doubles: float
-    ghosts_per_s: float
+    strays_per_s: float
     index_loss: float
     read_loss: float
     dead: int | None
@@ -124,7 +124,7 @@ def draw_rim(rng: random.Random) -> Rim:
         jitter_s=rng.uniform(0.0001, 0.0015),
         loss=rng.choice((0.0, rng.uniform(0, 0.05), rng.uniform(0, STATED_LOSS))),
         doubles=rng.choice((0.0, rng.uniform(0, 0.05))),
-        ghosts_per_s=rng.choice((0.0, rng.uniform(0, 0.1))),
+        strays_per_s=rng.choice((0.0, rng.uniform(0, 0.1))),
         index_loss=rng.choice((0.0, rng.uniform(0, 0.04))),
         read_loss=rng.choice((0.0, rng.uniform(0, 0.1))),
         dead=rng.randrange(count) if count > 2 and rng.random() < 0.2 else None,

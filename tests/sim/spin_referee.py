@@ -96,7 +96,7 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
 def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
     """Return the time from the close of bets to the drop, for a single valid run that a table must call.
 
-    None too where bets were closed before (a review was open), or a ghost of the drop sensor closed them.
+    None too where bets were closed before (a review was open), or a stray of the drop sensor closed them.
     """
     if truth.accept != ["call"] or truth.note["runs"] != 1:
         return None
@@ -104,8 +104,8 @@ def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> flo
     if not closed:
         return NEVER_S if bets_open else None
     lead_s = (truth.t_drop - (closed[0].t or 0)) / 1e6
-    by_ghost = isinstance(closed[0].data, Bets) and closed[0].data.cause == "ball_drop" and lead_s > 0
-    return None if by_ghost else lead_s
+    by_stray = isinstance(closed[0].data, Bets) and closed[0].data.cause == "ball_drop" and lead_s > 0
+    return None if by_stray else lead_s
 
 
 def _in_words(outcome: Outcome) -> str:

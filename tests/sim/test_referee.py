@@ -114,9 +114,9 @@ def test_a_table_that_tells_otherwise_is_found_out(truth: Truth, told: tuple[Dat
 
 def test_an_attempt_that_never_was_is_found_out() -> None:
     scene = Scene(kind="a scene", start_us=0, end_us=9, truth=VALID)
-    ghost = Outcome(type="roll.called", t=2, id="t/s/2", seq=2, data=called())
+    stray = Outcome(type="roll.called", t=2, id="t/s/2", seq=2, data=called())
     first = Outcome(type="roll.called", t=1, id="t/s/1", seq=1, data=called())
-    assert [d.fault for d in disagreements([scene], [first, ghost], first=0)] == ["silent", "wrong"]
+    assert [d.fault for d in disagreements([scene], [first, stray], first=0)] == ["silent", "wrong"]
 
 
 @pytest.mark.parametrize(("closed_us", "faulty"), [(4_000, False), (6_000, True)])

@@ -147,8 +147,8 @@ def test_the_lead_of_no_more_bets_is_measured_to_the_drop() -> None:
     closed = outcome(18.0, "bets.closed", Bets(round=1, cause="ball_speed"))
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [closed, called()])] == [3.0]
     assert [verdict.lead_s for verdict in verdicts([SHORT], [closed, void()])] == [None]
-    ghost = outcome(12.0, "bets.closed", Bets(round=1, cause="ball_drop"))
-    assert [verdict.lead_s for verdict in verdicts([TRUTH], [ghost, called()])] == [None]
+    stray = outcome(12.0, "bets.closed", Bets(round=1, cause="ball_drop"))
+    assert [verdict.lead_s for verdict in verdicts([TRUTH], [stray, called()])] == [None]
     before = outcome(0.5, "bets.closed", Bets(round=1, cause="ball_speed"))
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [before, called()])] == [None]
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [called()])] == [NEVER_S]

@@ -55,7 +55,7 @@ def face_of(reading: CardReading) -> str | None:
 
 
 Meeting = Literal["win", "lose", "push", "dealer_does_not_play"]
-"""How a hand stands against the dealer's."""
+"""How a hand compares with the dealer's."""
 
 
 class Kind(IntEnum):

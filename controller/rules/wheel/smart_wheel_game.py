@@ -319,7 +319,7 @@ class SmartWheelGame:
     def _lose(self, reading: DeviceDown) -> None:
         if self.first is None or reading.dev == self.first.dev:
             why = f": {reading.reason}" if reading.reason else ""
-            self._doubt("missing_reading", f"{reading.dev} was down in the spin{why}", reading)
+            self._doubt("missing_reading", f"{reading.dev} was down during the spin{why}", reading)
 
     def _void(self, code: str, seen: str, by: Reading) -> None:
         if all(reason.code != code for reason in self._voids):

@@ -28,5 +28,5 @@ def test_a_no_spin_that_no_launch_follows_is_refused() -> None:
 
 
 def test_a_drop_that_the_ball_ran_on_after_splits_no_spin() -> None:
-    ghost = BallDrop(t=(FIRST_US + SPIN.left_us) // 2, dev="wheel")
-    assert [c.number for c in play(SPIN, ghost).data(SpinCalled)] == [SPIN.number]
+    stray = BallDrop(t=(FIRST_US + SPIN.left_us) // 2, dev="wheel")
+    assert [c.number for c in play(SPIN, stray).data(SpinCalled)] == [SPIN.number]

@@ -150,7 +150,7 @@ class Gates:
         """Return why raising a bet to `cents` is refused; None if it is allowed."""
         if cents <= bet.stake_cents:
             return Refusal(
-                BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase needs a larger stake"
+                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; an increase needs a larger one"
             )
         if line := self._line.get(bet.wager):
             if bet.number is not None:
@@ -166,7 +166,9 @@ class Gates:
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
-            return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce needs a smaller stake")
+            return Refusal(
+                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; a reduction needs a smaller one"
+            )
         if not cents:
             return Refusal(BOOK_AMOUNT, "reduce must leave a stake; use remove to take the whole bet down")
         return self._limits.size(bet.wager, cents)
