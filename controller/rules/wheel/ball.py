@@ -38,7 +38,7 @@ _HAND_BY_CHANCE = 0.0005
 """A silence of less than a turn, in which a hand may have acted, counts if chance causes one so rarely: on a
 dusty wheel, one spin in a hundred has one in the last turns that count."""
 _BRAKED, _BRAKED_BY_CHANCE = 0.12, 0.05
-"""How much slower than predicted, at most, a ball that kept running is after a silence, and the chance that
+"""The most by which a ball that kept running is slower than predicted after a silence, and the chance that
 it is slower still: each speed comes from one step, which a tilted bowl and misaligned beams make uncertain by
 a twentieth."""
 _LOSS_UNSURE = 0.5
