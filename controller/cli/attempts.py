@@ -159,7 +159,7 @@ def pictures_line(one: DiePictures, folder: Folder) -> str:
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
     head = f"die {one.reading.die}, {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:
-        return f"{head}pictures {one.sha256[:12]} are {one.why}"
+        return f"{head}no pictures {one.sha256[:12]}: {one.why}"
     clip = [taken_us(name) for name in one.pictures.of("clip")]
     lasts = f" over {(clip[-1] - clip[0]) / 1e6:.1f} s" if len(clip) > 1 else ""
     cut = ", cut off at its maximum size" if one.pictures.about.clip_cut else ""

@@ -280,12 +280,12 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
             solved - placed for solved, placed in zip(corner.solved_mm, corner.place_mm, strict=True)
         )
         tip = (round(x + right * ERROR_SCALE), round(y - up * ERROR_SCALE))
-        colour = (0, 160, 0) if corner.miss_mm < GOOD_MM else (0, 0, 220)
+        colour = (80, 255, 80) if corner.miss_mm < GOOD_MM else (0, 0, 255)
         cv2.circle(sheet, (x, y), 4, colour, -1, cv2.LINE_AA)
         cv2.arrowedLine(sheet, (x, y), tip, colour, 2, cv2.LINE_AA)
     caption = f"worst {felt.worst_mm:.2f} mm; errors drawn {ERROR_SCALE} times"
-    cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255, 255, 255), 4, cv2.LINE_AA)
-    cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
+    cv2.rectangle(sheet, (0, 0), (sheet.shape[1], 40), (255, 255, 255), cv2.FILLED)
+    cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 2, cv2.LINE_AA)
     written, data = cv2.imencode(".png", sheet)
     assert written, "PNG is part of OpenCV"
     write_file(path, data.tobytes())

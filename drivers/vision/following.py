@@ -48,9 +48,12 @@ BACK_US = 3_000_000
 """A lost die that reappears within this time is the same one, if only one is missing."""
 PATIENCE_US = 1_500_000
 """Still dice are re-read for this long before their faces are reported unknown."""
-LATEST_US = 100_000
-"""A rest is reported with a timestamp no older than this; otherwise the table rejects it as late (its
-`max_lateness_ms` is 120)."""
+REST_AGE_US = 10_000
+"""A rest is dated at most this long before the frame in which it was read: reading faces takes up to 60 ms,
+a frame's way through the driver up to 35 ms, and a table rejects what is older than its `max_lateness_ms`.
+Less than a frame, so that a rest is still later than the die's point in the frame before."""
+RELEASE_AGE_US = 100_000
+"""The same for the release of a die that is recognized late, which needs no face to be read."""
 GONE_US = 120_000
 """If nothing is seen where a die lay for this long, it was collected."""
 SAME_HAND_US = 170_000
@@ -247,11 +250,11 @@ class Follower:
         together = [other for other in self._trails if _came_as_one(other, first.t_us, place, die_px)]
         for other in self._trails:
             if other in together:
-                trail.released_us = max(other.released_us, now_us - LATEST_US)
+                trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
                 # A release that is dated later than it happened is placed where the one spot was by then.
                 trail.hand = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
-                trail.released_us = max(other.released_us, now_us - LATEST_US)
+                trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
         self._trails.append(trail)
         readings: list[Reading] = []
         # If the hand is out of view, dice that left it together may come into view one after the other.
@@ -356,7 +359,7 @@ class Follower:
         height = self.rig.die_mm * (0.5 if seen is None else 1.0)
         x, y = self.rig.to_table(float(place[0]), float(place[1]), height)
         return DieRest(
-            t=max(trail.still_since_us, t_us - LATEST_US),
+            t=max(trail.still_since_us, t_us - REST_AGE_US),
             dev=self.device,
             die=cast("Die", trail.die),
             x=round(x, 1),

@@ -15,6 +15,7 @@ import numpy as np
 
 from controller.model.readings import DeviceDown, DeviceUp, Die, DieAt, DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
+from drivers.vision.following import REST_AGE_US
 from drivers.vision.rays import Solved, solved
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
@@ -23,8 +24,8 @@ WAIT_US = 30_000
 time."""
 REST_WAIT_US = 60_000
 """How long a rest waits for the other camera's reading of the same die."""
-LATEST_US = 100_000
-"""No reading older than this is reported; a die at rest is still there later."""
+POINT_AGE_US = 100_000
+"""No point older than this is reported."""
 GAP_US = 60_000
 """Between points of one camera farther apart than this, a die may have turned."""
 FRESH_US = 60_000
@@ -201,7 +202,7 @@ class Pair:
         for die, two in self._partners.items():
             if self._dice[0][die].lost and two in self._dice[1]:
                 other = self._dice[1][two]
-                fresh = [point for point in other.waiting if t_us - point.t < LATEST_US]
+                fresh = [point for point in other.waiting if t_us - point.t < POINT_AGE_US]
                 due += [self._alone(1, point, other, die) for point in fresh]
             if two in self._dice[1]:
                 self._dice[1][two].waiting.clear()
@@ -281,7 +282,7 @@ class Pair:
         if before is not None and before.up is not None and reading.up is not None and _near(before, reading):
             reading = msgspec.structs.replace(reading, up=None, confidence=0.0, on="unknown")
         self._reported[die] = reading
-        t = max(reading.t, t_us - LATEST_US)
+        t = max(reading.t, t_us - REST_AGE_US)
         return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
 
     def _lost(self, camera: int, reading: DieLost) -> list[Reading]:

@@ -147,7 +147,7 @@ def test_a_flipped_byte_and_a_deleted_file_are_named_and_the_chain_stays_sound(
     options = ["--journal", str(called.journal), "--evidence", str(kept)]
     assert main(["recall", outcome_id, *options]) == 0
     shown = capsys.readouterr().out
-    assert f"pictures {first[:12]} are {first}.zip is changed since it was taken" in shown
+    assert f"no pictures {first[:12]}: {first}.zip is changed since it was taken" in shown
     assert "asked for" in shown
     assert main(["explain", "1", *options, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["pictures"]
