@@ -45,8 +45,8 @@ TROUBLES: dict[str, Cause] = {
     ),
     "no_port": Cause(
         "the cable is out, the device has no power, or the name in the table's file is wrong",
-        "plug it in, or compare the name with the output of: ls -l /dev/serial/by-id /dev/serial/by-path; for a"
-        " socket, start the program that connects to it (systemctl start table-camera)",
+        "plug it in, or compare the name with the output of: ls -l /dev/serial/by-id /dev/serial/by-path; for"
+        " a socket, start the program that connects to it (systemctl start table-camera)",
         _OPEN,
     ),
     "port_busy": Cause(

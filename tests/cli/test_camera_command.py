@@ -99,7 +99,7 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
     assert kinds.count("die_released") == kinds.count("die_rest") == 2
     assert b"shows 6" in told.err
     assert main(["replay", str(log)]) == 0
-    assert b"6-3" in capfdbinary.readouterr().out
+    assert b"no wall hit (dice 1 and 2)" in capfdbinary.readouterr().out
 
 
 @contextmanager
