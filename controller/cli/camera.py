@@ -60,17 +60,26 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
     `keep` receives the pictures that the readings name, and must not block. Raises ConnectionError or
     FileNotFoundError if the socket can't be reached and `again` is false.
     """
+    missing = False
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as table:
                 table.connect(path)
+                missing = False
                 _send(cameras, table, keep, again=again)
-        except (ConnectionError, FileNotFoundError):
+        except (ConnectionError, FileNotFoundError) as error:
             if not again:
                 raise
+            if not missing:
+                say(f"{_no_table(path, error)}; retried every {RETRY_S:g} s")
+            missing = True
         if not again:
             return
         time.sleep(RETRY_S)
+
+
+def _no_table(path: str, error: OSError) -> str:
+    return f"{path}: found no table's socket ({error.strerror}), expected a running daemon"
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
@@ -293,7 +302,7 @@ def _run(arguments: argparse.Namespace) -> int:
         keep = None if keeper is None else keeper.keep
         serve(cameras, rig.file.socket, keep, again=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
-        say(f"{rig.file.socket}: found no table's socket ({error.strerror}), expected a running daemon")
+        say(_no_table(rig.file.socket, error))
         return OUT_OF_REACH
     finally:
         if keeper is not None:

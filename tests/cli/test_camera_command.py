@@ -1,7 +1,10 @@
 """`tablectl camera`: its output and its exit codes."""
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -203,6 +206,18 @@ def test_a_camera_without_its_tables_socket_is_exit_3(
     rig.write_text(f"{RIG}source: a.avi\nsocket: {tmp_path / 'none.sock'}\n", encoding="utf-8")
     assert main(["camera", "run", str(rig), "--once"]) == 3
     assert "none.sock" in capsys.readouterr().err
+
+
+def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
+    rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
+    rig.write_text(f"{RIG}source: {film(tmp_path / 'a.avi')}\nsocket: {path}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "controller.cli.main", "camera", "run", str(rig)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ) as camera:
+        assert camera.stderr is not None
+        line = camera.stderr.readline().decode()
+        camera.terminate()
+    assert line.startswith(f"tablectl: {path}: found no table's socket (")
+    assert line.endswith("expected a running daemon; retried every 2 s\n")
 
 
 @pytest.mark.parametrize(
