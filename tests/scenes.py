@@ -93,7 +93,7 @@ def throw(
 
 
 def fly(flight: Flight, start_us: int) -> list[AnyReading]:
-    """Give one die's release and track."""
+    """Return one die's release and track."""
     release = DieReleased(t=start_us, dev="cam", die=flight.die, x=FIRST_X_MM, y=flight.y_mm)
     readings: list[AnyReading] = [release]
     readings += [
@@ -110,7 +110,7 @@ def fly(flight: Flight, start_us: int) -> list[AnyReading]:
 
 
 def rest(flight: Flight, start_us: int, up: Face | None, on: Surface, confidence: float) -> DieRest:
-    """Give the reading of a die at the end of its flight."""
+    """Return the reading of a die at the end of its flight."""
     return DieRest(
         t=start_us + flight.rest_us,
         dev="cam",
@@ -125,7 +125,7 @@ def rest(flight: Flight, start_us: int, up: Face | None, on: Surface, confidence
 
 
 def rest_of(readings: Iterable[AnyReading]) -> int:
-    """Give the time at which the last die came to rest."""
+    """Return the time at which the last die came to rest."""
     return max(r.t for r in readings if isinstance(r, DieRest))
 
 
@@ -140,5 +140,5 @@ def in_order(readings: Iterable[AnyReading]) -> list[AnyReading]:
 
 
 def outcomes(effects: Sequence[Effect]) -> list[Outcome]:
-    """Give the published facts among the effects."""
+    """Return the published facts among the effects."""
     return [effect for effect in effects if isinstance(effect, Outcome)]

@@ -62,12 +62,12 @@ def heard(lines: Iterable[str], begins_us: int = START_US, wheel: Ss2Wheel | Non
 
 
 def words(readings: Iterable[AnyReading]) -> list[WheelStatus]:
-    """Give the wheel's words among the readings."""
+    """Return the wheel's words among the readings."""
     return [reading for reading in readings if isinstance(reading, WheelStatus)]
 
 
 def trusting(ruleset: str = "roulette") -> RuleSet:
-    """Give the rule set of a table that takes its wheel at its word."""
+    """Return the rule set of a table that takes its wheel at its word."""
     rules = load_ruleset(ruleset)
     assert rules.spin is not None
     return replace(rules, spin=replace(rules.spin, revolutions="trusted_wheel"))

@@ -99,7 +99,8 @@ _OWN: Mapping[str, FaultKind] = {
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check its clock and rate in `tablectl devices`; give it its own port, or restart it",
+        "check its clock and rate in `tablectl devices`; give it its own port, or restart it; beside a dice"
+        " camera the table's file needs `max_lateness_ms: 250`",
         "automatically, a minute after the last late reading",
         locks=False,
     ),

@@ -79,7 +79,10 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
 
 
 def _no_table(path: str, error: OSError) -> str:
-    return f"{path}: found no table's socket ({error.strerror}), expected a running daemon"
+    return (
+        f"{path}: found no table's socket ({error.strerror}), expected a running daemon; start it"
+        " (systemctl start table)"
+    )
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:

@@ -48,10 +48,10 @@ BACK_US = 3_000_000
 """A lost die that reappears within this time is the same one, if only one is missing."""
 PATIENCE_US = 1_500_000
 """Still dice are re-read for this long before their faces are reported unknown."""
-REST_AGE_US = 10_000
+REST_AGE_US = 1_000
 """A rest is dated at most this long before the frame in which it was read: reading faces takes up to 60 ms,
 a frame's way through the driver up to 35 ms, and a table rejects what is older than its `max_lateness_ms`.
-Less than a frame, so that a rest is still later than the die's point in the frame before."""
+Less than a frame at any rate, so that a rest is later than the die's point in the frame before."""
 RELEASE_AGE_US = 100_000
 """The same for the release of a die that is recognized late, which needs no face to be read."""
 GONE_US = 120_000

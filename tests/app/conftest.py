@@ -15,14 +15,14 @@ from tests.app.rig import PATIENCE_S, Table
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give what runs in the test's own process as long as a busy machine may need."""
+    """Return what runs in the test's own process as long as a busy machine may need."""
     for module, limit in ((link, "TIMEOUT_S"), (running_module, "STOP_S"), (daemon_module, "STOP_S")):
         monkeypatch.setattr(module, limit, PATIENCE_S)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Give a craps table with a folder of its own; whatever runs on it is ended."""
+    """Return a craps table with a folder of its own; whatever runs on it is ended."""
     one = Table(tmp_path)
     yield one
     if one.process is not None:
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[HouseMaker]:
-    """Give a maker of daemons inside the test; each is closed."""
+    """Return a maker of daemons inside the test; each is closed."""
     made: list[House] = []
 
     def make(**settings: object) -> House:

@@ -109,7 +109,7 @@ class Evening:
         until(self.unlocked, "the self-test to pass with all devices up")
 
     def unlocked(self) -> bool:
-        """Tell whether the table plays."""
+        """Return whether the table plays."""
         live = self.daemon.live
         return live is not None and live.core.view.state.lock == "unlocked"
 
@@ -133,18 +133,18 @@ class Evening:
         until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 
     def well(self) -> bool:
-        """Tell whether no fault stands and every device is up again."""
+        """Return whether no fault stands and every device is up again."""
         missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
         return self.virtual.well and not missing
 
     @property
     def faults(self) -> list[Began]:
-        """Give the faults so far."""
+        """Return the faults so far."""
         return [story for story in list(self.stories) if isinstance(story, Began)]
 
     @property
     def played(self) -> list[Played]:
-        """Give the attempts so far with their truth."""
+        """Return the attempts so far with their truth."""
         return [story for story in list(self.stories) if isinstance(story, Played)]
 
     def effects(self) -> Iterator[Effect]:

@@ -100,7 +100,7 @@ class House:
 
 
 def live_of(daemon: Daemon) -> RunningTable:
-    """Give the open table."""
+    """Return the open table."""
     assert daemon.live is not None
     return daemon.live
 

@@ -58,7 +58,7 @@ class Lives:
 
     @property
     def name(self) -> str:
-        """Give the table's name, where its file may be given by a path."""
+        """Return the table's name, where its file may be given by a path."""
         return Path(self.table.name).stem
 
     def live_and_die(self) -> None:
@@ -131,7 +131,7 @@ class Lives:
         return (0, 0) if found is None else (found.st_size, found.st_mtime_ns)
 
     def _taken(self) -> bool:
-        """Tell whether the core has taken all that it was fed, and the disk what came of it."""
+        """Return whether the core has taken all that it was fed, and the disk what came of it."""
         status = self.table.status()
         journal = status["journal"]
         assert isinstance(journal, dict)
@@ -165,13 +165,18 @@ class Lives:
         """
         place = JournalLocation(self.table.journal / "journal.db", self.table.journal / "journal.head")
         key = load_key(self.table.journal / "table.key").public
-        while True:
+        rows: list[Row] = []
+        found: list[Recovered] = []
+
+        def same_commits() -> bool:
             with Reader(place.journal) as reader:
                 reader.verify_all()
-                rows = list(reader.rows(evidence=True))
-            recovered = recover(place, key, self.name)
-            if recovered.last_n == rows[-1].n:
-                return rows, recovered
+                rows[:] = reader.rows(evidence=True)
+            found[:] = [recover(place, key, self.name)]
+            return found[0].last_n == rows[-1].n
+
+        until(same_commits, "rows and state of the same commits")
+        return rows, found[0]
 
     def _check_told(self, outcomes: list[tuple[Row, Outcome]]) -> None:
         kept = {outcome.id: (row.body, row.link.hex()) for row, outcome in outcomes}
@@ -236,7 +241,7 @@ class Lives:
         self.table.unlock()
 
     def _next_lines(self, count: int) -> list[bytes]:
-        """Give so many more readings of the evening or a few more, and a tick that nothing arrives with."""
+        """Return so many more readings of the evening or a few more, and a tick that nothing arrives with."""
         start = self._place
         end = min(start + count, len(self.evening))
         while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
@@ -266,7 +271,7 @@ class _Model:
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
     def up_to(self, told: list[Outcome]) -> list[tuple[State, First]]:
-        """Give the state after these outcomes, and those to which it then changes without a word.
+        """Return the state after these outcomes, and those to which it then changes without a word.
 
         The outcomes must be what the engine says.
         """

@@ -197,11 +197,11 @@ class Evening:
         until(self.agree, "the engine to settle what was told")
 
     def status(self, word: str) -> object:
-        """Give one thing of the table's status."""
+        """Return one thing of the table's status."""
         return self.table.status()[word]
 
     def next_seq(self) -> int:
-        """Give the number of the table's next outcome."""
+        """Return the number of the table's next outcome."""
         following = self.table.status()["next"]
         assert isinstance(following, dict)
         assert isinstance(following["seq"], int)
@@ -271,7 +271,7 @@ class Evening:
         )
 
     def _played_apart(self) -> Iterator[Part]:
-        """Give the evening in parts: each up to where bets close, or to a rest after one of `breaks`."""
+        """Return the evening in parts: each up to where bets close, or to a rest after one of `breaks`."""
         progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):

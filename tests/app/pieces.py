@@ -16,7 +16,7 @@ from controller.replay.source import Source
 
 
 def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
-    """Give the last session's setup, and its outcomes' rows."""
+    """Return the last session's setup, and its outcomes' rows."""
     start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
     body = rows[start].body
     assert body is not None
@@ -46,7 +46,7 @@ def _power_lost(outcome: Outcome) -> bool:
 
 
 def recorded_hashes(path: Path) -> Iterator[str]:
-    """Give the hash of a recording's lines after each of them."""
+    """Return the hash of a recording's lines after each of them."""
     digest = sha256()
     with path.open("rb") as stream:
         for line in b"".join(Source(stream)).splitlines(keepends=True):
@@ -55,7 +55,7 @@ def recorded_hashes(path: Path) -> Iterator[str]:
 
 
 def recordings_named(rows: list[Row], folder: Path) -> bool:
-    """Tell whether every row names a recording that is there, and its true hash at that place."""
+    """Return whether every row names a recording that is there, and its true hash at that place."""
     known = {path.name: set(recorded_hashes(path)) for path in folder.glob("*.jsonl.gz")}
     for row in rows:
         if row.after is None:

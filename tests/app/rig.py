@@ -102,21 +102,21 @@ class Table:
 
     @property
     def journal(self) -> Path:
-        """Give the journal's folder."""
+        """Return the journal's folder."""
         return self.folder / "journal"
 
     @property
     def socket(self) -> str:
-        """Give the control socket."""
+        """Return the control socket."""
         return str(self.control or self.folder / "control")
 
     @property
     def log(self) -> str:
-        """Give what the daemon wrote to standard error in all lives."""
+        """Return what the daemon wrote to standard error in all lives."""
         return (self.folder / "log").read_text(encoding="utf-8")
 
     def command(self) -> list[str]:
-        """Give the command line."""
+        """Return the command line."""
         paths = [
             "--journal",
             str(self.journal),
@@ -136,7 +136,7 @@ class Table:
             return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _file(self) -> str:
-        """Give the shipped file with this name with where it publishes, or the name where it is none's."""
+        """Return a copy of the shipped file with this name that publishes as told, else the name itself."""
         shipped = config_home() / "tables" / f"{self.name}.yaml"
         if not shipped.exists():
             return self.name
@@ -191,7 +191,7 @@ class Table:
         return next(conversation(self.socket, request))
 
     def answers(self) -> bool:
-        """Tell whether it answers by now."""
+        """Return whether it answers by now."""
         try:
             self.status()
         except OutOfReachError:

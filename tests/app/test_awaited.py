@@ -32,7 +32,7 @@ def under_review(house: HouseMaker, **settings: object) -> tuple[House, Daemon]:
 
 
 def told(daemon: Daemon) -> Json:
-    """Give the status as a client reads it."""
+    """Return the status as a client reads it."""
     status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)))
     assert isinstance(status, dict)
     return status
@@ -70,7 +70,7 @@ def test_what_a_restart_cut_off_stands_there_too(house: HouseMaker) -> None:
 
 @pytest.fixture
 def reviewed(house: HouseMaker) -> Iterator[tuple[Daemon, str]]:
-    """Give a table with a review, and its control socket."""
+    """Return a table with a review, and its control socket."""
     one, daemon = under_review(house)
     control = Control(daemon, one.options.socket, Groups())
     control.start()

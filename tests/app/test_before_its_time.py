@@ -42,7 +42,7 @@ class Display:
         until(lambda: self._look() and self._subscribed, "the display to be subscribed")
 
     def types(self) -> list[object]:
-        """Give the type of each message so far, in order."""
+        """Return the type of each message so far, in order."""
         self._look()
         return [message["type"] for message in self.seen]
 
@@ -69,7 +69,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Display]:
-    """Give a display of the table that the test names."""
+    """Return a display of the table that the test names."""
     display = Display(broker, request.param)
     yield display
     display.close()
@@ -77,7 +77,7 @@ def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Displ
 
 @pytest.fixture
 def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table]:
-    """Give that table, at play."""
+    """Return that table, at play."""
     table = Table(tmp_path / "table", name=display.table)
     table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {broker.port}}}}}"
     table.folder.mkdir()
@@ -173,5 +173,5 @@ def beams_in(log: Path) -> int:
 
 
 def readings(heard: Sequence[Json]) -> list[Json]:
-    """Give the readings among a watcher's lines."""
+    """Return the readings among a watcher's lines."""
     return [msgspec.convert(line["reading"], Json) for line in list(heard) if "reading" in line]

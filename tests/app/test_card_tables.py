@@ -234,7 +234,7 @@ ROLLS = [place for place, (what, _) in enumerate(GAME) if what == "rolls"]
 
 
 def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list[AnyReading]:
-    """Give the readings of a step of the game."""
+    """Return the readings of a step of the game."""
     what, more = step
     seat, amount = more if isinstance(more, tuple) else (str(more), 0)
     by: Callable[..., Input] = says
@@ -263,7 +263,7 @@ def goes_on(daemon: Daemon, step: tuple[str, str | int | tuple[str, str | int]],
 
 
 def high_roller(folder: Path) -> str:
-    """Give the file of a High Roller table as long as the one on which the scenes are thrown."""
+    """Return the file of a High Roller table as long as the one on which the scenes are thrown."""
     shipped = (SHIPPED / "high-roller.yaml").read_text(encoding="utf-8")
     path = folder / "high-roller.yaml"
     path.write_text(shipped.replace("length_mm: 2400", f"length_mm: {TABLE.length_mm:g}"), encoding="utf-8")

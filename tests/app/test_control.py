@@ -29,7 +29,7 @@ CLIENTS = RESERVED_SLOTS["root"] + SHARED_SLOTS
 
 
 def good(answer: Json) -> bool:
-    """Tell whether this is the answer to `FAULTS`."""
+    """Return whether this is the answer to `FAULTS`."""
     return answer["ok"] is True and isinstance(answer["faults"], list)
 
 
@@ -47,7 +47,7 @@ def test_a_watcher_that_says_nothing_is_still_there() -> None:
 
 @pytest.fixture
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give the control socket of a table; clients have all the time that a busy machine may need."""
+    """Return the control socket of a table; clients have all the time that a busy machine may need."""
     for module, limit in (
         (control_module, "FIRST_S"),
         (control_module, "LINE_S"),
@@ -84,7 +84,7 @@ def last_words(link: socket.socket) -> list[Json]:
 
 
 def is_answered(path: str) -> bool:
-    """Tell whether there is a place for one more client."""
+    """Return whether there is a place for one more client."""
     try:
         return good(ask(path, {"do": "faults"}))
     except OutOfReachError:

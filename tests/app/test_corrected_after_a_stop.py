@@ -91,7 +91,7 @@ CASES = {"craps": craps, "roulette": roulette, "three-card": three_card, "high-r
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster | None]:
-    """Give a PostgreSQL cluster, where PostgreSQL is installed."""
+    """Return a PostgreSQL cluster, where PostgreSQL is installed."""
     one = None if BINARIES is None else Cluster()
     yield one
     if one is not None:

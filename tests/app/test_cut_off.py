@@ -50,7 +50,7 @@ def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Po
 
 
 def has_printed(process: subprocess.Popen[str]) -> bool:
-    """Tell whether something of its output can be read."""
+    """Return whether something of its output can be read."""
     assert process.stdout is not None
     return bool(select.select([process.stdout], [], [], 0)[0])
 

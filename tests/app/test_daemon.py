@@ -275,7 +275,7 @@ def test_systemd_hears_that_all_threads_turn_and_that_it_stops(table: Table) -> 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Give a folder that every user can pass through; pytest's own are closed to others."""
+    """Return a folder that every user can pass through; pytest's own are closed to others."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
@@ -320,7 +320,7 @@ def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, o
 
 
 def groups_named(*names: str) -> bool:
-    """Tell whether this machine has these groups."""
+    """Return whether this machine has these groups."""
     known = {entry.gr_name for entry in grp.getgrall()}
     return known.issuperset(names)
 

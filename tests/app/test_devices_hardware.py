@@ -63,7 +63,7 @@ class Board:
 
     @property
     def lamps(self) -> dict[str, str]:
-        """Give what it was told to show."""
+        """Return what it was told to show."""
         return {fields["name"]: fields["shows"] for verb, fields in self.told if verb == "lamp"}
 
 

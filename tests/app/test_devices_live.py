@@ -43,7 +43,7 @@ def unwrapped(text: str) -> str:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
-    """Give a maker of evenings; each is switched off in the end."""
+    """Return a maker of evenings; each is switched off in the end."""
     made: list[Evening] = []
 
     def make(table: str, **settings: object) -> Evening:
@@ -137,7 +137,7 @@ def test_a_pulled_cable_is_named_with_what_to_do(
 
 
 def device(one: Evening, name: str) -> dict[str, object]:
-    """Give what the status says of a device."""
+    """Return what the status says of a device."""
     devices = status_of(one.daemon)["devices"]
     assert isinstance(devices, dict)
     told: dict[str, object] = devices[name]
@@ -145,7 +145,7 @@ def device(one: Evening, name: str) -> dict[str, object]:
 
 
 def lamps_of(one: Evening, name: str) -> dict[str, str]:
-    """Give what a board's lamps show."""
+    """Return what a board's lamps show."""
     board = one.virtual.cables[name].peer
     assert isinstance(board, Board)
     return board.lamps

@@ -16,7 +16,7 @@ Told = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def played(house: HouseMaker) -> House:
-    """Give a craps table after three throws, stopped in order."""
+    """Return a craps table after three throws, stopped in order."""
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -35,12 +35,12 @@ def played(house: HouseMaker) -> House:
 
 
 def journal_of(one: House) -> list[str]:
-    """Give the option that names its journal."""
+    """Return the option that names its journal."""
     return ["--journal", str(one.options.journal)]
 
 
 def id_of(one: House, roll: int) -> str:
-    """Give the id of the outcome that called this roll."""
+    """Return the id of the outcome that called this roll."""
     for row in one.rows():
         outcome = {} if row.body is None or row.seq is None else json.loads(row.body)
         if outcome.get("type") == "roll.called" and outcome["data"]["roll"] == roll:

@@ -64,7 +64,7 @@ def test_a_remedy_names_only_what_ships(code: str) -> None:
 
 
 def helped(command: str, words: list[str]) -> str:
-    """Give the help of a command and of what it is asked to do."""
+    """Return the help of a command and of what it is asked to do."""
     told = io.StringIO()
     for asked in ([command], [command, *words[:1]]):
         before = ["--database", "sqlite:///none"] if command == "settlement" else []

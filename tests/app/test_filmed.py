@@ -90,7 +90,7 @@ def heard(folder: Path, source: Path) -> list[AnyReading]:
 
 @pytest.fixture
 def called(tmp_path: Path) -> Iterator[Table]:
-    """Give a table that has called a filmed roll; its pictures lie in `kept`."""
+    """Return a table that has called a filmed roll; its pictures lie in `kept`."""
     source = tmp_path / "throw.avi"
     impacts = film(source, 6, 3)
     told = [reading for reading in heard(tmp_path, source) if not isinstance(reading, DeviceUp | DeviceDown)]

@@ -50,7 +50,7 @@ SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
 
 @pytest.fixture
 def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
-    """Give a table with its socket, at which nobody is slowed down."""
+    """Return a table with its socket, at which nobody is slowed down."""
     for name in ("LINES_PER_CONNECTION", "LINES_PER_USER", "ACTIONS_PER_USER"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
@@ -83,7 +83,7 @@ class At:
         return answers
 
     def used(self) -> list[Json]:
-        """Give the rows that tell who did what."""
+        """Return the rows that tell who did what."""
         drain(self.daemon)
         rows = [row for row in self.house.rows() if row.name == "control.used"]
         return [msgspec.json.decode(row.body or b"", type=Json) for row in rows]

@@ -16,7 +16,7 @@ from tests.app.house import HouseMaker, unlocked
 
 
 def heard(said: socket.socket) -> list[list[str]]:
-    """Give all that was said to systemd so far, each message in its words."""
+    """Return all that was said to systemd so far, each message in its words."""
     told = []
     said.setblocking(False)
     with suppress(BlockingIOError):

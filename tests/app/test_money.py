@@ -30,7 +30,7 @@ WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
-    """Give what plays an evening and leaves nothing behind."""
+    """Return what plays an evening and leaves nothing behind."""
     played: list[Evening] = []
 
     def one(evening: Evening) -> Evening:
@@ -52,7 +52,7 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def results(told: list[Outcome]) -> list[object]:
-    """Give what each attempt that counts came to in the end, in order: dice or number."""
+    """Return what each attempt that counts came to in the end, in order: dice or number."""
     final: dict[int, object] = {}
     for outcome in told:
         match outcome.data:

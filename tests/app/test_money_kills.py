@@ -64,7 +64,7 @@ def kinds_of_event(told: Iterable[tuple[str, dict[str, object]]]) -> set[object]
 
 
 def steps_of(evening: high_roller.Evening) -> Iterator[Step]:
-    """Give an evening step by step."""
+    """Return an evening step by step."""
     throws = [(scene.start_us, scene.end_us) for scene in evening.thrown]
     step: Feed = []
     inside: tuple[int, int] | None = None
@@ -113,7 +113,7 @@ class Doomed:
 
     @property
     def now_us(self) -> int:
-        """Give the time of what happens next."""
+        """Return the time of what happens next."""
         return self.daemon.clock.now_us() + GAP_US
 
     @property

@@ -42,13 +42,13 @@ sys.exit(controller.cli.main.main(sys.argv))
 
 @pytest.fixture
 def group() -> str:
-    """Give a group that is not root's own."""
+    """Return a group that is not root's own."""
     return next(one.gr_name for one in grp.getgrall() if one.gr_gid not in (0, NOBODY))
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Give a folder that every user can get into."""
+    """Return a folder that every user can get into."""
     with tempfile.TemporaryDirectory(prefix="past-") as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -56,7 +56,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
-    """Give a craps table with a journal closed to others, after two throws."""
+    """Return a craps table with a journal closed to others, after two throws."""
     arguments = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     groups = ("--technician-group", group, "--socket-group", group)
     one = Table(tmp_path / "table", arguments=(*arguments, *groups), control=open_folder / "control")
@@ -127,7 +127,7 @@ OPENED = Until(7, 700)
 
 
 def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: bool = False) -> View:
-    """Give a view of a table that is open, at time 900."""
+    """Return a view of a table that is open, at time 900."""
     state = msgspec.convert({"table": "open", "lock": lock}, State)
     return View(
         now_us=900,

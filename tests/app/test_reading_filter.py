@@ -18,7 +18,7 @@ def heard(watcher: Watcher) -> list[dict[str, object]]:
 
 
 def house(rules: str) -> tuple[ReadingFilter, Watcher, Watcher]:
-    """Give the discretion of a table, a dealer who watches readings, and a technician who does."""
+    """Return the discretion of a table, a dealer who watches readings, and a technician who does."""
     hub = Hub()
     dealer = hub.watch(frozenset({"readings"}))
     technician = hub.watch(frozenset({"readings", "timing"}))

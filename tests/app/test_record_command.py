@@ -18,7 +18,7 @@ Told = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Give a craps table whose time its readings tell, after one throw."""
+    """Return a craps table whose time its readings tell, after one throw."""
     one = Table(tmp_path / "table")
     one.folder.mkdir()
     one.start()

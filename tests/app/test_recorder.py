@@ -38,11 +38,11 @@ class Desk:
         self.recorder.put(RecordingEnd(whole=whole))
 
     def has_closed(self, name: str) -> bool:
-        """Tell whether this piece has ended."""
+        """Return whether this piece has ended."""
         return name in [piece.name for piece in self.closed]
 
     def path(self, name: str) -> Path:
-        """Give a piece's file."""
+        """Return a piece's file."""
         return self.folder / f"{name}.jsonl.gz"
 
 

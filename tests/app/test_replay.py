@@ -28,7 +28,7 @@ class FastClock:
         self._start = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Give the time since the test began, so much faster."""
+        """Return the time since the test began, so much faster."""
         return (time.monotonic_ns() - self._start) * FASTER // 1000
 
     def reach(self, now_us: int) -> None:

@@ -136,7 +136,7 @@ class Hall:
         return socket.create_connection(("127.0.0.1", self.engine.port), PATIENCE_S)
 
     def results(self, player: str) -> dict[str, str]:
-        """Give the status of each of a player's wagers that is decided."""
+        """Return the status of each of a player's wagers that is decided."""
         status, told = self.ask("GET", f"/players/{player}/results?limit=500")
         assert status == 200, told
         assert isinstance(told, list)
@@ -154,7 +154,7 @@ class Hall:
             self.table.feed(lines_of([(reading.t, reading)]))
 
     def lies(self) -> list[bytes]:
-        """Give what a cable holds back of a throw of a seven, once the dice lie."""
+        """Return what a cable holds back of a throw of a seven, once the dice lie."""
         readings = throw(now_us(), SEVEN)
         Event().wait((readings[-1].t - now_us()) / SECOND_US)
         return lines_of((reading.t, reading) for reading in readings)

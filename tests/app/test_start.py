@@ -24,7 +24,7 @@ HEAD, KEY = "elsewhere/table.head", "journal/table.key"
 
 
 def tree_of(folder: Path) -> Tree:
-    """Give everything below a folder with its mode, and the digest of what is in it."""
+    """Return everything below a folder with its mode, and the digest of what is in it."""
     found = {}
     for path in sorted(folder.rglob("*")):
         known = path.lstat()
@@ -34,7 +34,7 @@ def tree_of(folder: Path) -> Tree:
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    """Give the words of a start in this folder; a later option of the same name wins."""
+    """Return the words of a start in this folder; a later option of the same name wins."""
     return [
         *("run", "craps", "--readings", str(folder / "in"), "--no-self-test-devices"),
         *("--journal", str(folder / "journal"), "--socket", str(folder / "control"), *arguments),

@@ -21,7 +21,7 @@ from tests.journal.tamper import sql, tamper
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    """Give a table that has played."""
+    """Return a table that has played."""
     one = rig_in(tmp_path)
     one.played(3)
     return one
@@ -42,7 +42,7 @@ class Heard:
 
     @property
     def codes(self) -> list[str]:
-        """Give the faults that hold."""
+        """Return the faults that hold."""
         return [fault.code for fault in self.faults.present]
 
 

@@ -58,7 +58,7 @@ class Result(NamedTuple):
 
 
 def fast_us() -> int:
-    """Give the tables' time."""
+    """Return the tables' time."""
     return time.monotonic_ns() // 1000 * SPEED
 
 
@@ -149,7 +149,7 @@ def settled_by(url: str, tables: Sequence[Table]) -> Iterator[House]:
 
 
 def books_of(house: House, tables: Sequence[Table]) -> dict[str, tuple[list[int], int, int]]:
-    """Give of each table the numbers of what had an effect, and what its player has, in hand and at risk."""
+    """Return for each table the numbers of effective outcomes, and its player's money in hand and at risk."""
     wanted = select(schema.outcomes.c.table_name, schema.outcomes.c.seq).order_by(schema.outcomes.c.seq)
     with house.store.transaction() as connection:
         applied = [(str(name), int(seq)) for name, seq in connection.execute(wanted)]
@@ -208,7 +208,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
 
 
 def _done(tables: Sequence[Table], throws: int) -> float:
-    """Give how much of the evening settlement has acknowledged."""
+    """Return how much of the evening settlement has acknowledged."""
     whole = len(tables) * sum(len(hand.outcomes) for hand in evening(throws))
     return sum(len(table.rows) - table.waits for table in tables) / whole
 

@@ -63,7 +63,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Give the least seconds of a command."""
+    """Return the least seconds of a command."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -73,13 +73,13 @@ def seconds_of(command: list[str]) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Give the CPU seconds of a process."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(pid: int) -> float:
-    """Give the resident memory of a process."""
+    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -234,7 +234,7 @@ def identity(setup: Setup) -> Identity:
 
 
 def wall() -> WallTime:
-    """Give a wall time."""
+    """Return a wall time."""
     return WallTime(0, synced=False)
 
 
@@ -246,13 +246,13 @@ def seconds(work: Callable[[], None]) -> float:
 
 
 def of(times: Sequence[float]) -> tuple[float, float]:
-    """Give the median and the 99th percentile in milliseconds."""
+    """Return the median and the 99th percentile in milliseconds."""
     cuts = quantiles(times, n=100)
     return cuts[49] * 1000, cuts[98] * 1000
 
 
 def resident_mb() -> float:
-    """Give the most memory that this process has had so far."""
+    """Return the most memory that this process has had so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

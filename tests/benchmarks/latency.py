@@ -42,7 +42,7 @@ CALLED = b'"type":"roll.called"'
 
 
 def p99(values: Sequence[float]) -> float:
-    """Give the value that all but a hundredth do not exceed."""
+    """Return the value that all but a hundredth do not exceed."""
     return sorted(values)[max(0, round(len(values) * 0.99) - 1)]
 
 

@@ -47,7 +47,7 @@ class Measured:
     delays_us: list[int] = field(default_factory=list)
 
     def delay(self, share: float) -> int:
-        """Give the delay that this share of the readings stays below, in microseconds."""
+        """Return the delay that this share of the readings stays below, in microseconds."""
         delays = sorted(self.delays_us)
         return delays[min(len(delays) - 1, int(len(delays) * share))] if delays else 0
 

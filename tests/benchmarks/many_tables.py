@@ -71,7 +71,7 @@ def interleaved(evenings: Sequence[Sequence[Sequence[Told]]]) -> list[Round]:
 
 
 def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
-    """Give the outcomes' events in batches of one transaction each."""
+    """Return the outcomes' events in batches of one transaction each."""
     for _, told in evening:
         for start in range(0, len(told), BATCH):
             yield [bytes.fromhex(one.line[2:]) for one in told[start : start + BATCH]]
@@ -130,7 +130,7 @@ class Bench:
         )
 
     def _floor_s(self, url: str) -> float:
-        """Give the seconds of reading, checking and writing the same events as bare rows."""
+        """Return the seconds of reading, checking and writing the same events as bare rows."""
         store = Store(url)
         store.open()
         start = time.perf_counter()

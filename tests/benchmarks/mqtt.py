@@ -154,7 +154,7 @@ class Table:
 
 
 def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]:
-    """Give for each outcome how long it took, a bare message there and back, and one to itself."""
+    """Return for each outcome how long it took, a bare message there and back, and one to itself."""
     broker = Mosquitto(folder)
     broker.config += "set_tcp_nodelay true\n"
     broker.start()

@@ -25,7 +25,7 @@ RUNS = 5
 
 
 def measure(path: Path) -> tuple[int, float, float]:
-    """Give a log's number of readings, and the least seconds of `json.loads` and of its replay."""
+    """Return a log's number of readings, and the least seconds of `json.loads` and of its replay."""
     lines = path.read_bytes().splitlines()[1:]
     with open_log(str(path)) as log:
         ruleset = load_ruleset(log.header.ruleset)

@@ -39,13 +39,13 @@ Dice = tuple[int, int]
 
 
 def rolls_of(count: int) -> list[Dice]:
-    """Give the same rolls on every run."""
+    """Return the same rolls on every run."""
     chance = random.Random(1)
     return [(chance.randint(1, 6), chance.randint(1, 6)) for _ in range(count)]
 
 
 def lines_of(rolls: list[Dice]) -> list[bytes]:
-    """Give the requests: one bet of each kind, then the roll."""
+    """Return the requests: one bet of each kind, then the roll."""
     return [json.dumps(request).encode() for request in _requests(rolls)]
 
 

@@ -217,7 +217,7 @@ def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
         line = camera.stderr.readline().decode()
         camera.terminate()
     assert line.startswith(f"tablectl: {path}: found no table's socket (")
-    assert line.endswith("expected a running daemon; retried every 2 s\n")
+    assert line.endswith("start it (systemctl start table); retried every 2 s\n")
 
 
 @pytest.mark.parametrize(

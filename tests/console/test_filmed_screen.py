@@ -18,7 +18,7 @@ TABLE = "craps"
 
 @pytest.fixture
 def album() -> list[Closed]:
-    """Give two files as a camera makes them."""
+    """Return two files as a camera makes them."""
     return photographs()
 
 

@@ -22,7 +22,7 @@ GAMES = {
 
 
 def inputs_of(section: str) -> set[str]:
-    """Give the words in code in the columns of a section's tables that say what is entered."""
+    """Return the words in code in the columns of a section's tables that say what is entered."""
     found: set[str] = set()
     columns: list[int] = []
     for line in section.splitlines():
@@ -38,7 +38,7 @@ def inputs_of(section: str) -> set[str]:
 
 
 def sections() -> dict[str, str]:
-    """Give the guide's sections by their headings; the text before the first is the one for all games."""
+    """Return the guide's sections by their headings; the text before the first is the one for all games."""
     first, *others = re.split(r"^## ", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {"": first} | {text.split("\n", 1)[0]: text for text in others}
 

@@ -27,12 +27,12 @@ Fields = tuple[frozenset[str], frozenset[str]]
 
 
 def section(heading: str) -> str:
-    """Give the text under a heading."""
+    """Return the text under a heading."""
     return PAGE.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
 def rows(heading: str, first: str) -> Iterator[list[str]]:
-    """Give the cells of each row of the table whose first column is headed so."""
+    """Return the cells of each row of the table whose first column is headed so."""
     inside = False
     for line in section(heading).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -45,12 +45,12 @@ def rows(heading: str, first: str) -> Iterator[list[str]]:
 
 
 def words(cell: str) -> frozenset[str]:
-    """Give the words in code."""
+    """Return the words in code."""
     return frozenset(re.findall(r"`(\w+)`", cell))
 
 
 def told(heading: str) -> dict[str, Fields]:
-    """Give each request with its fields and those that it may have."""
+    """Return each request with its fields and those that it may have."""
     found = {}
     for do, fields, optional, *_ in rows(heading, "do"):
         (name,) = words(do)
@@ -59,7 +59,7 @@ def told(heading: str) -> dict[str, Fields]:
 
 
 def are(ruleset: str) -> dict[str, Fields]:
-    """Give the same of the types."""
+    """Return the same of the types."""
     found = {}
     for kind in game_for(ruleset).vocabulary:
         fields = msgspec.structs.fields(kind)
@@ -75,7 +75,7 @@ def test_every_request_stands_on_the_page_with_its_fields(heading: str, ruleset:
 
 
 def wagers(heading: str) -> set[str]:
-    """Give the wagers that the page names for a game."""
+    """Return the wagers that the page names for a game."""
     return {word for names, _ in rows(heading, "wagers") for word in words(names)}
 
 

@@ -59,15 +59,15 @@ class Played:
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     def told(self, *types: str) -> list[str]:
-        """Give the outcomes' types, of all or of those that begin so."""
+        """Return the outcomes' types, of all or of those that begin so."""
         return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
 
     def data(self, kind: type[D]) -> list[D]:
-        """Give the data of each outcome of this kind."""
+        """Return the data of each outcome of this kind."""
         return [o.data for o in self.outcomes if isinstance(o.data, kind)]
 
     def refusals(self) -> list[str]:
-        """Give the cause of each refusal."""
+        """Return the cause of each refusal."""
         return [getattr(o.data, "cause", "") for o in self.outcomes if o.type == "input.refused"]
 
 

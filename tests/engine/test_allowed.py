@@ -88,7 +88,7 @@ def taken(session: Session, at_us: int, name: str, arguments: dict[str, object])
 
 
 def stages() -> Iterator[tuple[str, Session, int]]:
-    """Give sessions at every stage of every game, each with the time up to which it was played."""
+    """Return sessions at every stage of every game, each with the time up to which it was played."""
     yield from craps()
     yield from roulette()
     yield from three_card()

@@ -291,7 +291,7 @@ def three_players() -> Night:
 def inputs(
     words: list[object], t: int, wrong: tuple[Face, Face], right: tuple[Face, Face]
 ) -> Iterator[Input]:
-    """Give what people say, a second apart; the last correction enters the right dice."""
+    """Return what people say, a second apart; the last correction enters the right dice."""
     stands = wrong
     for word in words:
         t += SECOND_US
@@ -313,7 +313,7 @@ def game_of(played: Played) -> State:
 
 
 def begun_anew(played: Played, rules: str, **changes: object) -> Session:
-    """Give the session that goes on from what the journal holds, through its bytes."""
+    """Return the session that goes on from what the journal holds, through its bytes."""
     kept = msgspec.json.encode(played.session.state())
     state = msgspec.structs.replace(msgspec.json.decode(kept, type=State), **changes)
     setup = Setup(

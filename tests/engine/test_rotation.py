@@ -54,13 +54,13 @@ def outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 
 def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
-    """Give what one session tells of it all."""
+    """Return what one session tells of it all."""
     session = Session(setup)
     return outcomes([*fed(session, readings), *session.finish()])
 
 
 def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
-    """Give what two tell, the second begun from what a recording's header holds at this time."""
+    """Return what two tell, the second begun from what a recording's header holds at this time."""
     before = Session(setup)
     told = fed(before, (r for r in readings if came_us(r) < at_us))
     told += before.advance(at_us)
@@ -85,7 +85,7 @@ def in_order(*readings: Reading) -> list[Reading]:
 
 
 def numbered(readings: list[AnyReading]) -> int:
-    """Give when the number of the game was well past."""
+    """Return when the number of the game was well past."""
     return next(word.t for word in words(readings) if word.state == 5) + 3 * SECOND_US
 
 

@@ -118,7 +118,7 @@ def _fault_in(rig: Rig, played: Evening, told: int) -> str | None:
 
 
 def _image(before: bytes, log: Sequence[Written], name: str, chance: random.Random) -> bytes:
-    """Give one file's bytes: all that was synced, and any part of what came after."""
+    """Return one file's bytes: all that was synced, and any part of what came after."""
     mine = [line for line in log if line.name == name and line.op != "told"]
     synced = max((place + 1 for place, line in enumerate(mine) if line.op == "sync"), default=0)
     image = bytearray(before)

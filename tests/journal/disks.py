@@ -142,7 +142,7 @@ class _Files(apsw.VFS):
 
 @contextmanager
 def mounted(disk: Disk) -> Iterator[str]:
-    """Give the name of a VFS whose files lie on this disk."""
+    """Return the name of a VFS whose files lie on this disk."""
     name = f"test-disk-{next(_numbers)}"
     files = _Files(name, disk)
     try:

@@ -129,7 +129,7 @@ class Rig:
         )
 
     def wall(self) -> WallTime:
-        """Give the time, a second later each time."""
+        """Return the time, a second later each time."""
         self.seconds += 1
         return WallTime(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
 
@@ -175,7 +175,7 @@ def durable(ticket: Ticket) -> Ticket:
 
 
 def renumbered(hand: Hand, first_seq: int, session: int) -> Hand:
-    """Give the same hand as of another session, from this outcome number on."""
+    """Return the same hand as of another session, from this outcome number on."""
     effects: list[Effect] = []
     seq = first_seq
     for effect in hand.effects:

@@ -41,7 +41,7 @@ def play_and_prune(
 
 
 def left(rig: Rig) -> tuple[int, int]:
-    """Give how many rows still have evidence, and how many outcomes a body."""
+    """Return how many rows still have evidence, and how many outcomes a body."""
     with Reader(rig.place.journal) as reader:
         rows = list(reader.rows(evidence=True))
     return sum(row.evidence is not None for row in rows), sum(

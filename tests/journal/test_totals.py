@@ -8,7 +8,7 @@ from controller.journal.totals import Totals
 
 
 def told(name: str) -> Row:
-    """Give a row that tells an outcome of this type."""
+    """Return a row that tells an outcome of this type."""
     return Row(
         n=7,
         name=name,

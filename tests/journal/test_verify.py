@@ -68,12 +68,12 @@ def test_without_the_outcomes_own_signatures_the_checkpoints_still_count(rig: Ri
 
 
 def called(rig: Rig) -> int:
-    """Give the number of the first roll's row."""
+    """Return the number of the first roll's row."""
     return next(row.n for row in rig.told if row.name == "roll.called")
 
 
 def last_row_with(rig: Rig, column: str) -> int:
-    """Give the number of the last outcome's row that has something in this column."""
+    """Return the number of the last outcome's row that has something in this column."""
     connection = open_reader(rig.place.journal)
     found = connection.execute(f"SELECT max(n) FROM rows WHERE seq IS NOT NULL AND {column} IS NOT NULL").get
     connection.close()

@@ -28,7 +28,7 @@ GUARDED = {
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Give every module of the program: its path and its text."""
+    """Return every module of the program: its path and its text."""
     for package in (controller, drivers):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*.py")):
@@ -36,7 +36,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
-    """Give the calls that happen when a function is called, and not at import."""
+    """Return the calls that happen when a function is called, and not at import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body: list[ast.stmt] | list[ast.expr] = node.body
@@ -49,7 +49,7 @@ def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 def type_worked_out(call: ast.Call, names: dict[str, str]) -> ast.expr | None:
-    """Give the type that a call makes msgspec work out; `names` tells where imported names are from."""
+    """Return the type that a call makes msgspec work out; `names` tells where imported names are from."""
     told = ast.unparse(call.func)
     first, _, rest = told.partition(".")
     name = f"{names.get(first, first)}.{rest}".removesuffix(".")
@@ -83,7 +83,7 @@ def is_plain(kind: object) -> bool:
 
 
 def found_in(path: str, text: str) -> set[str]:
-    """Give the calls of a module that work a type of ours out in a function."""
+    """Return the calls of a module that work a type of ours out in a function."""
     tree = ast.parse(text)
     names = imported(tree)
     found = set()

@@ -98,7 +98,7 @@ def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
 
 
 def guarded() -> str:
-    """Give the configuration that is shipped, with the folders of a test."""
+    """Return the configuration that is shipped, with the folders of a test."""
     text = EXAMPLE.read_text(encoding="ascii")
     for there, here in (
         ("listener 8883", "listener {port} 127.0.0.1"),
@@ -128,7 +128,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody listens there."""
+    """Return whether somebody listens there."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -52,7 +52,7 @@ def pinned() -> Pin:
 
 
 def half() -> float:
-    """Give the same chance always."""
+    """Return the same chance always."""
     return 0.5
 
 

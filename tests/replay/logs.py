@@ -22,7 +22,7 @@ DROP: Fields = {"t": 4000, "dev": "wheel", "kind": "ball_drop"}
 
 
 def text_of(*lines: Fields | str) -> bytes:
-    """Give the lines as a log file's bytes."""
+    """Return the lines as a log file's bytes."""
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     return "".join(text + "\n" for text in texts).encode()
 

@@ -29,7 +29,7 @@ _SCENE = re.compile(r"""^\s*(?:\(["'])?!?([TH](?:-[A-Z]+)?-\d+)(?:["'],|$)""", r
 
 
 def names_of_tests() -> str:
-    """Give every name of a test and every id that a scene stands under, in one form, between spaces."""
+    """Return every name of a test and every id that a scene stands under, in one form, between spaces."""
     names: list[str] = []
     for file in TESTS.rglob("test_*.py"):
         if file != Path(__file__):

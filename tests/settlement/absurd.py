@@ -27,7 +27,7 @@ def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
 
 
 def ends(told: Iterable[AnswerLine]) -> list[str]:
-    """Give the ids of the bets that an end was told of, in order; a rejected bet never began."""
+    """Return the ids of the bets that an end was told of, in order; a rejected bet never began."""
     return [line.id for line in told if isinstance(line, Decided) and line.status != "rejected"]
 
 

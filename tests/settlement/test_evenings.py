@@ -62,7 +62,7 @@ def cents(lines: Iterable[Json], key: str) -> int:
 
 
 def standing_wins(outcomes: list[Outcome]) -> list[GameWon]:
-    """Give the wins that no correction has undone."""
+    """Return the wins that no correction has undone."""
     wins: dict[int, GameWon] = {}
     for outcome in outcomes:
         match outcome.data:

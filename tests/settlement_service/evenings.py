@@ -17,22 +17,22 @@ class Told(NamedTuple):
 
 
 def outcome(event: bytes) -> Told:
-    """Give an outcome's line."""
+    """Return an outcome's line."""
     return Told(f"E {event.hex()}", read_event(event).id)
 
 
 def bet(table: str, **bet: object) -> Told:
-    """Give a bet's line."""
+    """Return a bet's line."""
     return Told(f"B {json.dumps([table, bet])}", str(bet["id"]))
 
 
 def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Told]:
-    """Give an evening of bets, spins, No Spins and corrections at one wheel."""
+    """Return an evening of bets, spins, No Spins and corrections at one wheel."""
     return [told for one in rounds(name, key, spins, seed, player) for told in one]
 
 
 def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Told]]:
-    """Give the same round by round: a bet, then the outcomes of a spin."""
+    """Return the same round by round: a bet, then the outcomes of a spin."""
     chance = random.Random(f"{name}-{seed}")
     table = SealedTable(name, key)
     return [_round(table, chance, f"{name}-b{spin}", player) for spin in range(spins)]

@@ -329,7 +329,7 @@ class World(Timeline):
     # --- who judges it ---
 
     def past_posted(self) -> list[Granted]:
-        """Give what was granted, and stands, for a spin whose number could be known when the request came."""
+        """Return the standing grants for spins whose number could be known when the request came."""
         struck = self.struck()
         return [
             one
@@ -348,7 +348,7 @@ class World(Timeline):
         return standing.round or 1
 
     def struck(self) -> set[int]:
-        """Give the steps of the book that were taken back."""
+        """Return the steps of the book that were taken back."""
         with self.engine.work() as work:
             steps = steps_after(work.connection, self.table.name, 0)
         return {n for step in steps for n in step.strikes}

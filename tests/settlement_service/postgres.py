@@ -36,7 +36,7 @@ class Cluster:
         return f"postgresql://settlement@/postgres?host={self.folder}"
 
     def database(self, name: str) -> str:
-        """Give the URL of a database with this name, made where there is none."""
+        """Return the URL of the database with this name, which is created if it does not exist."""
         engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             names = connection.execute(text("SELECT datname FROM pg_database")).scalars().all()

@@ -303,7 +303,7 @@ class House:
         return Asking(STAFF, f"k{self._keys}-{self.now_us}")
 
     def balance(self, account: str) -> int:
-        """Give an account's cents."""
+        """Return an account's cents."""
         with self.engine.work() as work:
             return work.balance(account)
 

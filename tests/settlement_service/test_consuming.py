@@ -44,7 +44,7 @@ def now_us() -> int:
 
 
 def message(event: bytes) -> Message:
-    """Give an event as a sink takes it."""
+    """Return an event as a sink takes it."""
     read = read_event(event)
     return Message(read.seq, read.seq, read.id, read.chain, event, None)
 

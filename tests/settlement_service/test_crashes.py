@@ -43,7 +43,7 @@ def prepared(url: str, key: Key) -> None:
 
 
 def undisturbed(evening: Sequence[Told], key: Key, tmp_path: Path) -> int:
-    """Give the balance that the evening comes to when nothing is killed."""
+    """Return the balance that the evening comes to when nothing is killed."""
     url = f"sqlite:///{tmp_path}/undisturbed.db"
     prepared(url, key)
     listened(url, evening, acks=len(evening))

@@ -66,7 +66,7 @@ class Punter:
 
 
 def results_of(told: Sequence[Outcome]) -> dict[int, object]:
-    """Give what each attempt came to in the end: the dice, the number, or None where it does not count."""
+    """Return what each attempt came to in the end: the dice, the number, or None where it does not count."""
     final: dict[int, object] = {}
     for outcome in told:
         match outcome.data:

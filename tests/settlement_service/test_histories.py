@@ -53,7 +53,7 @@ def test_nothing_is_granted_that_came_after_the_table_closed(key: Key, seed: int
 
 
 def kept_margins(world: World) -> int:
-    """Give the least time in us that the engine kept between the last wager and the close of a round."""
+    """Return the least time in us that the engine kept between the last wager and the close of a round."""
     with world.engine.work() as work:
         rows = work.connection.exec_driver_sql(
             "SELECT last_bet_t, closed_t FROM rounds WHERE last_bet_t IS NOT NULL AND closed_t IS NOT NULL"

@@ -125,7 +125,7 @@ def resident(pid: int) -> int:
 
 @pytest.fixture
 def unharmed(served: Service) -> Iterator[Service]:
-    """Give the service, and look afterwards that neither process grew, it answers, and the log is short."""
+    """Return the service, and look afterwards that neither process grew, it answers, and the log is short."""
     assert served.process is not None
     served.ask("GET", "/players/ann", token="staff-secret")
     pids = [served.process.pid, *children(served)]

@@ -51,7 +51,7 @@ Sink = Callable[[Pin], Heard]
 
 @pytest.fixture
 def sink() -> Iterator[Sink]:
-    """Give what makes a table's way to a broker, with its alarms and what it hears there."""
+    """Return what makes a table's way to a broker, with its alarms and what it hears there."""
     made: list[MqttSink] = []
 
     def make(pin: Pin) -> Heard:

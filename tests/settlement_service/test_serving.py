@@ -32,7 +32,7 @@ def service(tmp_path: Path, mosquitto: Mosquitto) -> Iterator[Service]:
 
 @pytest.fixture
 def wheel(service: Service, key: Key) -> SealedTable:
-    """Give a wheel that is enrolled, with a bet of one dollar on red."""
+    """Return a wheel that is enrolled, with a bet of one dollar on red."""
     table = SealedTable("wheel-1", key)
     house = House(service.url)
     house.enrol(table, "roulette")

@@ -36,17 +36,17 @@ needs_root = pytest.mark.skipif(
 
 
 def lines_of(unit: str) -> list[str]:
-    """Give a unit's lines, continued ones joined."""
+    """Return a unit's lines, continued ones joined."""
     return (SYSTEMD / unit).read_text(encoding="utf-8").replace("\\\n", "").splitlines()
 
 
 def values(unit: str, key: str) -> list[str]:
-    """Give every value of a key."""
+    """Return every value of a key."""
     return [line.partition("=")[2].strip() for line in lines_of(unit) if line.startswith(f"{key}=")]
 
 
 def value(unit: str, key: str) -> str:
-    """Give the one value of a key."""
+    """Return the one value of a key."""
     (only,) = values(unit, key)
     return only
 

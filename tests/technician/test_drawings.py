@@ -73,13 +73,13 @@ def test_no_leader_crosses_words_on_top_of_them(log: str, number: int) -> None:
 
 
 def spots_of(line: Polyline) -> list[Spot]:
-    """Give a straight line's spots, a twentieth of it apart, but for its ends."""
+    """Return a straight line's spots, a twentieth of it apart, but for its ends."""
     (x, y), (x_end, y_end) = line.spots
     return [(x + (x_end - x) * i / 20, y + (y_end - y) * i / 20) for i in range(1, 20)]
 
 
 def holds(words: TextMark, spot: Spot) -> bool:
-    """Tell whether a spot lies in the words."""
+    """Return whether a spot lies in the words."""
     x, y = spot
     return words.left < x < words.left + words.width and words.at[1] - 0.7 * words.size < y < words.at[1]
 

@@ -72,7 +72,7 @@ class HostedBoard:
         return firmware_of(board, VERSION, hash_of(str(self.root)))
 
     def order(self, line: str) -> None:
-        """Give one of hosted.py's orders."""
+        """Return one of hosted.py's orders."""
         assert self.board.stdin is not None
         self.board.stdin.write(line + "\n")
         self.board.stdin.flush()

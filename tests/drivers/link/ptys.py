@@ -59,7 +59,7 @@ class Ear:
         self._next = 0
 
     def wait(self, wanted: Callable[[Arrival], bool]) -> Arrival:
-        """Give the next arrival that is wanted, of those not given yet."""
+        """Return the next arrival that is wanted, of those not given yet."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             while self._next < len(self.arrivals):
@@ -82,7 +82,7 @@ class Ear:
         return event
 
     def data(self, count: int) -> bytes:
-        """Give so many bytes, or a few more."""
+        """Return so many bytes, or a few more."""
         heard = b""
         while len(heard) < count:
             event = self.wait(lambda arrival: isinstance(arrival.event, bytes)).event

@@ -70,7 +70,7 @@ class House:
         self.station.start(self.heard.put)
 
     def wait(self, kind: type[AnyReading], dev: str, **fields: str) -> AnyReading:
-        """Give the next such reading."""
+        """Return the next such reading."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)

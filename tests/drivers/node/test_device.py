@@ -199,7 +199,7 @@ _VALUES = (
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Tell whether a field can hold this; of `str | int` only the text comes back as it went."""
+    """Return whether a field can hold this; of `str | int` only the text comes back as it went."""
     parts = value if isinstance(value, tuple) else (value,)
     if "str" in str(hint) and any(type(part) is int for part in parts):
         return False

@@ -76,7 +76,7 @@ class Table:
         self.station.start(self.heard.put)
 
     def wait(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Give the next reading that is wanted."""
+        """Return the next reading that is wanted."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)

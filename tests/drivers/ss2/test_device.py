@@ -15,7 +15,7 @@ APPROVED = {"m": (1.5,), "r": (28000.0, 32000.0)}
 
 
 def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
-    """Give what the device says of its health: down, up or fault, with the code."""
+    """Return what the device says of its health: down, up or fault, with the code."""
     names = {DeviceDown: "down", DeviceUp: "up", DeviceFault: "fault"}
     return [
         (names[type(r)], str(r.code)) for r in readings if isinstance(r, DeviceDown | DeviceUp | DeviceFault)

@@ -75,7 +75,7 @@ def test_a_rest_is_told_while_the_table_still_waits_for_it() -> None:
     follower = Follower(rig(), camera.empty())
     for t_us, picture, still in camera.frames(thrown(2, 5), 1_000_000):
         for reading in follower.frame(t_us, picture, still):
-            assert t_us - reading.t <= (10_000 if isinstance(reading, DieRest) else 100_000)
+            assert t_us - reading.t <= (1_000 if isinstance(reading, DieRest) else 100_000)
 
 
 def test_a_hand_over_the_dice_is_no_face() -> None:

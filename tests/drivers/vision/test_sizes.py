@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -16,39 +17,36 @@ NEAR_EDGE_PX = 135.2
 DARK, PALE = (30, 30, 30), (190, 190, 195)
 
 
-def laid(
-    faces: tuple[int, int],
-    seed: int,
-    look: Look,
-    pip_share: float,
-    pitch_share: float,
-    cloth: tuple[int, int, int],
-) -> Array:
-    look = replace(look, pip_share=pip_share, pitch_share=pitch_share)
-    return still(*pair(*faces, seed=seed, look=look), seed=seed, lens=NEAR, cloth=cloth)
+class Laid(NamedTuple):
+    """Two dice of one make on a cloth."""
+
+    faces: tuple[int, int]
+    seed: int
+    look: Look
+    pip_share: float
+    pitch_share: float
+    cloth: tuple[int, int, int]
+
+    def picture(self) -> Array:
+        look = replace(self.look, pip_share=self.pip_share, pitch_share=self.pitch_share)
+        return still(
+            *pair(*self.faces, seed=self.seed, look=look), seed=self.seed, lens=NEAR, cloth=self.cloth
+        )
 
 
+PALE_IVORY = Laid((4, 2), 43, IVORY, 0.0828, 0.2016, PALE)
 OTHER_DICE = [
-    ((4, 1), 0, BLACK, 0.0975, 0.2033, GREEN, 0.65),
-    ((5, 4), 27, CASINO_RED, 0.1004, 0.2097, GREY, 0.65),
-    ((4, 2), 43, IVORY, 0.0828, 0.2016, PALE, 0.55),
-    ((4, 2), 43, IVORY, 0.0828, 0.2016, PALE, 0.6),
-    ((5, 3), 80, BLACK, 0.0812, 0.2029, DARK, 0.55),
+    (Laid((4, 1), 0, BLACK, 0.0975, 0.2033, GREEN), 0.65),
+    (Laid((5, 4), 27, CASINO_RED, 0.1004, 0.2097, GREY), 0.65),
+    (PALE_IVORY, 0.55),
+    (PALE_IVORY, 0.6),
+    (Laid((5, 3), 80, BLACK, 0.0812, 0.2029, DARK), 0.55),
 ]
 
 
-@pytest.mark.parametrize(("faces", "seed", "look", "pip_share", "pitch_share", "cloth", "share"), OTHER_DICE)
-def test_two_pips_of_dice_larger_than_given_are_no_two_1s(
-    faces: tuple[int, int],
-    seed: int,
-    look: Look,
-    pip_share: float,
-    pitch_share: float,
-    cloth: tuple[int, int, int],
-    share: float,
-) -> None:
-    picture = laid(faces, seed, look, pip_share, pitch_share, cloth)
-    reading = read_picture(picture, share * NEAR_EDGE_PX, 2)
+@pytest.mark.parametrize(("dice", "share"), OTHER_DICE)
+def test_two_pips_of_dice_larger_than_given_are_no_two_1s(dice: Laid, share: float) -> None:
+    reading = read_picture(dice.picture(), share * NEAR_EDGE_PX, 2)
     assert reading.refused is not None
     assert not [die for die in reading.dice if die.up == 1]
     assert f"{share * NEAR_EDGE_PX:.0f} pixels were given" in reading.refused or (
@@ -57,8 +55,7 @@ def test_two_pips_of_dice_larger_than_given_are_no_two_1s(
 
 
 def test_the_refusal_says_how_long_an_edge_was_found() -> None:
-    picture = laid((4, 2), 43, IVORY, 0.0828, 0.2016, PALE)
-    refused = read_picture(picture, 0.6 * NEAR_EDGE_PX, 2).refused
+    refused = read_picture(PALE_IVORY.picture(), 0.6 * NEAR_EDGE_PX, 2).refused
     told = re.search(r"a die's edge is about (\d+) pixels, 81 were given", refused or "")
     assert told is not None
     assert int(told[1]) == pytest.approx(NEAR_EDGE_PX, rel=0.2)

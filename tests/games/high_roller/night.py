@@ -22,7 +22,7 @@ FACES: dict[int, tuple[Face, Face]] = {
 
 
 def changed(**policies: object) -> RuleSet:
-    """Give the shipped rules with other policies of the table."""
+    """Return the shipped rules with other policies of the table."""
     assert RULES.high_roller is not None
     return replace(RULES, high_roller=replace(RULES.high_roller, **policies))  # type: ignore[arg-type]  # any key
 

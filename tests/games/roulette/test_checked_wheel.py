@@ -22,7 +22,7 @@ def word(t: int, state: int, number: str, *, flags: int = 0, spin_number: int = 
 
 
 def wheel_beside(of: Spin, number: str, *, number_us: int, flags: int = 0) -> list[WheelStatus]:
-    """Give the smart wheel's words on this spin, its number from `number_us` on."""
+    """Return the smart wheel's words on this spin, its number from `number_us` on."""
     said: list[WheelStatus] = []
     for t in range(of.launched_us - 3 * SECOND_US, number_us + 4 * SECOND_US, SECOND_US // 2):
         if t >= number_us:

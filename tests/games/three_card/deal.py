@@ -17,7 +17,7 @@ ROTATION = ["Qh", "7s", "3s", "Jd", "7d", "Kc", "2c", "9h", "8d"]
 
 
 def changed(**policies: object) -> RuleSet:
-    """Give the shipped rules with other policies of the table."""
+    """Return the shipped rules with other policies of the table."""
     assert RULES.deal is not None
     return replace(RULES, deal=replace(RULES.deal, **policies))  # type: ignore[arg-type]  # any key
 

@@ -36,7 +36,7 @@ class Gadget:
         self.port = f"/dev/ttyGS{(function / 'port_num').read_text().strip()}"
 
     def name(self, serial: str) -> None:
-        """Give the device another serial number, as another board has one."""
+        """Return the device another serial number, as another board has one."""
         self.serial = serial
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 

@@ -28,7 +28,7 @@ def one_of(m: Maker, bodies: list[Body]) -> Body:
 
 
 def turn_of(body: Body) -> tuple[float, float]:
-    """Give when and where along the wall a body will turn at the far end, or be nearest to it."""
+    """Return when and where along the wall a body will turn at the far end, or be nearest to it."""
     flown = deepcopy(body)
     flown.fly()
     if flown.hits:
@@ -50,7 +50,7 @@ def knock_near(m: Maker, body: Body, spread_ms: float) -> list[tuple[float, str,
 
 
 def closest(bodies: list[Body]) -> float:
-    """Give when two bodies will be closest."""
+    """Return when two bodies will be closest."""
     flown = deepcopy(bodies)
     for body in flown:
         body.fly()

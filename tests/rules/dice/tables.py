@@ -62,7 +62,7 @@ CALLED = Reason(code="called", rule="C34-INV-2vi", seen="the boxperson called No
 
 
 def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms: float = 10.0) -> list[Body]:
-    """Give two bodies that will hit the far end and rest apart on the felt, showing 4 and 3."""
+    """Return two bodies that will hit the far end and rest apart on the felt, showing 4 and 3."""
     right = far == "right"
     return [
         Body(
@@ -100,12 +100,12 @@ def judged(
 
 
 def rested(**die_two: object) -> Throw:
-    """Give a plain throw whose die 2 rests as told; die 1 rests on the felt."""
+    """Return a plain throw whose die 2 rests as told; die 1 rests on the felt."""
     return thrown(dice(), rests={2: die_two})
 
 
 def ruled(verdict: ThrowVerdict) -> tuple[Ruling, list[tuple[str, int | None]]]:
-    """Give a verdict's ruling and its causes, each with its die."""
+    """Return a verdict's ruling and its causes, each with its die."""
     return verdict.ruling, [(reason.code, reason.die) for reason in verdict.reasons]
 
 
@@ -123,20 +123,20 @@ def adding(throw: Throw, *more: Reading) -> Throw:
 
 
 def of(throw: Throw, die: int) -> DieRest:
-    """Give a die's rest."""
+    """Return a die's rest."""
     return next(r for r in throw.readings if isinstance(r, DieRest) and r.die == die)
 
 
 def release(throw: Throw, die: int) -> DieReleased:
-    """Give a die's release."""
+    """Return a die's release."""
     return next(r for r in throw.readings if isinstance(r, DieReleased) and r.die == die)
 
 
 def impacts(throw: Throw) -> list[WallImpact]:
-    """Give all impacts."""
+    """Return all impacts."""
     return [r for r in throw.readings if isinstance(r, WallImpact)]
 
 
 def track(throw: Throw, die: int) -> list[DieAt]:
-    """Give a die's track points."""
+    """Return a die's track points."""
     return [r for r in throw.readings if isinstance(r, DieAt) and r.die == die]

@@ -158,7 +158,7 @@ def test_less_seen_never_makes_a_void_of_a_roll_nor_a_roll_of_a_void(
 
 
 def _only_one_die_left(sentence: str) -> bool:
-    """Tell whether nothing at all was left of one die, which is what a die never thrown looks like."""
+    """Return whether nothing at all was left of one die, which is what a die never thrown looks like."""
     return "only die" in sentence
 
 

@@ -12,7 +12,7 @@ SOAK_SEEDS = 1000
 
 
 def in_the_open(throw: Throw) -> bool:
-    """Tell whether only the walls matter: no die ends in the bank or the cup, nor both in one place."""
+    """Return whether only the walls matter: no die ends in the bank or the cup, nor both in one place."""
     one, two = throw.bodies
     apart = abs(one.x - two.x) + abs(one.y - two.y)
     zoned = any(1500 < b.x < 2100 and not 160 < b.y < 880 for b in throw.bodies)
@@ -24,7 +24,7 @@ def in_the_open(throw: Throw) -> bool:
 
 
 def truly(throw: Throw) -> Ruling:
-    """Give what a throw truly is: a roll when both dice touched an end and stayed on the table."""
+    """Return what a throw truly is: a roll when both dice touched an end and stayed on the table."""
     both = all(hit & {"left", "right"} for hit in throw.hit)
     return Ruling.VALID if both and not any(body.leaves for body in throw.bodies) else Ruling.VOID
 

@@ -50,7 +50,7 @@ def lost(throw: Throw, t: int) -> Throw:
 
 
 def rolling_back(throw: Throw) -> int:
-    """Give a time at which die 2 has hit the far wall and still rolls."""
+    """Return a time at which die 2 has hit the far wall and still rolls."""
     points = track(throw, 2)
     nearest = max(points, key=lambda point: point.x)
     return points[points.index(nearest) + 5].t
@@ -66,7 +66,7 @@ def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
 
 
 def missing(verdict: ThrowVerdict, rule: str) -> list[str]:
-    """Give what is missed of die 2 for this rule's sake."""
+    """Return what is missed of die 2 for this rule's sake."""
     assert verdict.ruling is Ruling.REVIEW, verdict.sentence
     return [r.seen for r in verdict.reasons if (r.code, r.die, r.rule) == ("missing_reading", 2, rule)]
 

@@ -245,7 +245,7 @@ def test_C34_DICE_5_the_far_end_may_be_asked_for_by_setting() -> None:
 
 
 def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
-    """Give what a camera over the far end alone tells: the dice come into its sight already in flight."""
+    """Return what a camera over the far end alone tells: the dice come into its sight already in flight."""
     seen = without(throw, lambda r: isinstance(r, DieReleased) or (isinstance(r, DieAt) and r.x < sight_mm))
     first = {r.die: r for r in reversed(seen.readings) if isinstance(r, DieAt)}
     told = [DieReleased(t=r.t, dev=r.dev, die=r.die, x=r.x, y=r.y, in_flight=True) for r in first.values()]

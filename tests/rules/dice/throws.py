@@ -136,7 +136,7 @@ class Throw:
 
     @property
     def faces(self) -> tuple[int, int]:
-        """Give the true faces."""
+        """Return the true faces."""
         return self.bodies[0].face, self.bodies[1].face
 
 
@@ -147,7 +147,7 @@ class Maker:
         self.rng = Random(seed)
 
     def bodies(self, *, speed: tuple[float, float] = (2.9, 5.9), apart: float | None = None) -> list[Body]:
-        """Give two plain bodies that will hit the far end."""
+        """Return two plain bodies that will hit the far end."""
         rng = self.rng
         rightward = rng.random() < 0.5
         v = rng.uniform(*speed)
@@ -174,7 +174,7 @@ class Maker:
         return made
 
     def far(self, body: Body, short: float) -> float:
-        """Give the place of a die's centre whose face is this far short of the far end."""
+        """Return the place of a die's centre whose face is this far short of the far end."""
         return LENGTH - HALF - short if body.vx > 0 else HALF + short
 
     def short_stop(self, body: Body, short: float) -> Body:

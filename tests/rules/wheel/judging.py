@@ -18,7 +18,7 @@ CALLED = Reason(code="called", rule="R-IRR-1", seen="the dealer called No Spin")
 
 
 def as_kept(readings: Sequence[Reading]) -> list[Reading]:
-    """Give what a table keeps of the time before the first pulse, and everything after."""
+    """Return what a table keeps of the time before the first pulse, and everything after."""
     first = next((i for i, r in enumerate(readings) if isinstance(r, BallBeam)), len(readings))
     marks = [r for r in readings[:first] if isinstance(r, RotorIndex)]
     others = [r for r in readings[:first] if not isinstance(r, RotorIndex)]
@@ -49,7 +49,7 @@ def judged(
 
 
 def codes(verdict: SpinVerdict) -> list[str]:
-    """Give the codes of a verdict's reasons."""
+    """Return the codes of a verdict's reasons."""
     return [reason.code for reason in verdict.reasons]
 
 

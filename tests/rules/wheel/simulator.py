@@ -86,15 +86,15 @@ class Spin:
         return self.lost_in_a_row >= max(len(scene.wheel.beams_deg) - worn - 1, 2)
 
     def of(self, *kinds: type[Reading]) -> list[Reading]:
-        """Give the readings of some kinds."""
+        """Return the readings of some kinds."""
         return [reading for reading in self.readings if isinstance(reading, kinds)]
 
     def without(self, *kinds: type[Reading]) -> list[Reading]:
-        """Give the readings but those of some kinds."""
+        """Return the readings but those of some kinds."""
         return [reading for reading in self.readings if not isinstance(reading, kinds)]
 
     def and_also(self, *more: Reading) -> list[Reading]:
-        """Give the readings with others among them, in time order."""
+        """Return the readings with others among them, in time order."""
         return in_order([*self.readings, *more])
 
     @property
@@ -219,7 +219,7 @@ class _Rotor:
         return self._passes(offset % 1.0, since_s, since_s + 60.0)[:count]
 
     def _passes(self, offset: float, since_s: float, until_s: float) -> list[float]:
-        """Give when the mark has made a whole number of turns and `offset` from the index sensor on."""
+        """Return when the mark has made a whole number of turns and `offset` from the index sensor on."""
         passes = [self._when(turn + offset - self.phase) for turn in range(-20, 60)]
         return [at for at in passes if at is not None and since_s <= at <= until_s]
 

@@ -38,7 +38,7 @@ def play(table: CrapsPayTable | str, steps: str) -> list[str]:
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Give the request that a step's words stand for."""
+    """Return the request that a step's words stand for."""
     match words:
         case ["no", "roll"]:
             return {"do": "no_roll"}

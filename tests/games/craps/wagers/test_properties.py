@@ -66,7 +66,7 @@ QUICK = settings(derandomize=True, max_examples=60, deadline=None)
 
 
 def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
-    """Give each step with what was told of it, and last the end with the bets that are left."""
+    """Return each step with what was told of it, and last the end with the bets that are left."""
     game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
     told = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]

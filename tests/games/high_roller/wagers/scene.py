@@ -38,7 +38,7 @@ def tell(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, 
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Give the request that a step's words stand for."""
+    """Return the request that a step's words stand for."""
     match words:
         case ["game", seats, "button", button, *more]:
             take = int(more[1]) if more[:1] == ["take"] else 0

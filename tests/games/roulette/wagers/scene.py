@@ -38,7 +38,7 @@ def tell(steps: str, table: RoulettePayTable | str = PRINTED) -> list[dict[str, 
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Give the request that a step's words stand for."""
+    """Return the request that a step's words stand for."""
     match words:
         case ["close"]:
             return {"do": "close"}

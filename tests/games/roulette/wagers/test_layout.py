@@ -173,7 +173,7 @@ def test_a_place_covers_exactly_what_was_named_and_order_is_nothing(
 
 
 def found(wager: str, numbers: list[str], which: int | None) -> frozenset[str] | str:
-    """Give the numbers that a bet covers, or the rule that refuses it."""
+    """Return the numbers that a bet covers, or the rule that refuses it."""
     try:
         return LAYOUT.find(wager, tuple(numbers), which).covers
     except NoSuchSpot as refused:

@@ -37,7 +37,7 @@ def tell(steps: str, table: ThreeCardPayTable | None = None) -> list[dict[str, o
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Give the request that a step's words stand for."""
+    """Return the request that a step's words stand for."""
     match words:
         case ["close" | "void" as do]:
             return {"do": do}
@@ -62,7 +62,7 @@ def request(words: list[str]) -> dict[str, object]:
 
 
 def deal(hands: dict[str, str]) -> dict[str, object]:
-    """Give the request of a deal; `dealer` and `folds` are among the names."""
+    """Return the request of a deal; `dealer` and `folds` are among the names."""
     folds = hands.pop("folds", "")
     dealer = cards(hands.pop("dealer"))
     dealt = {seat: cards(hand) for seat, hand in hands.items()}
