@@ -1,1 +1,1 @@
-"""The hardware side: bytes and edges in, readings out. Imports only the reading types."""
+"""The hardware side: bytes and edges in, readings out. Of the controller, it imports only the model."""

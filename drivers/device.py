@@ -1,4 +1,4 @@
-"""A device as the table's program sees it: its type, its address as data, and what passes over its lines."""
+"""A device as the table's program sees it: its type, its address, and the events and orders of its lines."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,9 @@ class InputSetup(LineSetup, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamAddress:
-    """A port for bytes: a serial port, `unix:` and a socket's path, or `pipe:` and a named pipe's."""
+    """A port that carries bytes: a serial port, `unix:` and a socket's path, or `pipe:` and a named pipe's
+    path.
+    """
 
     name: str
     baud: int
@@ -43,7 +45,7 @@ class StreamAddress:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLines:
-    """Inputs of a chip whose timing matters: through the kernel's edge events."""
+    """Inputs on a chip's lines whose timing matters; they are read as the kernel's edge events."""
 
     chip: str
     """The chip's label, as `gpiodetect` shows it."""
@@ -52,7 +54,9 @@ class EdgeLines:
 
 @dataclass(frozen=True, slots=True)
 class PanelLines:
-    """Contacts, lamps and a buzzer on a chip's lines: edges of the kernel, and gpiozero's outputs."""
+    """Contacts, lamps and a buzzer on a chip's lines: contacts are read as the kernel's edge events, lamps
+    and buzzer are gpiozero outputs.
+    """
 
     chip: str
     inputs: Mapping[str, InputSetup]
@@ -63,12 +67,12 @@ Address = StreamAddress | EdgeLines | PanelLines
 
 
 class Edge(NamedTuple):
-    """A line changed, to active or from it."""
+    """A line became active or inactive."""
 
     line: int
     active: bool
     seq: int
-    """The edges of one line are numbered from 1 since it was opened."""
+    """The edge's number: each line's edges are counted from 1 since it was opened."""
     t_us: int
     """The time in table microseconds."""
 
@@ -107,38 +111,39 @@ LineOrders = tuple[ReadLevel | Set | Rest, ...]
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 RandomBytes = Callable[[int], bytes]
-"""Return this many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
+"""Returns that many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
 
 
 @runtime_checkable
 class Device(Protocol[Data_contra, Output_co]):
-    """One device of a table. Times are table microseconds; every call returns the readings it made.
+    """One device of a table.
 
-    Its link passes it bytes, or events of GPIO lines; it returns bytes, or orders to lines.
+    Its link passes it bytes or the events of GPIO lines; in return it sends bytes or orders to lines. Times
+    are table microseconds. Every call that handles something returns the readings that result from it.
     """
 
     name: str
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: a device is down until it reports."""
+        """Start the device, which is down until something is received from it."""
         ...
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle its link's opening."""
+        """Handle the opening of its link."""
         ...
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle its link's closing: the fault, and what was seen."""
+        """Handle the closing of its link: the fault's code, and what was seen."""
         ...
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of `lost` bytes or edges, discarded because the table was busy."""
+        """Handle the loss of `lost` bytes or edges that were discarded because the table was busy."""
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:
-        """Handle what its link stamped at `now_us`."""
+        """Handle the bytes or events that its link received at `now_us`."""
         ...
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -146,24 +151,24 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is next due; None if nothing is scheduled."""
         ...
 
     def take_output(self) -> Output_co:
-        """Return what is to be sent now; each piece is returned once."""
+        """Return what is to be sent now, and remove it from the queue."""
         ...
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the link should be reopened."""
+        """Return whether the link should be reopened, and clear the request."""
         ...
 
     def status(self) -> Mapping[str, object]:
-        """Return its state for a technician: identity, figures, what is wrong."""
+        """Return its state for a technician: identity, counters, active faults."""
         ...
 
 
 AnyDevice = Device[Any, Any]
-"""A device of any type; only it interprets what its link passes to it."""
+"""A device of any type; what its link passes to it is meaningful only to that type."""
 Neighbours = Mapping[str, tables.DeclaredDevice]
 """The devices of a table's file by name."""
 
@@ -178,34 +183,34 @@ def _as_written(_name: str, settings: Any, _devices: Neighbours) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceType:
-    """One type of device: all that the table's program needs to know of it.
+    """One type of device: all that the table's program needs to know about it.
 
-    The settings that its functions take are of the class `settings`, a frozen dataclass; if it has `key` and
-    `key_file`, the key may be in a file of its own.
+    Its functions accept settings of the class `settings`, a frozen dataclass. If that class has the fields
+    `key` and `key_file`, the key may be kept in a separate file.
     """
 
     name: str
-    """Its name in a table's file."""
+    """The type's name in a table's file."""
     title: str
     settings: type
     make: Callable[
         [str, Any, RandomBytes], AnyDevice
-    ]  # Any, here and below: each type takes its own settings
+    ]  # Any, here and below: each type has its own class of settings
     """Creates the device from its name at the table and its settings."""
     address: Callable[[Any], Address]
-    """Return its port's address."""
+    """Returns the address of the device's port."""
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
-    """Return the devices of the table whose readings one with this name sends, and their kinds."""
+    """Returns the devices whose readings a device with this name sends, and the kinds of those readings."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
-    """Return what no second device may share, apart from the port."""
+    """Returns what the device needs for itself alone, apart from its port."""
     causes: Causes = field(default_factory=lambda: TROUBLES)
-    """Its possible faults: the codes of its `device_down` and `device_fault`, and what to do."""
+    """Its possible faults: the codes of its `device_down` and `device_fault` readings, and what to do."""
     calibrated_camera: bool = False
-    """A camera that reports pixels; its settings are `CalibratedSettings`, by which they are mapped to the
-    table, and `tablectl calibrate camera` measures the mapping.
+    """Whether it is a camera that reports pixels. Its settings are `CalibratedSettings`, which map pixels to
+    the table; `tablectl calibrate camera` measures that mapping.
     """
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
-    """Return its settings completed with those that the file gives for the devices that it speaks for."""
+    """Returns its settings, completed with the file's settings for the devices whose readings it sends."""
 
 
 def wall_in(fields: Mapping[str, object]) -> Wall | None:

@@ -1,4 +1,4 @@
-"""Lines split from a stream of bytes in any pieces, and limits on how many of them are read."""
+"""Splitting a stream of bytes into lines, and limits on how many lines are read."""
 
 from collections import deque
 from typing import NamedTuple
@@ -13,18 +13,20 @@ class Line(NamedTuple):
 
     text: bytes
     dropped: int = 0
-    """How many bytes were dropped from its beginning because it was longer than the limit."""
+    """How many bytes were dropped from the start because the line was longer than the limit."""
     maybe_cut: bool = False
-    """Whether its beginning may have been sent before anybody listened: it may be the end of another line."""
+    """Whether the start may be missing because it was sent before the port was open."""
 
 
 class LineSplitter:
-    """The bytes since the last line end, and how many bytes exceeded the limit."""
+    """Splits bytes that arrive in pieces of any size into lines."""
 
     def __init__(self, limit: int, ends: bytes = b"\n") -> None:
-        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost.
+        """Start with an empty buffer.
 
-        Each byte of `ends` ends a line; CR before LF belongs to the end in any case.
+        Args:
+            limit: The last `limit` bytes of a line are kept, so that what follows a burst of noise survives.
+            ends: Each of these bytes ends a line. A CR before the LF is always removed.
         """
         self._limit = limit
         self._ends = bytes.maketrans(ends, b"\n" * len(ends)) if ends != b"\n" else None
@@ -33,7 +35,7 @@ class LineSplitter:
         self._maybe_cut = False
 
     def feed(self, data: bytes) -> list[Line]:
-        """Return each whole line."""
+        """Add bytes; return the lines that they complete."""
         if self._ends is not None:
             data = data.translate(self._ends)
         rest = self._rest
@@ -54,12 +56,12 @@ class LineSplitter:
         return lines
 
     def join(self) -> None:
-        """Begin to listen on a line that others may be using: the next line may be cut."""
+        """Start in the middle of a stream: the next line may be cut."""
         self.clear()
         self._maybe_cut = True
 
     def clear(self) -> int:
-        """Forget an unfinished line; return its length in bytes."""
+        """Discard an unfinished line; return its length in bytes."""
         unfinished = len(self._rest) + self._dropped
         self._rest.clear()
         self._dropped = 0
@@ -67,7 +69,7 @@ class LineSplitter:
 
 
 class RateLimit:
-    """The lines that may still be read: refilled at a steady rate, up to half a second's worth."""
+    """A budget of lines that may be read. It refills at a steady rate, up to half a second's worth."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
@@ -76,7 +78,7 @@ class RateLimit:
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
-        """Spend one line's worth; return False if nothing is left."""
+        """Deduct one line; return False if the budget is used up."""
         if self._at_us is not None:
             self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us
@@ -87,7 +89,7 @@ class RateLimit:
 
 
 class NoiseCounter:
-    """The recent damaged lines."""
+    """Counts recent damaged lines."""
 
     def __init__(self) -> None:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)

@@ -1,8 +1,8 @@
 """What can be wrong with a device and its link, and what is wrong now.
 
-`TROUBLES` has the stable codes with their likely causes and what to do next: the code and the reason of every
-`device_down` and `device_fault` come from there, and the pages of docs/devices show the same table. `Health`
-reports each fault once when it begins and once when all of them are over.
+`TROUBLES` lists the stable fault codes with their likely causes and what to do next. The code and the reason
+of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
+`Health` keeps the active faults: it reports each one when it begins, and the recovery when all are over.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""How far a loss can be backdated; the engine accepts nothing older than its watermark."""
+"""How far a loss can be backdated: the engine accepts nothing older than its watermark."""
 CLEAN_US = 500_000
-"""After losing readings a device is healthy again once nothing was lost for this long."""
+"""A device that lost readings is healthy again once nothing has been lost for this long."""
 FAULT_US = 10_000_000
 """A fault that costs no reading is over when it has not recurred for this long."""
 AGAIN_US = 50_000
-"""A continuing loss is reported again, at most this often."""
+"""A continuing loss is reported again after at least this long."""
 REOPEN_US = 10_000_000
-"""A port whose device is silent is reopened this often: some adapters wake up only then, and some boards
-restart with it and need seconds before they speak."""
+"""A port whose device is silent is reopened this often. Some adapters work again only after that; some boards
+restart with it and need seconds before they send anything."""
 LINK = "link"
-"""The key of the fault of a port that is not open, whatever its code."""
+"""The key under which `Health` keeps the fault of a port that is not open, whatever the fault's code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One kind of trouble: its usual cause, what to do, and when it is over."""
+    """A fault's likely cause, what to do about it, and when it is over."""
 
     likely: str
     do: str
@@ -44,7 +44,7 @@ TROUBLES: dict[str, Cause] = {
         "when the device is up",
     ),
     "no_port": Cause(
-        "the cable is out, the device has no power, or the name in the table's file is wrong",
+        "the cable is unplugged, the device has no power, or the name in the table's file is wrong",
         "plug it in, or compare the name with the output of: ls -l /dev/serial/by-id /dev/serial/by-path; for"
         " a socket, start the program that connects to it (systemctl start table-camera)",
         _OPEN,
@@ -60,8 +60,8 @@ TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "unplugged": Cause(
-        "the cable or the device was pulled, or USB lost it for a moment (power, interference)",
-        "check the plug and the cable; if it comes and goes look at dmesg for USB resets and undervoltage",
+        "the cable was unplugged, or USB lost the device for a moment (power, interference)",
+        "check the plug and the cable; if it comes and goes, look in dmesg for USB resets and undervoltage",
         _OPEN,
     ),
     "stuck_writer": Cause(
@@ -105,7 +105,7 @@ TROUBLES: dict[str, Cause] = {
         "when the node says hello in the right version",
     ),
     "wrong_firmware": Cause(
-        "the board was flashed with other files than those that were approved for this table",
+        "the board was flashed with files other than those approved for this table",
         "flash the approved files, or have the new ones approved under `firmware` in the table's file",
         "when the node says hello with approved files",
     ),
@@ -131,7 +131,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
-        "nothing, the first time; if it happens again, replace its supply or its USB cable, then the board",
+        "do nothing the first time; if it happens again, replace its supply or USB cable, then the board",
         "when the device is up again",
     ),
     "clock_step": Cause(
@@ -146,14 +146,14 @@ TROUBLES: dict[str, Cause] = {
     ),
     "unplaced": Cause(
         "a wall board detected an impact and could not locate it: too soft, two at once, or a sensor that"
-        " hears nothing",
+        " detects nothing",
         "run the board's self-test; if it happens again, set its speed_m_s and its comparators' thresholds",
         "at once; the impact is missing",
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "look at what it sends and raise its threshold; the excess was discarded",
-        "half a second after it falls quiet",
+        "check what it sends, and raise its threshold; the excess was discarded",
+        "half a second after the excess stops",
     ),
     "bad_reading": Cause(
         "the firmware or the script sends a kind, a field or a value that the table does not know",
@@ -162,7 +162,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "bad_clock": Cause(
         "the device stamps readings with a time that can't be right",
-        "correct the firmware: a reading carries the clock of the moment it was seen",
+        "correct the firmware: it must stamp a reading with the device's clock at the moment of the event",
         "half a second after the last one",
     ),
     "forged": Cause(
@@ -173,7 +173,7 @@ TROUBLES: dict[str, Cause] = {
     "noisy_line": Cause(
         "a bad cable or contact, a wrong speed, or interference",
         "change the cable; keep it away from motors and mains; compare the speed on both sides",
-        "ten seconds without damage",
+        "after ten seconds without damaged lines",
     ),
     "slow_link": Cause(
         "a USB adapter that holds bytes back before it sends them",
@@ -187,8 +187,8 @@ TROUBLES: dict[str, Cause] = {
     ),
     "lacks": Cause(
         "the firmware is older than the table's file, or the file lists kinds that it can't send",
-        "update the firmware, or take the kind out of the device's reads",
-        "when the device says hello with it",
+        "update the firmware, or remove the kind from the device's `reads`",
+        "when the device says hello with every kind in `reads`",
     ),
 }
 """Every fault code of a device."""
@@ -198,7 +198,7 @@ Causes = Mapping[str, Cause]
 
 
 def reason_for(code: str, seen: str, causes: Causes = TROUBLES) -> str:
-    """Return what was seen and, if the code has an entry, what to do about it, in one line."""
+    """Return one line: what was seen and, if the code has an entry, what to do about it."""
     return f"{seen}; {causes[code].do}" if code in causes else seen
 
 
@@ -221,7 +221,7 @@ class Recovered:
 
 
 Change = Trouble | Recovered
-"""A change of a link's health, as it is reported."""
+"""A reported change in a device's health."""
 
 
 @dataclass(slots=True)
@@ -235,24 +235,24 @@ class Health:
     """The active faults, by code and, if a device has several inputs, by input."""
 
     def __init__(self) -> None:
-        self._standing: dict[tuple[str, str], _ActiveTrouble] = {}
+        self._active: dict[tuple[str, str], _ActiveTrouble] = {}
 
     def __contains__(self, code: str) -> bool:
         return self.is_active(code)
 
     def is_active(self, code: str, source: str = "") -> bool:
         """Return whether this fault is active."""
-        return (code, source) in self._standing
+        return (code, source) in self._active
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Return what is wrong."""
-        return tuple(code for code, _ in self._standing)
+        """The codes of the active faults."""
+        return tuple(code for code, _ in self._active)
 
     @property
     def troubles(self) -> list[str]:
-        """Return what is wrong, each as `code` or `code input`."""
-        return [f"{code} {source}".rstrip() for code, source in self._standing]
+        """The active faults, each as `code` or `code input`."""
+        return [f"{code} {source}".rstrip() for code, source in self._active]
 
     def trouble(
         self,
@@ -267,21 +267,29 @@ class Health:
         again_us: int | None = None,
         each: bool = False,
     ) -> list[Change]:
-        """Record a fault, which ends by itself at `clears_us`; return what is to be reported.
+        """Record a fault; return what is to be reported.
 
-        An active one is reported again if `again_us` have passed since, or if `each` change of what is seen
-        is to be reported.
+        Args:
+            now_us: The present time.
+            code: The fault's code.
+            seen: What was seen, for the report.
+            down: Whether readings are or may be missing.
+            source: The input concerned, if the device has several.
+            since_us: When the fault began, if before now.
+            clears_us: When the fault ends by itself; None if it doesn't.
+            again_us: An active fault is reported again once this much time has passed since its last report.
+            each: Whether an active fault is reported again whenever its code or `seen` changes.
         """
         since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
         trouble = Trouble(code, seen, down, since)
         return self._note((code, source), trouble, now_us, clears_us=clears_us, again_us=again_us, each=each)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record that the port is not open; what keeps it closed is reported again when it changes."""
+        """Record that the port is not open; it is reported again whenever the reason changes."""
         return self._note((LINK, ""), Trouble(code, seen, True, now_us), now_us, each=True)
 
     def lost(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Record that readings since then are missing; it is over when none was lost for a while."""
+        """Record that readings since `since_us` are missing; over when none has been lost for `CLEAN_US`."""
         return self.trouble(
             now_us,
             code,
@@ -293,40 +301,40 @@ class Health:
         )
 
     def fault(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a fault that costs no reading; it is over after a while without it."""
+        """Record a fault that costs no reading; it is over when it has not recurred for `FAULT_US`."""
         return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
-    def over(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
-        """End these faults (all if none is named); return what is to be reported."""
-        keys = [(code, source) for code in codes] or list(self._standing)
-        ended = [self._standing.pop(key) for key in keys if key in self._standing]
+    def clear(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
+        """End these faults (all if no code is given); return what is to be reported."""
+        keys = [(code, source) for code in codes] or list(self._active)
+        ended = [self._active.pop(key) for key in keys if key in self._active]
         if not ended:
             return []
-        if not self._standing:
+        if not self._active:
             return [Recovered(now_us, seen)]
-        rest = [standing.trouble for standing in self._standing.values()]
-        if not any(standing.trouble.down for standing in ended) or any(trouble.down for trouble in rest):
+        rest = [active.trouble for active in self._active.values()]
+        if not any(active.trouble.down for active in ended) or any(trouble.down for trouble in rest):
             return []
         return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
-        """Drop these faults (all if none is named) without a report."""
-        for code, source in list(self._standing):
+        """Remove these faults (all if no code is given) without a report."""
+        for code, source in list(self._active):
             if code in codes or not codes:
-                del self._standing[code, source]
+                del self._active[code, source]
 
     def next_deadline(self) -> int | None:
         """Return when the next fault ends by itself."""
-        return min((s.clears_us for s in self._standing.values() if s.clears_us is not None), default=None)
+        return min((s.clears_us for s in self._active.values() if s.clears_us is not None), default=None)
 
     def tick(self, now_us: int) -> list[Change]:
-        """End the faults whose time is over."""
-        due = [key for key, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us]
+        """End the faults that are due to end by themselves; return what is to be reported."""
+        due = [key for key, s in self._active.items() if s.clears_us is not None and s.clears_us <= now_us]
         changes: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):
             codes = [code for code, of in due if of == source]
-            changes += self.over(
-                now_us, *codes, seen=f"{source} works again" if source else "well again", source=source
+            changes += self.clear(
+                now_us, *codes, seen=f"{source} works again" if source else "works again", source=source
             )
         return changes
 
@@ -340,43 +348,43 @@ class Health:
         again_us: int | None = None,
         each: bool = False,
     ) -> list[Change]:
-        standing = self._standing.get(key)
-        if standing is not None:
-            standing.clears_us = clears_us
-            before = standing.trouble
+        active = self._active.get(key)
+        if active is not None:
+            active.clears_us = clears_us
+            before = active.trouble
             changed = each and (before.code, before.seen) != (trouble.code, trouble.seen)
-            if not changed and (again_us is None or now_us - standing.reported_us < again_us):
+            if not changed and (again_us is None or now_us - active.reported_us < again_us):
                 return []
-        self._standing[key] = _ActiveTrouble(trouble, now_us, clears_us)
+        self._active[key] = _ActiveTrouble(trouble, now_us, clears_us)
         return [trouble]
 
 
 class PortReopening:
-    """Whether the port of a silent device is to be reopened now, and when it is again."""
+    """Limits how often the port of a silent device is reopened."""
 
     def __init__(self) -> None:
         self.due_us = 0
-        """Before this time it is not reopened again."""
-        self._asked = False
+        """The port is not reopened before this time."""
+        self._requested = False
 
-    def put_off(self, now_us: int) -> None:
-        """Start the period anew: the port was opened, or the device was greeted."""
+    def postpone(self, now_us: int) -> None:
+        """Restart the waiting period: the port has just been opened, or a greeting sent."""
         self.due_us = now_us + REOPEN_US
 
-    def ask(self, now_us: int) -> None:
-        """Request that the port be reopened, unless that was done within the period."""
+    def request(self, now_us: int) -> None:
+        """Request that the port be reopened, unless the waiting period is still running."""
         if now_us >= self.due_us:
-            self.put_off(now_us)
-            self._asked = True
+            self.postpone(now_us)
+            self._requested = True
 
-    def ask_at_once(self) -> None:
-        """Request that the port be reopened, even within the period."""
-        self._asked = True
+    def request_at_once(self) -> None:
+        """Request that the port be reopened, even during the waiting period."""
+        self._requested = True
 
     def take(self) -> bool:
-        """Return, once, whether the port is to be reopened."""
-        asked, self._asked = self._asked, False
-        return asked
+        """Return whether the port is to be reopened, and clear the request."""
+        requested, self._requested = self._requested, False
+        return requested
 
 
 def readings_of(
@@ -387,9 +395,9 @@ def readings_of(
     causes: Causes = TROUBLES,
     stamp: Callable[[int], int] = int,
 ) -> list[AnyReading]:
-    """Return changes of a link's health as readings of the devices that are heard through it.
+    """Return changes in a link's health as readings of the devices that are connected through it.
 
-    `stamp` gives each reading its own time where a device keeps the order of its readings by their times.
+    `stamp` returns a reading's time; a device whose readings need distinct times supplies its own.
     """
     names = tuple(devices)
     return [_reading(one, dev, now_us, causes, stamp) for one in changes for dev in names]

@@ -1,4 +1,4 @@
-"""From the texts of a sentence to a reading of the table, checked as strictly as any other reading."""
+"""Conversion between a sentence's text fields and a reading of the table, checked like any other reading."""
 
 from collections.abc import Mapping
 from typing import get_args, get_origin
@@ -9,11 +9,11 @@ from controller.model.conversion import converter_of
 from controller.model.readings import AnyReading, Reading, kind_of
 
 COMMON = frozenset({"t", "dev", "arrived", "kind"})
-"""The fields that the table itself writes into a reading."""
+"""The fields of a reading that the table itself sets."""
 
 
 class ReadingError(ValueError):
-    """Fields that are not a reading; the message says what was found and what was expected."""
+    """Raised for fields that do not make a reading; the message says what was found and what was expected."""
 
 
 def _is_list(hint: object) -> bool:
@@ -33,9 +33,18 @@ _LISTS: Mapping[str, frozenset[str]] = {
 def reading_of(
     kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int, *, texts: bool = False
 ) -> AnyReading:
-    """Make a reading from its own fields, which are values or (`texts`) all texts, lists with commas.
+    """Build a reading of this kind from its own fields.
 
-    Raises ReadingError for anything that is not exactly a reading of this kind.
+    Args:
+        kind: The reading's kind.
+        fields: The reading's own fields, without those that the table sets.
+        dev: The device that it comes from.
+        t_us: Its time.
+        arrived_us: When it arrived.
+        texts: Whether all values are texts, with lists separated by commas.
+
+    Raises:
+        ReadingError: If the fields are not exactly those of a reading of this kind.
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
@@ -47,18 +56,18 @@ def reading_of(
         for name, value in fields.items()
     }
     if kind == "input" and type(what := values.get("what")) is int:
-        # A ruling names its attempt by number, as outcomes give it.
+        # A ruling names its attempt by the number that outcomes carry.
         values["what"] = str(what)
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
         reading: AnyReading = _READING_OF[kind](values, strict=not texts)
     except msgspec.ValidationError as error:
-        raise ReadingError(f"a {kind} that can't be: {error}") from error
+        raise ReadingError(f"not a valid {kind}: {error}") from error
     return reading
 
 
 def texts_of(reading: Reading) -> tuple[str, dict[str, str]]:
-    """Return a reading's kind and its own fields as the texts of a sentence."""
+    """Return a reading's kind and its own fields as a sentence's text fields."""
     values = msgspec.to_builtins(reading)
     return kind_of(reading), {
         name: _text(value) for name, value in values.items() if name not in COMMON and value is not None

@@ -1,4 +1,4 @@
-"""The device types that a table's file can name: a new one is a module and one line here."""
+"""The device types that a table's file can name. A new type needs a module and one line here."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,11 +18,15 @@ DEVICE_MODULES: Mapping[str, str] = {
 
 
 class UnknownDeviceTypeError(LookupError):
-    """A device type that does not exist; the message names those that do."""
+    """Raised for a device type that does not exist; the message names those that do."""
 
 
 def device_type(name: str) -> DeviceType:
-    """Return the device type with this name; raises UnknownDeviceTypeError if there is none."""
+    """Return the device type with this name.
+
+    Raises:
+        UnknownDeviceTypeError: If there is none.
+    """
     module = DEVICE_MODULES.get(name)
     if module is None:
         known = ", ".join(sorted(DEVICE_MODULES))

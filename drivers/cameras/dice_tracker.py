@@ -1,8 +1,8 @@
-"""Two dice from frame to frame: which is which, when each lies still, and when that is unknown.
+"""Tracks two dice from frame to frame: which is which, when each one rests, and when neither is certain.
 
-A camera that does not identify dice sees two bodies in each frame. They keep their names as long as only one
-assignment makes sense. If two do, both dice are lost, and remain lost until the table is empty: a die taken
-for the other could be credited with a wall hit that it never made.
+A camera that does not identify dice sees two bodies in each frame. The dice keep their numbers as long as
+only one assignment is plausible. If both assignments are, the dice are lost until the table is empty: a die
+mistaken for the other could be credited with a wall hit that it never made.
 """
 
 from collections import deque
@@ -18,12 +18,13 @@ _READS_KEPT = 12
 _MIN_READS = 3
 _CLEARLY = 2.0
 _BOUNCE = 0.5
-"""The largest share of its speed that a die keeps at a wall, whose position the tracker does not know."""
+"""The largest fraction of its speed that a die keeps when it bounces off a wall. The tracker does not know
+where the walls are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Something like a die in one frame: its place on the table, the face read, and the confidence in it."""
+    """A possible die in one frame: its position on the table, its face, and the confidence in that face."""
 
     x: float
     y: float
@@ -33,7 +34,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the tracker reports of one die: a point of its track, that it rests, or that it is lost."""
+    """What the tracker reports about one die: a point of its track, that it rests, or that it is lost."""
 
     what: Literal["at", "rest", "lost"]
     die: Die
@@ -45,7 +46,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerRules:
-    """What a die can do, and when it counts as resting or lost."""
+    """How dice can move, and when a die counts as resting or lost."""
 
     die_mm: float = 19.0
     fastest_mm_per_s: float = 6000.0
@@ -53,7 +54,7 @@ class TrackerRules:
     still_us: int = 250_000
     lost_us: int = 150_000
     empty_us: int = 2_000_000
-    """After this long without any body, the dice that come next are new ones."""
+    """After this long without any body, the next dice to appear are new ones."""
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class _Track:
         self.reads.append(body)
 
     def face(self) -> tuple[Face | None, float]:
-        """Return the face on which all reads agree, with their mean confidence; none if they differ."""
+        """Return the face on which all reads agree and their mean confidence; None and 0 if they differ."""
         faces = {read.face for read in self.reads}
         if len(faces) != 1 or None in faces:
             return None, 0.0
@@ -91,7 +92,7 @@ class _Track:
 
 
 class DiceTracker:
-    """The two dice of a table, frame by frame."""
+    """Tracks the two dice of a table."""
 
     def __init__(self, rules: TrackerRules) -> None:
         """Start with an empty table."""
@@ -102,7 +103,7 @@ class DiceTracker:
         self._empty_since_us: int | None = None
 
     def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
-        """Handle all bodies of one frame; return what it shows of the dice."""
+        """Handle all bodies of one frame; return what it shows about the dice."""
         found = self._merged(bodies)
         if self._is_empty(t, found):
             return self._lose_missing(t)
@@ -126,7 +127,7 @@ class DiceTracker:
         return True
 
     def _merged(self, bodies: Iterable[Body]) -> list[Body]:
-        """Merge bodies closer than half a die, whose face is in doubt if they differ."""
+        """Merge bodies less than half a die apart; if their faces differ, the merged body has none."""
         merged: list[Body] = []
         for body in sorted(bodies, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
             near = next((n for n, other in enumerate(merged) if _apart(body, other) < self._half), None)
@@ -137,7 +138,7 @@ class DiceTracker:
         return merged
 
     def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
-        """Return which die each body is; None if that is ambiguous."""
+        """Return the body of each die; None if that is ambiguous."""
         live = sorted(self._tracks)
         if len(found) > 2 or (not live and self._known):
             return None
@@ -157,9 +158,9 @@ class DiceTracker:
     def _better_by_sides(
         self, t: int, straight: dict[Die, Body], crossed: dict[Die, Body]
     ) -> dict[Die, Body] | None:
-        """Match dice whose speed is not known yet: each stays on its side of the other.
+        """Match dice whose speed is not known yet: the line from one to the other should turn least.
 
-        A mistake here exchanges names when only one point has been reported.
+        A mistake here is harmless: only one point of the track has been reported.
         """
         one, two = self._tracks[1].body, self._tracks[2].body
 
@@ -181,7 +182,7 @@ class DiceTracker:
         return {**matched, other: second if matched[die] is first else first}
 
     def _match_single(self, t: int, body: Body) -> dict[Die, Body] | None:
-        """Match one body after two dice were seen: two that touch may look like one for a moment."""
+        """Match a single body after two dice were seen: dice that touch may look like one for a moment."""
         matched = self._clearer(t, {1: body}, {2: body})
         return {} if matched is None else matched
 
@@ -245,7 +246,7 @@ def _apart(a: Body, b: Body) -> float:
 
 
 def _off_track(track: _Track, t: int, body: Body) -> float:
-    """Measure how far a body is from where the die should be if it kept going or turned back at a wall."""
+    """Return how far a body is from where the die should be if it kept going or bounced off a wall."""
     seconds = (t - track.t) / 1e6
     ex, x_turned = _off_axis(track.body.x, track.vx * seconds, body.x)
     ey, y_turned = _off_axis(track.body.y, track.vy * seconds, body.y)
@@ -253,7 +254,6 @@ def _off_track(track: _Track, t: int, body: Body) -> float:
 
 
 def _off_axis(last: float, step: float, found: float) -> tuple[float, float]:
-    """Return the error on one axis of a die that kept going, and of one that turned back at an unseen
-    wall."""
+    """Return one axis's error for a die that kept going, and for one that bounced off an unseen wall."""
     low, high = sorted((last + step, last - _BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

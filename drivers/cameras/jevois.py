@@ -1,12 +1,13 @@
-"""A JeVois-style smart camera above a dice table; its detections become tracks and rest positions of dice.
+"""A JeVois-style smart camera above a dice table: its detections become tracks and rest positions of dice.
 
 It reports where the dice are and which face is up. It does not report their release, what they lie on, their
-tilt, or whether one left the table: a table that needs these has other sensors for them. Of its standardized
-serial messages those about objects in the image are read: Normal (`N2 id x y w h`) and Detail (`D2 id x1 y1
-... x4 y4 extra`) in two dimensions, with or without a stamp before them, and the marks of each frame's start
-and end. Coordinates are the camera's own: 0 in the middle, x from -1000 (left) to 1000, y downwards. The
-firmware departs from its own description, so it is read leniently: a corner that is sent twice, an
-unannounced count of corners, blanks at a line's end.
+tilt, or whether one left the table: a table that needs these has other sensors for them.
+
+Of its standardized serial messages, those about objects in the image are read: Normal (`N2 id x y w h`) and
+Detail (`D2 id x1 y1 ... x4 y4 extra`) in two dimensions, with or without a preceding stamp, and the marks of
+each frame's start and end. Coordinates are the camera's: 0 in the middle, x from -1000 (left) to 1000, y
+downwards. The firmware departs from its documentation, so the parser tolerates a corner that is sent twice,
+an undocumented count before the corners, and blanks at the end of a line.
 """
 
 import math
@@ -32,14 +33,14 @@ from drivers.health import Change, Health, PortReopening, Trouble, readings_of
 BAUD = 115_200
 MAX_LINE = 1024
 FARTHEST = 10_000.0
-"""Far outside any image: a coordinate beyond it is a damaged one."""
+"""Far outside any image: a coordinate beyond it must be damaged."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """An object in the image: its category, the camera's score for it (0 to 100) and its middle."""
+    """An object in the image: its category, the camera's score for it (0 to 100) and its centre."""
 
     category: str
     score: float | None
@@ -58,7 +59,7 @@ class FrameMark:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A line that is none of these, in printable form for technicians."""
+    """A line that is neither of these, in printable form for technicians."""
 
     text: str
 
@@ -72,14 +73,14 @@ _SHOWN = 60
 
 
 class Decoder:
-    """Bytes in, messages out, in any chunking and with any of the camera's line endings."""
+    """Decodes bytes, in pieces of any size and with any of the camera's line endings, into messages."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
-        """Lines received that were not empty."""
+        """Non-empty lines received."""
         self.discarded = 0
-        """Lines that were none of these messages."""
+        """Lines received that were not one of the messages above."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
@@ -87,11 +88,11 @@ class Decoder:
         self._lines.join()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Handle bytes as they come; return the messages of the lines that they end."""
+        """Add bytes; return the messages of the lines that they complete."""
         return [self._read(line) for line in self._lines.feed(data) if line.text.strip()]
 
     def reset(self) -> None:
-        """Forget an unfinished line: the link was lost."""
+        """Discard an unfinished line: the link was lost."""
         self._lines.clear()
 
     def _read(self, line: Line) -> Message:
@@ -127,7 +128,7 @@ def _normal(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | None:
-    """Read four corners: other categories may follow them, and the count 4 may come before them."""
+    """Parse four corners: the count 4 may come before them, and other categories may follow them."""
     numbers = _numbers(fields)
     if len(numbers) == 9 and numbers[0] == 4:
         numbers = numbers[1:]
@@ -138,7 +139,7 @@ def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
 
 
 def _middle(corners: list[Point]) -> Point:
-    """Find the middle of four corners; the firmware may have sent one of them twice and another not."""
+    """Return the centre of four corners; the firmware may have sent one of them twice in place of another."""
     if len(set(corners)) == len(corners):
         return sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -146,7 +147,7 @@ def _middle(corners: list[Point]) -> Point:
 
 
 def _numbers(fields: Sequence[str]) -> list[float]:
-    """Return the numbers that the fields begin with."""
+    """Return the numbers at the start of the fields."""
     numbers: list[float] = []
     for field in fields:
         if not _NUMBER.fullmatch(field) or abs(float(field)) > FARTHEST:
@@ -166,9 +167,9 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 
 
 MAX_IN_A_FRAME = 32
-"""More objects than any table has dice; in a frame with more, none is taken for a die."""
+"""The most objects kept from one frame: far more than a table has dice, so a fuller frame shows no die."""
 AHEAD_US = 100_000
-"""Frames that arrive in one burst are spread out to their period, but never farther ahead than this."""
+"""Frames that arrive in one burst are spread out by their period, but stamped no further ahead than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +179,9 @@ class JevoisSettings:
     port: str
     """The serial port, by its path in /dev/serial or its udev name."""
     faces: Mapping[str, int]
-    """The camera's category for each face of a die, as `die5: 5`."""
+    """The face that each of the camera's categories stands for, for example `die5: 5`."""
     calibration: tuple[tuple[float, ...], ...]
-    """Four or more points: image x and y as the camera gives them, table x and y in millimetres."""
+    """Four or more points: image x and y as the camera sends them, table x and y in millimetres."""
     baud: int = BAUD
     die_mm: float = 19.0
     frame_ms: float = 33.3
@@ -197,21 +198,21 @@ class JevoisSettings:
     """The largest allowed error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work, and say what was expected."""
+        """Raise ValueError for settings that can't work; the message says what was expected."""
         if not set(self.faces.values()) <= set(range(1, 7)):
             raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
         fit_rows(self.calibration, self.error_mm)
 
 
 class JevoisCamera:
-    """One camera's lines as a device of the table."""
+    """One camera as a device of the table."""
 
     def __init__(self, name: str, settings: JevoisSettings, _random_bytes: RandomBytes | None = None) -> None:
         """Create the device."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
-        """Whole frames."""
+        """Complete frames received."""
         self.spoilt = 0
         """Frames skipped because one of their lines was damaged or missing."""
         self.strangers = 0
@@ -239,7 +240,7 @@ class JevoisCamera:
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a complete frame is received."""
+        """Start the device, which is down until a complete frame is received."""
         self._report(
             now_us,
             self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
@@ -260,7 +261,7 @@ class JevoisCamera:
         return self._taken()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes, discarded because the table was busy: the frame is spoilt."""
+        """Handle the loss of bytes that were discarded because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -276,7 +277,7 @@ class JevoisCamera:
         return self._taken()
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is next due."""
         if not self._open:
             return None
         if "silent" in self._health:
@@ -291,19 +292,19 @@ class JevoisCamera:
                 f"no complete frame for {self._settings.silent_s:g} s (check that serout and sermark are on)"
             )
             self._report(now_us, self._health.trouble(now_us, "silent", seen, down=True))
-            self._reopening.ask(now_us)
+            self._reopening.request(now_us)
         return self._taken()
 
     def take_output(self) -> bytes:
-        """Return nothing: the camera is set up by its own script."""
+        """Return no bytes: the camera is set up by its own script."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the port should be reopened."""
+        """Return whether the port should be reopened, and clear the request."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and the active faults."""
+        """Return the counters and the active faults."""
         return {
             "frames": self.frames,
             "spoilt_frames": self.spoilt,
@@ -345,7 +346,7 @@ class JevoisCamera:
             return
         self.frames += 1
         self._received_us = now_us
-        self._report(now_us, self._health.over(now_us, seen="complete frames arrive again"))
+        self._report(now_us, self._health.clear(now_us, seen="complete frames arrive again"))
         seen_us = self._seen_at(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]
         self._readings += [
@@ -353,7 +354,7 @@ class JevoisCamera:
         ]
 
     def _seen_at(self, arrived_us: int) -> int:
-        """Return when a frame was seen: a host that was busy reads several at once."""
+        """Return when the camera saw a frame; a host that was busy reads several frames at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
         spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)
@@ -390,13 +391,13 @@ class JevoisCamera:
             case "lost":
                 return DieLost(t=t, dev=name, arrived=arrived, die=die)
 
-    # --- its health ---
+    # --- health ---
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
         self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
-        """Return the time of the next reading: no two share one, so that they keep their order."""
+        """Return the time of the next reading; no two readings share one, so they keep their order."""
         self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 
@@ -427,4 +428,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     calibrated_camera=True,
 )
-"""What the registry knows of this type."""
+"""The entry for this type in the registry."""

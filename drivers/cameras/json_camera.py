@@ -1,8 +1,8 @@
-"""A camera, or any program, that sends readings as JSON lines: the same readings as any device's, checked
-just as strictly.
+"""A camera program, or any other program, that sends readings as JSON lines.
 
-It has no checksum, no sequence and no handshake: a lost line is not noticed. How far it can be trusted, and
-how its clock is followed, is on its page in docs/devices.
+They are the same readings as any other device's, and they are checked just as strictly. The lines have no
+checksum, no sequence number and no handshake, so a lost line goes unnoticed. docs/devices/json-camera.md
+explains how far such a program can be trusted, and how its clock is followed.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ MAX_LINE = 4096
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is not a JSON object, and why."""
+    """A line that is not a JSON object, and the reason."""
 
     why: str
 
@@ -34,7 +34,7 @@ Object = dict[str, object]
 
 
 class JsonLines:
-    """The lines of one connection."""
+    """Decodes the JSON lines of one connection at a time."""
 
     def __init__(self) -> None:
         self._lines = LineSplitter(MAX_LINE)
@@ -42,11 +42,11 @@ class JsonLines:
         self.bad = 0
 
     def connect(self) -> None:
-        """Forget an unfinished line of the previous connection."""
+        """Discard an unfinished line of the previous connection."""
         self._lines.clear()
 
     def feed(self, data: bytes) -> list[Object | BadLine]:
-        """Handle bytes; return what each whole line contains. Empty lines are ignored."""
+        """Add bytes; return the content of each line that they complete. Empty lines are ignored."""
         found = []
         for line in self._lines.feed(data):
             if line.dropped:
@@ -90,16 +90,17 @@ class BadClockError(ValueError):
 
 
 class ScriptClock:
-    """Estimates the offset between two clocks from the smallest delay in each second."""
+    """Estimates the offset between the script's clock and the table's from each second's smallest delay."""
 
     def __init__(self) -> None:
         self._least: deque[tuple[int, int]] = deque()
         self._odd = 0
 
     def to_table(self, t_us: int, arrived_us: int) -> int:
-        """Convert the script's `t_us`, on a line that arrived at `arrived_us`, to table time.
+        """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
-        Raises BadClockError if it is seconds off compared with the previous lines.
+        Raises:
+            BadClockError: If it is more than `MAX_OFF_US` off compared with the previous lines.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -130,7 +131,7 @@ class ScriptClock:
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 BEGINNINGS = frozenset({"die_released", "card"})
-"""Kinds that close the bets: if their time is too late, somebody could bet on what was already visible."""
+"""The kinds that close the bets: with too late a time, somebody could bet on what was already visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,35 +139,38 @@ class JsonCameraSettings:
     """A script that sends JSON lines."""
 
     port: str
-    """`unix:` and the path of a socket, `pipe:` and that of a named pipe, or a serial port."""
+    """`unix:` and a socket's path, `pipe:` and a named pipe's path, or a serial port."""
     baud: int = 115_200
     clock: Literal["arrival", "own"] = "arrival"
-    """Readings are stamped on arrival, or carry `t`: microseconds of the script's own steady clock."""
+    """`arrival`: readings are stamped on arrival. `own`: they carry `t`, microseconds of the script's own
+    steady clock.
+    """
     silent_s: float = 1.5
     """Silence of this length is a fault; the script sends {"kind": "alive"} when it has nothing else to
     send.
     """
     alive_ms: int | None = None
-    """With `clock: arrival`: the script sends something at least this often. A release or a card that
-    comes after a silence of more than twice that may be as old as the last line before it, and is dated
-    accordingly.
+    """With `clock: arrival`, the longest interval between the script's lines. A release or a card that
+    arrives after a silence of more than twice this may be as old as the last line before the silence, and is
+    stamped with that line's time.
     """
     max_per_s: int = 1000
     """Maximum number of lines read in a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
-    """Four or more points: x and y as the script gives them, table x and y in millimetres; if empty, the
-    script sends table millimetres."""
+    """Four or more points: x and y as the script sends them, table x and y in millimetres. If empty, the
+    script sends table millimetres.
+    """
     error_mm: float = DEFAULT_MAX_ERROR_MM
     """The largest allowed error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work, and say what was expected."""
+        """Raise ValueError for settings that can't work; the message says what was expected."""
         if not 0 < self.silent_s <= 60:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
         if self.alive_ms is not None and not 1 <= self.alive_ms <= 10_000:
             raise ValueError(f"alive_ms: found {self.alive_ms}, expected 1 to 10000")
         if self.alive_ms is not None and self.clock == "own":
-            raise ValueError("alive_ms: found with `clock: own`, expected only where lines have no time")
+            raise ValueError("alive_ms: found with `clock: own`, expected only with `clock: arrival`")
         if self.max_per_s < 1:
             raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
         if self.calibration:
@@ -174,7 +178,7 @@ class JsonCameraSettings:
 
 
 class JsonCamera:
-    """One script's lines as a device."""
+    """One script as a device of the table."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _random_bytes: RandomBytes) -> None:
         """Create the device."""
@@ -190,32 +194,32 @@ class JsonCamera:
         self._reopening = PortReopening()
         self._babble = 0
         self._held_back: tuple[int, int] = (0, 0)
-        """The time of the last line before a silence, and the time until which its lines may be late."""
+        """The time of the last line before a silence, and until when lines may still arrive late."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Begin: down until a line is received."""
+        """Start the device, which is down until a line is received."""
         return self._readings_of(
             now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle a script's connection; the device is up with its first valid line."""
+        """Handle a script's connection; the device is up after its first valid line."""
         self._lines.connect()
         self._clock = ScriptClock()
         self._held_back = (0, 0)
         self._open = True
         self._received_us = now_us
-        self._reopening.put_off(now_us)
+        self._reopening.postpone(now_us)
         changes = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
-        return self._readings_of(now_us, changes + self._health.over(now_us, LINK, seen="connected"))
+        return self._readings_of(now_us, changes + self._health.clear(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the loss of the script or its port."""
+        """Handle the loss of the connection or the port."""
         self._open = False
         return self._readings_of(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes on their way here."""
+        """Handle the loss of bytes that were discarded because the table was busy."""
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings_of(now_us, self._lost(now_us, "sentences_lost", seen))
 
@@ -243,11 +247,11 @@ class JsonCamera:
             changes += self._health.trouble(
                 now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
             )
-            self._reopening.ask(now_us)
+            self._reopening.request(now_us)
         return self._readings_of(now_us, changes)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` has something to do."""
+        """Return when `tick` is next due."""
         due = self._health.next_deadline()
         if not self._open:
             return due
@@ -255,15 +259,15 @@ class JsonCamera:
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
-        """Return nothing: nothing is sent to a script."""
+        """Return no bytes: nothing is sent to a script."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the port should be reopened."""
+        """Return whether the port should be reopened, and clear the request."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return figures and the active faults."""
+        """Return the counters and the active faults."""
         return {
             "lines": self._lines.good,
             "bad_lines": self._lines.bad,
@@ -281,28 +285,28 @@ class JsonCamera:
         kind = fields.pop("kind", None)
         try:
             t_us = self._time_of(kind, fields, now_us)
-            self._place(kind, fields)
+            self._to_table(kind, fields)
             readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
         except ReadingError as error:
             return self._readings_of(now_us, self._lost(now_us, "bad_reading", str(error)))
         except BadClockError as error:
             return self._readings_of(now_us, self._lost(now_us, "bad_clock", str(error)))
         self._received_us = now_us
-        up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines are valid again")
+        up = self._health.clear(now_us, "starting", "silent", LINK, seen="its lines are valid again")
         return self._readings_of(now_us, up) + readings
 
     def _time_of(self, kind: object, fields: dict[str, object], now_us: int) -> int:
         t = fields.pop("t", None)
         if self._settings.clock == "arrival":
             if t is not None:
-                raise ReadingError("found `t`, expected none where readings are stamped on arrival")
+                raise ReadingError("found `t`, expected none with `clock: arrival`")
             return self._not_later_than(kind, now_us)
         if not isinstance(t, int) or isinstance(t, bool):
             raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
         return self._clock.to_table(t, now_us)
 
     def _not_later_than(self, kind: object, now_us: int) -> int:
-        """Return a safe time for this line; lines delayed by the cable arrive together."""
+        """Return a time no later than the line's event; lines that the cable delayed arrive together."""
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:
             return now_us
@@ -312,14 +316,14 @@ class JsonCamera:
         before_us, until_us = self._held_back
         return before_us if kind in BEGINNINGS and now_us <= until_us else now_us
 
-    def _place(self, kind: object, fields: dict[str, object]) -> None:
-        """Move a die from the script's image to the table."""
+    def _to_table(self, kind: object, fields: dict[str, object]) -> None:
+        """Convert a position in the script's image to table millimetres."""
         x, y = fields.get("x"), fields.get("y")
         if self._plane is None or not _is_number(x) or not _is_number(y):
             return
         place = self._plane.to_table(x, y)
         if place is None:
-            raise ReadingError(f"found {kind} at {x}, {y}, which the calibration puts beyond the horizon")
+            raise ReadingError(f"found {kind} at {x}, {y}, which the calibration maps beyond the horizon")
         fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
 
     def _lost(self, now_us: int, code: str, seen: str) -> list[Change]:
@@ -350,4 +354,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     calibrated_camera=True,
 )
-"""What the registry knows of this type."""
+"""The entry for this type in the registry."""

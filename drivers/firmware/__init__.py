@@ -1,1 +1,1 @@
-"""What runs on the boards: MicroPython for the Raspberry Pi Pico and Pico 2; no part of a table's daemon."""
+"""The boards' firmware: MicroPython for the Raspberry Pi Pico and Pico 2. The controller does not run it."""

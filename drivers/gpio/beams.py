@@ -1,7 +1,8 @@
 """Beams, rotor index, pocket reader and impact comparators on kernel edge events.
 
-Only a pulse whose edges were all seen gives a reading. A wheel's beam, index or pocket reader is stamped with
-the middle of the pulse, when the ball or mark was centred at any speed; other inputs with the pulse's start.
+Only a pulse whose edges were all seen becomes a reading. Readings of a wheel's beam, index or pocket reader
+are stamped with the middle of the pulse, when the ball or mark was centred whatever its speed; readings of
+other inputs are stamped with the start of the pulse.
 """
 
 from collections import deque
@@ -18,8 +19,8 @@ from drivers.readings import reading_of
 MARGIN_US = 200
 """Edges of two lines closer together than this may have been stamped in the wrong order."""
 MAX_PULSE_US = 200_000
-"""A longer pulse is a hand, or a rotor that is parked or starting, and not a passing ball or mark; its middle
-would be older than the table accepts."""
+"""A longer pulse is a hand, or a rotor that is parked or starting, not a passing ball or mark. Its middle
+would also be older than the table accepts."""
 _KEPT = 32
 
 
@@ -39,7 +40,7 @@ class BeamsDevice(GpioDevice):
             },
         )
         self.doubled = dict.fromkeys(inputs, 0)
-        """Pulses that began within the hold-off time of the one before, by input."""
+        """The number of pulses, by input, that began within the hold-off time of the previous one."""
         self._timed: Mapping[str, TimedInput] = inputs
         self._phase_first = settings.phase_first
         self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
@@ -99,9 +100,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, change.t_us)]
 
     def _judge_passes(self, now_us: int) -> list[AnyReading]:
-        """Report the direction of each pass of the mark once the phase sensor's state around it is
-        certain.
-        """
+        """Report each pass of the mark once the phase sensor's state around it is certain."""
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
@@ -110,10 +109,10 @@ class BeamsDevice(GpioDevice):
                 continue
             direction = self._direction(began_us, ended_us)
             if direction is None:
-                seen = "saw the mark pass, and the phase sensor did not see it as it should"
+                seen = "detected the mark, but the phase sensor did not detect it as expected"
                 readings += self.fault(now_us, name, "direction_unclear", seen, since_us=now_us)
                 continue
-            readings += self.over(now_us, name, "direction_unclear")
+            readings += self.clear(now_us, name, "direction_unclear")
             middle_us = (began_us + ended_us) // 2
             readings.append(self._reading(now_us, self._timed[name], middle_us, direction=direction))
         return readings
@@ -126,9 +125,7 @@ class BeamsDevice(GpioDevice):
         return line.certain_until_us <= t_us and not line.babbling
 
     def _direction(self, began_us: int, ended_us: int) -> Turning | None:
-        """Return the rotor's direction from the phase sensor's state at the start and the end of the
-        pulse.
-        """
+        """Return the rotor's direction from the phase sensor's states at the start and end of the pulse."""
         first = self._phase_first
         if first is None:
             return None

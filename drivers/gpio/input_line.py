@@ -1,28 +1,28 @@
-"""Debouncing of one input line, from its edges and the levels read.
+"""Debounces one input line from its edges and from reads of its level.
 
-It works in the line's own time and reads no clock. A level counts once a later edge, or a read of the line,
-shows that it lasted for `debounce_us`. A timer alone can't show that, since the edge that ended the level may
-still be on its way.
+It uses the times of edges and reads, not a clock. A level counts once a later edge, or a read of the line,
+shows that it lasted for `debounce_us`. A timer alone can't show that: the edge that ended the level may not
+have been received yet.
 """
 
 from collections import deque
 from dataclasses import dataclass
 
-LOOK_AGAIN_US = 10_000
+READ_AGAIN_US = 10_000
 """A level that no edge explains is accepted if a second read, this much later, confirms it."""
 HIDDEN_US = 5_000
-"""Two edges in the same direction mean that one in the other was missed; closer together than this they may
-be mere bouncing."""
-ASK_AGAIN_US = 50_000
+"""Two edges in the same direction mean that an edge in the other direction was missed. Closer together than
+this, they may be mere bouncing."""
+REQUEST_AGAIN_US = 50_000
 CALM_US = 1_000_000
-"""Edges are counted over this period; a line that babbled is used again once it has been calm for as long."""
+"""Edges are counted over this period. A line that babbled is used again once it has been calm for as long."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """The line became active or inactive at `t_us`; `sure` is false if no edge marks that time."""
+    """The line became active or inactive at `t_us`; `sure` is False if no edge marks that time."""
 
     active: bool
     t_us: int
@@ -47,7 +47,7 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The line may have changed for a moment, too short for a fault and too long to be ignored."""
+    """The line may have changed for a moment too short for a fault and too long to be ignored."""
 
     t_us: int
 
@@ -93,13 +93,13 @@ class InputLine:
         self._received_us = 0
         self._loud_us = 0
         self._doubt_us: int | None = None
-        self._asked_us: int | None = None
+        self._requested_us: int | None = None
 
     def opened(self) -> None:
         """Start over: the line's edges are numbered from 1 again."""
         self._forget()
         self._seq = 0
-        self._asked_us = None
+        self._requested_us = None
 
     def lost(self, since_us: int) -> list[LineChange]:
         """Handle the loss of an unknown number of edges."""
@@ -108,7 +108,7 @@ class InputLine:
         return [EdgesLost(0, since_us)]
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
-        """Handle an edge, to active or inactive."""
+        """Handle an edge: the line became active or inactive."""
         happened: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
@@ -120,7 +120,7 @@ class InputLine:
         self.edges += 1
         happened += self._count(t_us)
         if self._raw == active:
-            happened += self._same_way(t_us, active)
+            happened += self._same_direction(t_us, active)
         else:
             happened += self._settle(t_us)
             self.bounces += self._raw is not None and self._raw != self.stable
@@ -131,7 +131,7 @@ class InputLine:
 
     def level(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle the level that a read of the line returned."""
-        self._asked_us = None
+        self._requested_us = None
         if t_us < self._received_us:
             return []
         happened: list[LineChange] = []
@@ -144,7 +144,7 @@ class InputLine:
         elif self._doubt_us is None:
             self._doubt_us = t_us
             return []
-        elif t_us - self._doubt_us >= LOOK_AGAIN_US:
+        elif t_us - self._doubt_us >= READ_AGAIN_US:
             happened.append(EdgeMissed(active, t_us))
             self._raw, self._raw_us, self._raw_sure = active, t_us, False
             self._seen_us = t_us
@@ -158,13 +158,13 @@ class InputLine:
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
-            self._forget()  # changes were not seen while the line was ignored
+            self._forget()  # the line may have changed while it was ignored
             return [Calm(now_us)]
         return []
 
-    def asked(self, now_us: int) -> None:
-        """Record that a read of the line has been ordered."""
-        self._asked_us = now_us
+    def read_requested(self, now_us: int) -> None:
+        """Record that a read of the line has been requested."""
+        self._requested_us = now_us
 
     @property
     def read_due_us(self) -> int | None:
@@ -172,12 +172,12 @@ class InputLine:
         if self._raw is None:
             due = 0
         elif self._doubt_us is not None:
-            due = self._doubt_us + LOOK_AGAIN_US
+            due = self._doubt_us + READ_AGAIN_US
         elif self._raw != self.stable:
             due = self._raw_us + self._debounce_us
         else:
             return None
-        return due if self._asked_us is None else max(due, self._asked_us + ASK_AGAIN_US)
+        return due if self._requested_us is None else max(due, self._requested_us + REQUEST_AGAIN_US)
 
     @property
     def certain_until_us(self) -> int:
@@ -189,8 +189,8 @@ class InputLine:
         """Return when a babbling line may count as calm; None if it is not babbling."""
         return self._loud_us + CALM_US if self.babbling else None
 
-    def _same_way(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle a second edge in the same direction: the line changed unseen between the two."""
+    def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
+        """Handle a second edge in the same direction: the edge between the two was missed."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_sure = t_us, True

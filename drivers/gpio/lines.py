@@ -33,9 +33,9 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the service is started again",
     ),
     "no_chip": Cause(
-        "the table's file names the chip of another Raspberry Pi, or the chip went away",
+        "the table's file names the chip of another Raspberry Pi model, or the chip disappeared",
         "compare the label with the one that gpiodetect shows in brackets: pinctrl-bcm2711 (Pi 4) or"
-        " pinctrl-rp1 (Pi 5); a chip that went away is opened automatically when it returns",
+        " pinctrl-rp1 (Pi 5); a chip that disappeared is opened automatically when it returns",
         _OPEN,
     ),
     "no_line": Cause(
@@ -44,8 +44,8 @@ GPIO_TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "line_busy": Cause(
-        "another program, or a kernel driver of an overlay, has the line",
-        "stop that program (gpioinfo names it), or take its dtoverlay out of config.txt",
+        "another program, or the kernel driver of an overlay, uses the line",
+        "stop that program (gpioinfo names it), or remove its dtoverlay from config.txt",
         _OPEN,
     ),
     "no_permission": Cause(
@@ -54,7 +54,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "port_fault": Cause(
-        "the operating system refused to read or set up a line, or the chip went away",
+        "the operating system refused to read or set up a line, or the chip disappeared",
         "the lines are reopened automatically; if that does not help, look at dmesg",
         _OPEN,
     ),
@@ -64,8 +64,8 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the levels are reported again",
     ),
     "lost_edges": Cause(
-        "more edges than the kernel buffers, or the controller was busy",
-        "check the controller's load, and look for an oscillating line; missed edges were not counted",
+        "more edges than the kernel can buffer, or the controller was busy",
+        "check the controller's load, and look for an oscillating line; the lost edges were not counted",
         _LATER,
     ),
     "missed_edge": Cause(
@@ -74,19 +74,19 @@ GPIO_TROUBLES: dict[str, Cause] = {
         _LATER,
     ),
     "babbling": Cause(
-        "a loose contact, a missing pull, a beam out of line, or interference",
-        "check the plug and the pull; the input is ignored until then",
+        "a loose contact, a missing pull, a misaligned beam, or interference",
+        "check the plug and the pull; the input is ignored until the line is quiet",
         "when the line has been quiet for a second",
     ),
     "stuck": Cause(
-        "something lies in the beam or holds the button, or the wire is cut or shorted",
-        "look at the sensor; clean it; measure the wire",
+        "something blocks the beam or presses the button, or the wire is cut or shorted",
+        "inspect and clean the sensor; test the wire with a meter",
         "when the input is released",
     ),
     "direction_unclear": Cause(
         "one of the two index sensors is dead or dirty, or the rotor reversed under them",
-        "turn the rotor slowly by hand: both sensors must see the mark, one after the other",
-        "when the mark passes both sensors as it should",
+        "turn the rotor slowly by hand: both sensors must detect the mark, one after the other",
+        "when both sensors have detected the mark in turn",
     ),
 }
 """The faults of a GPIO device by code."""
@@ -123,8 +123,13 @@ class GpioDevice(ABC):
         devices: Mapping[str, str],
         stuck_us: Mapping[str, int],
     ) -> None:
-        """Watch these inputs; for each, name the table's device that it belongs to and how long it may be
-        active.
+        """Create the device.
+
+        Args:
+            name: The device's name.
+            inputs: Its inputs by name.
+            devices: The table's device to which each input belongs.
+            stuck_us: How long each input may be active before it counts as stuck; 0 for no limit.
         """
         self.name = name
         self.lines = {key: InputLine(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
@@ -146,14 +151,14 @@ class GpioDevice(ABC):
         """Handle a change of the input with this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
-        """Handle a gap: changes of this input before the next one are missing or unreliable."""
+        """Handle a gap: until its next change, what is known about this input is incomplete."""
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start: the device is down until its lines are open."""
-        return self._gone(now_us, "starting", f"{self.name} has not been opened yet")
+        """Start the device, which is down until its lines are open."""
+        return self._report_down(now_us, "starting", f"{self.name} has not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Start afresh: the device is down until every line has been read."""
+        """Handle the opening of the lines; the device is down until every line has been read."""
         self._is_open = True
         self._received_us = now_us
         self._round_us = now_us + ROUND_US
@@ -162,7 +167,7 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             line.opened()
             self.broken(name)
-        return [] if self.lines else self._there(now_us, "open")
+        return [] if self.lines else self._report_up(now_us, "open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the lines."""
@@ -170,13 +175,15 @@ class GpioDevice(ABC):
         self._output.clear()
         for name in self.lines:
             self.broken(name)
-        return self._gone(now_us, code, seen)
+        return self._report_down(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of edges before they arrived here."""
+        """Handle the loss of edges that were discarded because the table was busy."""
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
-            readings += self._took(now_us, name, line.lost(self._received_us), f"{lost} edges of all lines")
+            readings += self._report_changes(
+                now_us, name, line.lost(self._received_us), f"{lost} edges of all lines"
+            )
         return readings
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
@@ -191,10 +198,10 @@ class GpioDevice(ABC):
                 self._received_us = now_us
                 self._unreported.discard(name)
                 happened = line.level(event.t_us, event.active)
-            readings += self._took(now_us, name, happened)
+            readings += self._report_changes(now_us, name, happened)
         self._settle(now_us)
         if self._is_open and self._is_down and not self._unreported:
-            readings += self._there(now_us, "every line's level is known")
+            readings += self._report_up(now_us, "every line's level is known")
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -203,7 +210,7 @@ class GpioDevice(ABC):
         if not self._is_open:
             return changes
         for name, line in self.lines.items():
-            changes += self._took(now_us, name, line.tick(now_us))
+            changes += self._report_changes(now_us, name, line.tick(now_us))
             changes += self._check_stuck(now_us, name)
         all_due = now_us >= self._round_us
         if all_due:
@@ -211,11 +218,11 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             due_us = _read_due_us(line)
             if all_due or (due_us is not None and due_us <= now_us):
-                line.asked(now_us)
+                line.read_requested(now_us)
                 self._output.append(ReadLevel(self._inputs[name].line))
         if self.lines and now_us - self._received_us >= SILENT_US:
             self._received_us = now_us
-            self._reopening.ask_at_once()
+            self._reopening.request_at_once()
             changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return changes
 
@@ -234,13 +241,13 @@ class GpioDevice(ABC):
             self._output.append(order)
 
     def take_output(self) -> LineOrders:
-        """Return the orders for the port."""
+        """Return the queued orders for the port, and empty the queue."""
         output = tuple(self._output)
         self._output.clear()
         return output
 
     def take_reopen(self) -> bool:
-        """Return whether the lines should be reopened; each request is returned once."""
+        """Return whether the lines should be reopened, and clear the request."""
         return self._reopening.take()
 
     def status(self) -> dict[str, object]:
@@ -278,30 +285,30 @@ class GpioDevice(ABC):
         )
         return self._readings(now_us, self._devices[name], changes)
 
-    def over(self, now_us: int, name: str, code: str) -> list[AnyReading]:
+    def clear(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a fault of one input."""
         dev = self._devices[name]
-        changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} works again")
+        changes = self._health[dev].clear(now_us, code, source=name, seen=f"{name} works again")
         return self._readings(now_us, dev, changes)
 
     @property
     def _is_down(self) -> bool:
         return any(LINK in health for health in self._health.values())
 
-    def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Report all devices down, which replaces any other fault."""
+    def _report_down(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """Report all devices down; this replaces any other fault."""
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
             readings += self._readings(now_us, dev, health.closed(now_us, code, seen))
         return readings
 
-    def _there(self, now_us: int, seen: str) -> list[AnyReading]:
-        """Report all devices up, and the faults that began while they were down."""
+    def _report_up(self, now_us: int, seen: str) -> list[AnyReading]:
+        """Report all devices up, and the faults that are still active."""
         return [
             reading
             for dev, health in self._health.items()
-            for reading in self._readings(now_us, dev, health.over(now_us, LINK, seen=seen))
+            for reading in self._readings(now_us, dev, health.clear(now_us, LINK, seen=seen))
         ]
 
     def _ended(self, now_us: int) -> list[AnyReading]:
@@ -314,14 +321,14 @@ class GpioDevice(ABC):
     def _readings(self, now_us: int, dev: str, changes: list[Change]) -> list[AnyReading]:
         return readings_of(changes, [dev], now_us, causes=GPIO_TROUBLES)
 
-    def _took(
+    def _report_changes(
         self, now_us: int, name: str, happened: list[LineChange], how_much: str | None = None
     ) -> list[AnyReading]:
         readings: list[AnyReading] = []
         for event in happened:
             match event:
                 case LevelChange():
-                    readings += self.over(now_us, name, "stuck")
+                    readings += self.clear(now_us, name, "stuck")
                     readings += self.changed(now_us, name, event)
                 case EdgesLost():
                     self.broken(name)
@@ -341,7 +348,7 @@ class GpioDevice(ABC):
                     seen = f"changes {event.edges_per_s} times a second"
                     readings += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
                 case Calm():
-                    readings += self.over(now_us, name, "babbling")
+                    readings += self.clear(now_us, name, "babbling")
         return readings
 
     def _settle(self, now_us: int) -> None:
@@ -368,5 +375,5 @@ class GpioDevice(ABC):
 
 
 def _read_due_us(line: InputLine) -> int | None:
-    """Return when to read a line; a babbling one is read only with all the others."""
+    """Return when to read a line; a babbling line is read only when all lines are."""
     return None if line.babbling else line.read_due_us

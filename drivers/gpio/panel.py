@@ -12,7 +12,7 @@ from drivers.readings import reading_of
 
 
 class PanelDevice(GpioDevice):
-    """Buttons, switches, lamps and a buzzer of the table."""
+    """The table's buttons, switches, lamps and buzzer."""
 
     def __init__(self, name: str, settings: PanelSettings) -> None:
         """Create the device with this name."""
@@ -30,7 +30,7 @@ class PanelDevice(GpioDevice):
         self._reported_open: dict[str, bool] = {}
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Start afresh and set every lamp again."""
+        """Handle the opening of the lines; set every output again."""
         self._reported_open.clear()
         readings = super().opened(now_us)
         for name in self._outputs:
@@ -38,9 +38,9 @@ class PanelDevice(GpioDevice):
         return readings
 
     def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
-        """Handle a contact's change.
+        """Handle a change of a button or switch.
 
-        A button counts only if its edge was seen; a switch counts in any case.
+        A button press counts only if its edge was seen. A switch's position counts however it was found.
         """
         read = self._reads[name]
         if read.kind == "switch":

@@ -1,7 +1,8 @@
 """The GPIO settings of a table's file, and the checks that find every mistake in them.
 
-A line's number is the chip's own, which is the GPIO number of the 40-pin header. Nothing that affects how a
-line is read has a default: chip, pull, polarity and debounce time must be given for each.
+A line's number is its number on the chip, which equals the GPIO number on the 40-pin header. Nothing that
+affects how a line is read has a default: the chip, and each line's pull, polarity and debounce time must be
+given.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ _FIXED_PULL_UP = (2, 3)
 
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half of a quick press of 50 ms; a longer debounce time loses presses."""
+"""Half the length of a quick press (50 ms); a longer debounce time loses presses."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
 """Doors and keys keep their position, and heavy contacts bounce for a long time."""
 MIN_STUCK_US = 5_000_000
@@ -38,7 +39,7 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """Limits of an input's settings that ensure it does not miss what it should detect."""
+    """An input's default settings, and the limits within which it misses nothing that it should detect."""
 
     hold_off_us: int
     max_hold_off_us: int
@@ -62,28 +63,28 @@ TIMED: Mapping[str, TimedLimits] = {
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
     # A 39 mm chip falling through a beam at 3 m/s cuts it for 13 ms, or less near its edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit 10 ms apart; ringing beyond the hold-off time is left to the judge.
+    # Two dice may hit 10 ms apart; the judge sorts out ringing that outlasts the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
-"""The limits by kind of input."""
+"""The limits of each kind of input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedInput:
-    """A line whose timing decides an outcome."""
+    """An input whose timing decides an outcome."""
 
     line: int
     kind: TimedKind
     pull: Pull
     active_low: bool
     debounce_us: int
-    """A shorter pulse is ignored, and a shorter gap does not end a pulse."""
+    """A pulse shorter than this is ignored, and a gap shorter than this does not end a pulse."""
     fields: Mapping[str, str | int | float] = field(default_factory=dict)
     """Fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
     dev: str = ""
-    """The table's device that it belongs to; empty: the device itself."""
+    """The table's device to which it belongs; empty: the device itself."""
     hold_off_us: int | None = None
-    """Minimum time between the starts of two pulses; an earlier one is ignored. None: the kind's default."""
+    """Minimum time between the starts of two pulses; earlier pulses are ignored. None: the kind's default."""
     stuck_us: int | None = None
     """An input active for longer than this is a fault; 0: never. None: the kind's default."""
     max_edges_per_s: int = 200
@@ -91,15 +92,13 @@ class TimedInput:
 
     @property
     def limits(self) -> TimedLimits:
-        """Return the limits of its kind."""
+        """The limits of its kind."""
         return TIMED[self.kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeamsSettings:
-    """A `gpio-beams` device: beams, rotor index, pocket reader and impact comparators on kernel edge
-    events.
-    """
+    """A `gpio-beams` device: beams, rotor index, pocket reader and impact comparators."""
 
     chip: ChipLabel
     inputs: Mapping[str, TimedInput]
@@ -123,11 +122,11 @@ class PanelInput:
     name: str
     """The input's name (no_roll, set_number...) or the switch's (door, tamper, key)."""
     by: str = ""
-    """For an input: the role whose button it is."""
+    """For an input: the role of the person who presses it."""
     fields: Mapping[str, str | int | bool] = field(default_factory=dict)
     """For an input: its arguments."""
     open_when: Literal["active", "inactive"] | None = None
-    """For a switch: which level means open. Wire it so that a cut wire reads as open."""
+    """For a switch: the state that means open. Wire it so that a cut wire reads as open."""
     stuck_us: int = 30_000_000
     """A button held for longer than this is a fault; 0: never. Switches are not checked."""
     max_edges_per_s: int = 200
@@ -140,11 +139,11 @@ class PanelOutput:
     line: int
     active_low: bool
     lamp: str
-    """The lamp it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
+    """The lamp that it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
     """The lamp's values for which it is lit; `on_*` stands for all that begin with `on_`. Empty: `on`."""
     dark_when: tuple[str, ...] = ()
-    """The values for which it is dark, whatever `lit_when` says; without `lit_when` all others light it."""
+    """The values for which it is dark, whatever `lit_when` says. Without `lit_when`, all others light it."""
     for_ms: int = 0
     """How long it stays lit; 0: until it is switched off."""
 
@@ -153,8 +152,8 @@ class PanelOutput:
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library that requests the lines, gpiod. A table's file from release 0.2 may say lgpio;
-    gpiod is used for it too.
+    `factory` names the library that requests the lines: gpiod. A table's file from release 0.2 may name
+    lgpio, for which gpiod is used too.
     """
 
     chip: ChipLabel
@@ -215,7 +214,7 @@ def _beam_mistakes(settings: BeamsSettings) -> Iterator[str]:
     kinds = [timed.kind for timed in settings.inputs.values()]
     for kind in ("rotor_index", "rotor_phase"):
         if (found := kinds.count(kind)) > 1:
-            yield f"inputs: found {found} of kind {kind}, expected one; write a device for each wheel"
+            yield f"inputs: found {found} of kind {kind}, expected one; define a device for each wheel"
     if "rotor_index" in kinds and "rotor_phase" not in kinds:
         yield (
             "inputs: found a rotor_index without a rotor_phase, expected both: one sensor can't tell which "
@@ -235,12 +234,12 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
     if timed.debounce_us > limits.max_debounce_us:
         yield (
             f"{place}.debounce_us: found {timed.debounce_us}, expected at most {limits.max_debounce_us} "
-            f"for {timed.kind}, or real pulses are swallowed"
+            f"for {timed.kind}; a longer time loses real pulses"
         )
     if timed.hold_off_us is not None and not 0 <= timed.hold_off_us <= limits.max_hold_off_us:
         yield (
             f"{place}.hold_off_us: found {timed.hold_off_us}, expected 0 to {limits.max_hold_off_us} "
-            f"for {timed.kind}, or the next real pulse is swallowed"
+            f"for {timed.kind}; a longer time loses the next real pulse"
         )
     if timed.kind == "rotor_phase":
         if timed.fields:
@@ -248,7 +247,7 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
         return
     own = {"direction": "cw"} if timed.kind == "rotor_index" else {}
     if own.keys() & timed.fields.keys():
-        yield f"{place}.fields: found direction, which is measured; delete it"
+        yield f"{place}.fields: found direction, expected none because it is measured; delete it"
         return
     try:
         reading_of(timed.kind, {**timed.fields, **own}, "dev", 0, 0)
@@ -279,7 +278,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         )
     if read.kind == "input" and read.stuck_us and read.stuck_us < MIN_STUCK_US:
         yield (
-            f"{place}.stuck_us: found {read.stuck_us}, expected 0 or {MIN_STUCK_US} and more: a button may "
+            f"{place}.stuck_us: found {read.stuck_us}, expected 0, or at least {MIN_STUCK_US}: a button may "
             "be held for seconds"
         )
     kind: str = read.kind
@@ -287,14 +286,17 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         yield f"{place}.name: found nothing, expected the name of its {kind}"
     if kind == "switch":
         if read.open_when not in ("active", "inactive"):
-            yield f"{place}.open_when: found {read.open_when!r}, expected active or inactive, when open"
+            yield (
+                f"{place}.open_when: found {read.open_when!r}, expected active or inactive, its state when "
+                "open"
+            )
         if read.by or read.fields:
             yield f"{place}: found by or fields, expected neither for a switch"
     elif kind == "input":
         if read.open_when is not None:
             yield f"{place}.open_when: found {read.open_when!r}, expected nothing for an input"
         if not read.by:
-            yield f"{place}.by: found nothing, expected the role whose button it is, such as dealer"
+            yield f"{place}.by: found nothing, expected the role of the person who presses it, such as dealer"
         try:
             reading_of("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
         except ReadingError as error:

@@ -28,27 +28,27 @@ class Chip:
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Return the name of the program or driver that uses a line; empty if none does, or if it is unknown."""
+"""Returns the name of the program or driver that uses a line; empty if none does, or if it is unknown."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:
     """Return the chip with this label.
 
-    Raises PortError, listing the chips found, unless there is exactly one.
+    Raises:
+        PortError: Unless there is exactly one; the message lists the chips found.
     """
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]
     if len(matching) == 1:
         return matching[0]
-    there = ", ".join(f"{chip.path} [{chip.label}]" for chip in found) or "no GPIO chip that can be opened"
-    raise PortError("no_chip", f"expected one chip with the label {label}, found {there}")
+    listed = ", ".join(f"{chip.path} [{chip.label}]" for chip in found) or "no GPIO chip that can be opened"
+    raise PortError("no_chip", f"expected one chip with the label {label}, found {listed}")
 
 
 def line_busy_error(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
-    """Return the error for a line in use, with its holder's name if that is known."""
-    by = holder(chip, line)
-    held = f"is in use by {by}" if by else "is in use by an unnamed program"
-    return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} {held}")
+    """Return the error for a line in use; it names the program that uses it, if known."""
+    user = holder(chip, line) or "an unnamed program"
+    return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} is in use by {user}")
 
 
 def trouble_code(error: OSError) -> str:
@@ -99,7 +99,7 @@ class LineRequest(Protocol):
 
 RequestLine = Callable[[Chip, InputSetup], LineRequest]
 TableTime = Callable[[int], int]
-"""Convert nanoseconds of the kernel's monotonic clock to table microseconds."""
+"""Converts nanoseconds of the kernel's monotonic clock to table microseconds."""
 
 
 class EdgePort:
@@ -145,16 +145,17 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Wait for edges and return them, preceded by the levels that `write` was asked for.
+        """Wait for edges and return them, preceded by the levels that `write` was ordered to read.
 
-        Raises PortError.
+        Raises:
+            PortError: If the kernel refuses.
         """
         if not self._answers:
             ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
             if self._waker in ready:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._waker)
-            self._wake_rested()
+            self._end_rests()
             self._answers += self._edges([self._by_fd[fd] for fd in ready if fd in self._by_fd])
         events = tuple(self._answers)
         self._answers.clear()
@@ -237,7 +238,7 @@ class EdgePort:
             return None
         return max(0.0, (min(self._resting_ns.values()) - self._clock_ns()) / 1e6)
 
-    def _wake_rested(self) -> None:
+    def _end_rests(self) -> None:
         if not self._resting_ns:
             return
         now_ns = self._clock_ns()

@@ -12,14 +12,17 @@ from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""How many edges the kernel buffers per request. Its default is 16 per line, beyond which it drops the
-oldest."""
+"""How many edges the kernel buffers per request before it drops the oldest; its default is 16 per line."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def chips_of_machine() -> list[Chip]:
-    """Return the machine's chips, each once even if several names lead to it. Raises PortError."""
+    """Return the machine's chips, each only once even if several names refer to it.
+
+    Raises:
+        PortError: If none can be opened.
+    """
     found: list[Chip] = []
     refused: OSError | None = None
     for path in sorted({os.path.realpath(path) for path in glob("/dev/gpiochip*")}):
@@ -44,11 +47,14 @@ def holder_of(chip: Chip, line: int) -> str:
 
 
 class GpiodLine:
-    """One input line's request. Each line has its own, so that a babbling line can't push another line's
-    edges out of the buffer."""
+    """One input line's request.
+
+    Each line has a request to itself, so that a babbling line can't push another line's edges out of the
+    buffer.
+    """
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
-        """Wrap a request of one line."""
+        """Wrap a request for one line."""
         self._request = request
         self._line = line
 
@@ -75,7 +81,7 @@ class GpiodOutput:
     """One output line's request."""
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
-        """Wrap a request of one line."""
+        """Wrap a request for one line."""
         self._request = request
         self._line = line
 
@@ -95,7 +101,9 @@ class GpiodOutput:
 def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
     """Request an output from the kernel, high or low from the start.
 
-    Raises OSError, and ValueError for a line that the chip does not have.
+    Raises:
+        OSError: If the kernel refuses.
+        ValueError: If the chip has no such line.
     """
     settings = gpiod.LineSettings(direction=Direction.OUTPUT, output_value=_LEVEL[high])
     with gpiod.Chip(chip.path) as opened:
@@ -105,8 +113,11 @@ def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:
     """Request both edges of an input from the kernel, stamped by the monotonic clock.
 
-    The kernel's own debouncing stays off because it would shift the time stamps. Raises OSError, and
-    ValueError for a line that the chip does not have.
+    The kernel's own debouncing stays off because it would shift the time stamps.
+
+    Raises:
+        OSError: If the kernel refuses.
+        ValueError: If the chip has no such line.
     """
     settings = gpiod.LineSettings(
         direction=Direction.INPUT,

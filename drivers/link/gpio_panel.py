@@ -1,9 +1,9 @@
-"""The port of a panel: contacts by kernel edge events, lamps and buzzer as gpiozero outputs.
+"""The port of a panel: contacts as kernel edge events, lamps and buzzer as gpiozero outputs.
 
-gpiozero's own pin factories poll or support only one board, and gpiozero falls back from one to the next with
-no more than a warning. So none of them is used: the outputs are requested from the kernel, like the inputs,
-as lines of the chip that the table's file names. They are released with the port, so that a chip that has
-disappeared is opened again when it returns.
+gpiozero's own pin factories are not used: they poll or support only one board, and gpiozero falls back from
+one to the next with only a warning. Instead, the outputs are requested from the kernel, like the inputs, as
+lines of the chip that the table's file names. They are released with the port, so that a chip that has
+disappeared can be opened again when it returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class OutputLine(Protocol):
 
 
 RequestOutput = Callable[[Chip, int, bool], OutputLine]
-"""Request a line of a chip as an output, high or low from the start. Raises OSError or ValueError."""
+"""Requests a line of a chip as an output, high or low from the start. Raises OSError or ValueError."""
 
 
 class _Number(NamedTuple):
@@ -79,7 +79,7 @@ class ChipPin(gpiozero.Pin):  # type: ignore[misc]  # gpiozero has no types
 
 
 class ChipPins(gpiozero.Factory):  # type: ignore[misc]  # as above
-    """gpiozero's access to one chip's lines. It keeps no reservations: the kernel refuses a line in use."""
+    """gpiozero's access to one chip's lines. It reserves nothing: the kernel refuses a line in use."""
 
     def __init__(self, chip: Chip, request: RequestOutput) -> None:
         """Create pins of this chip."""

@@ -1,7 +1,7 @@
-"""A link: the thread of one port, which opens the port, stamps and posts what arrives, and reopens it.
+"""A link: the thread of one port. It opens the port, stamps and posts what arrives, and reopens the port.
 
 All links post to one bounded inlet, which a single thread empties. A full inlet never blocks a link: data
-that does not fit is discarded, counted, and reported in its place as an Overflow.
+that does not fit is discarded and counted, and an Overflow is posted in its place.
 """
 
 import os
@@ -37,7 +37,7 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """Bytes or GPIO line events of a source that were discarded here because the inlet was full."""
+    """The number of a source's bytes or GPIO line events that were discarded because the inlet was full."""
 
     lost: int
 
@@ -66,7 +66,7 @@ class Inlet:
     """A bounded queue of arrivals whose `post` never blocks."""
 
     def __init__(self, size: int = MAX_ARRIVALS) -> None:
-        """Hold at most this many arrivals."""
+        """Create an empty queue for at most `size` arrivals."""
         self._size = size
         self._queue: SimpleQueue[Arrival] = SimpleQueue()
         self._lock = Lock()
@@ -90,8 +90,9 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Return the next arrival; None if there is none within the timeout (0: do not wait; None: no
-        limit).
+        """Return the next arrival; None if none comes within the timeout.
+
+        A timeout of 0 means not to wait; None means to wait without limit.
         """
         try:
             if timeout_s is not None and timeout_s <= 0:
@@ -117,7 +118,11 @@ class Backoff:
     def __init__(
         self, random_fraction: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0
     ) -> None:
-        """Spread each delay over its upper half; `random_fraction` returns a random number from 0 up to 1."""
+        """Start with the first delay.
+
+        Each delay is drawn from the upper half of its range by `random_fraction`, which returns a number from
+        0 up to 1.
+        """
         self._random_fraction = random_fraction
         self._first_s = first_s
         self._max_s = max_s
@@ -172,7 +177,7 @@ JOIN_S = 2.0
 
 
 class PortError(Exception):
-    """A port can't be opened, read or written: the fault code, and what was seen."""
+    """Raised when a port can't be opened, read or written, with the fault's code and what was seen."""
 
     def __init__(self, code: str, seen: str) -> None:
         super().__init__(f"{code}: {seen}")
@@ -187,7 +192,7 @@ Out_contra = TypeVar("Out_contra", contravariant=True)
 class Port(Protocol[In_co, Out_contra]):
     """The interface of a port. Only the link's thread calls it, except for `wake`.
 
-    A port carries either bytes, or events of GPIO lines in and orders to them out.
+    A port carries either bytes in both directions, or GPIO line events in and orders to the lines out.
     """
 
     def open(self) -> str:
@@ -216,7 +221,7 @@ class Port(Protocol[In_co, Out_contra]):
 
 
 AnyPort = Port[Any, Any]
-"""A port of any kind; only its device knows which data it carries."""
+"""A port of any kind; only its device knows what type of data it carries."""
 
 
 class Link:
@@ -225,10 +230,10 @@ class Link:
     def __init__(
         self, source: str, port: AnyPort, post: Post, *, now_us: Callable[[], int], backoff: Backoff
     ) -> None:
-        """Post what arrives as `source`, stamped by `now_us` (the table's clock)."""
+        """Prepare to post arrivals under the name `source`, stamped by `now_us` (the table's clock)."""
         self.source = source
         self.opened = 0
-        """How often the port was opened."""
+        """How many times the port was opened."""
         self._port = port
         self._post = post
         self._now_us = now_us
@@ -286,7 +291,7 @@ class Link:
         self._output.clear()
         self._report(LinkUp(name))
         port, output = self._port, self._output
-        heard = False
+        received = False
         while not self._stopping.is_set():
             if self._reopen.is_set():
                 raise PortError("reopening", "the port is reopened")
@@ -295,8 +300,8 @@ class Link:
             data = port.read()
             if data:
                 self._post(self.source, self._now_us(), data)
-                if not heard:
-                    heard = True
+                if not received:
+                    received = True
                     self._backoff.reset()
 
     def _report(self, state: LinkUp | LinkDown) -> None:

@@ -1,4 +1,4 @@
-"""Create the port for a device's address, and find mistakes in an address before anything is opened."""
+"""Creates the port for a device's address, and finds mistakes in an address before anything is opened."""
 
 import os
 import re
@@ -22,7 +22,7 @@ STABLE_NAME = "a stable name"
 
 
 class PortNameError(ValueError):
-    """A port name that may come to mean another device: what was found, expected, and what to do."""
+    """Raised for a port name that may refer to another device later: found, expected, and what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -32,12 +32,14 @@ class PortNameError(ValueError):
 
 
 def check_port_name(name: str, root: Path = Path("/")) -> None:
-    """Refuse a port name that depends on the order of plugging in, or that two devices may share.
+    """Raise for a port name that depends on the order of plugging in, or that two devices may share.
 
-    Looks through the machine's own links under `root` for a name to suggest.
+    Args:
+        name: The port's name in the table's file.
+        root: The root of the file system, whose links under dev/serial are searched for a better name.
 
     Raises:
-        PortNameError: with what was found, what was expected, and the suggested name.
+        PortNameError: If the name is unsuitable; it has what was found, what was expected, and a suggestion.
     """
     if name.startswith((SOCKET, PIPE)):
         if not name.partition(":")[2].startswith("/"):
@@ -50,7 +52,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
         raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _suggestion(name, root, by_id=False)
-        hint = f"its chip has no serial number: a second one has the same name; {instead}"
+        hint = f"its chip has no serial number, so a second one would have the same name; {instead}"
         raise PortNameError(name, STABLE_NAME, hint)
 
 
@@ -69,7 +71,7 @@ def _suggestion(name: str, root: Path, *, by_id: bool = True) -> str:
 
 
 def _lacks_serial(name: str, root: Path) -> bool:
-    """Return whether udev knows the device behind a by-id name, but no serial number for it."""
+    """Return whether udev knows the device behind a by-id name but has no serial number for it."""
     if not name.startswith("/dev/serial/by-id/"):
         return False
     try:
@@ -83,10 +85,11 @@ def _lacks_serial(name: str, root: Path) -> bool:
 def check_hardware(address: EdgeLines | PanelLines) -> None:
     """Check at startup that the libraries for GPIO lines are installed.
 
-    A missing chip or line does not prevent startup: the device is down and is retried, like one on a serial
+    A missing chip or line does not prevent startup: the device is down and its port is retried, like a serial
     port.
 
-    Raises PortError (`no_library`), naming what is missing.
+    Raises:
+        PortError: With code `no_library`, naming what is missing.
     """
     try:
         import_module("drivers.link.gpio_kernel")
@@ -103,9 +106,15 @@ def _monotonic_us(stamp_ns: int) -> int:
 def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
     """Return the port for this address, not yet opened.
 
-    `table_us` converts nanoseconds of the kernel's monotonic clock, with which the kernel stamps edges, to
-    table microseconds; by default the table's clock is that clock. The GPIO libraries are imported here, so
-    that a table without GPIO does not need them. Raises PortError (`no_library`) if they are not installed.
+    The GPIO libraries are imported here, so that a table without GPIO does not need them.
+
+    Args:
+        address: The address.
+        table_us: Converts nanoseconds of the kernel's monotonic clock, with which the kernel stamps edges, to
+            table microseconds. By default the table's clock is the monotonic clock.
+
+    Raises:
+        PortError: With code `no_library`, if the GPIO libraries are not installed.
     """
     if isinstance(address, StreamAddress):
         return _stream_port(address)

@@ -1,6 +1,6 @@
-"""A serial port through pyserial: opened exclusively, never flushed, and written only with a timeout.
+"""A serial port, through pyserial: opened exclusively, never flushed, and always written with a timeout.
 
-It is read in blocks from its file descriptor, since pyserial needs three system calls per read.
+Bytes are read in blocks from the file descriptor, because pyserial needs three system calls per read.
 """
 
 import errno
@@ -18,7 +18,7 @@ READ_S = 1.0
 WRITE_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""The exceptions that pyserial raises: its own, which is an OSError, and those it does not catch."""
+"""The exceptions that pyserial raises: its own, which is an OSError, and those that it does not catch."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
@@ -26,7 +26,7 @@ _HUPCL_AT = 2
 
 
 class SerialPort:
-    """A serial port by its name in /dev, 8 data bits, no parity, 1 stop bit, no flow control."""
+    """A serial port, named by its path in /dev: 8 data bits, no parity, 1 stop bit, no flow control."""
 
     def __init__(self, name: str, baud: int, *, write_s: float = WRITE_S) -> None:
         """Store the name of the port; nothing is opened yet."""
@@ -40,8 +40,11 @@ class SerialPort:
     def open(self) -> str:
         """Open the port for this process alone.
 
-        TIOCEXCL keeps out every other user but root; flock keeps out programs that use it too. HUPCL is
-        cleared so that closing the port does not drop DTR, which resets many boards. Raises PortError.
+        TIOCEXCL keeps out other processes except root's; flock keeps out programs that also use flock. HUPCL
+        is cleared so that closing the port does not drop DTR, which would reset many boards.
+
+        Raises:
+            PortError: If the port can't be opened or set up.
         """
         port = serial.Serial()
         port.port = self.name
@@ -65,8 +68,9 @@ class SerialPort:
     def read(self) -> bytes:
         """Wait up to a second for bytes and return those that have arrived, up to one block.
 
-        Raises PortError if the port is gone, or if another program has changed its settings; bytes read at
-        another speed are discarded.
+        Raises:
+            PortError: If the port is gone, or if another program has changed its settings. In that case the
+                bytes read are discarded, since they may have been received at a wrong speed.
         """
         port = self._serial
         assert port is not None
@@ -74,7 +78,7 @@ class SerialPort:
             data = os.read(port.fd, BLOCK) if self._waker.wait_for(port.fd) else None
             changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} went away while reading: {_text(error)}") from error
+            raise PortError("unplugged", f"{self.name} disappeared while reading: {_text(error)}") from error
         if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
         if changed:
@@ -84,7 +88,8 @@ class SerialPort:
     def write(self, data: bytes) -> None:
         """Write all bytes.
 
-        Raises PortError, after which it is unknown how many bytes were sent; the port must be reopened.
+        Raises:
+            PortError: If the port fails. It is then unknown how many bytes were sent; reopen the port.
         """
         port = self._serial
         assert port is not None
@@ -95,14 +100,14 @@ class SerialPort:
                 "stuck_writer", f"{self.name} accepted no bytes for {self._write_s:g} s"
             ) from error
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} went away while writing: {_text(error)}") from error
+            raise PortError("unplugged", f"{self.name} disappeared while writing: {_text(error)}") from error
 
     def wake(self) -> None:
         """Make a waiting `read` return, from any thread."""
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the port and discard unsent output, for which closing might otherwise wait half a minute."""
+        """Close the port; discard unsent output, which could delay closing by half a minute."""
         port, self._serial = self._serial, None
         if port is not None:
             _close(port)

@@ -1,7 +1,7 @@
-"""All devices of a table and their links: arrivals come in, readings go on to the engine, output goes back.
+"""All devices of a table and their links: arrivals come in, readings go to the engine, output goes back.
 
-One thread runs all devices of a table, and each link has its own. The receiver of the readings must not
-block.
+One thread runs all the devices of a table; each link has its own thread. The receiver of the readings must
+not block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 
 class Hub:
-    """The devices and their outlets. Called by one thread only; it never blocks."""
+    """The devices and their outlets. Only one thread may call it; it never blocks."""
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
         """Store the devices; a device's name is the source of its arrivals."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
         self.strays = 0
-        """Arrivals from sources that are not devices."""
+        """The number of arrivals from sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start every device; each is down until it has reported."""
@@ -56,7 +56,8 @@ class Hub:
     def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
         """Run `work` on a device, such as sending it a command.
 
-        Raises KeyError if there is no such device.
+        Raises:
+            KeyError: If there is no such device.
         """
         work(self._devices[name][0], now_us)
         return self._with(name, _nothing, now_us)
@@ -119,7 +120,7 @@ MAX_WAIT_S = 0.5
 MAX_AT_ONCE = 256
 """How many arrivals are handled before due work is checked."""
 _NOBODY = ""
-"""The source of arrivals that only wake the thread, and the name for work that concerns all devices."""
+"""The source of arrivals that only wake the thread; also the name for work that concerns all devices."""
 
 OnReading = Callable[[AnyReading], object]
 
@@ -134,25 +135,25 @@ class Station:
         now_us: Callable[[], int],
         random_fraction: Callable[[], float],
     ) -> None:
-        """Run each device on its port.
+        """Create a link for each device's port; nothing is opened yet.
 
-        `random_fraction` (0 up to 1) spreads the times at which ports are retried.
+        `random_fraction` returns a number from 0 up to 1, which spreads the times at which ports are retried.
         """
         self.turns = 0
-        """Turns of the thread's loop; the number increases while the thread is alive."""
+        """The number of passes through the thread's loop; it increases while the thread is alive."""
         self._now_us = now_us
         self._inlet = Inlet()
         pairs = [(device, self._link(device.name, port, random_fraction)) for device, port in devices]
         self._links = {device.name: link for device, link in pairs}
         self._devices = {device.name: device for device, _ in pairs}
         self._hub = Hub(pairs)
-        self._asked: SimpleQueue[tuple[str, Work]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[str, Work]] = SimpleQueue()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="devices", daemon=True)
         self._on_reading: OnReading = lambda _reading: None
 
     def start(self, on_reading: OnReading) -> None:
-        """Start; every reading is passed to `on_reading` in the station's thread."""
+        """Start the thread; it passes every reading to `on_reading`."""
         self._on_reading = on_reading
         self._thread.start()
 
@@ -168,11 +169,12 @@ class Station:
     def ask(self, name: str, work: Work) -> None:
         """Run `work` on a device in the station's thread, such as sending it a command.
 
-        Raises KeyError if there is no such device.
+        Raises:
+            KeyError: If there is no such device.
         """
         if name not in self._devices:
             raise KeyError(f"found device {name!r}, expected one of {', '.join(sorted(self._devices))}")
-        self._asked.put((name, work))
+        self._requests.put((name, work))
         self._wake()
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
@@ -210,16 +212,13 @@ class Station:
     def _run_requests(self) -> None:
         while True:
             try:
-                name, work = self._asked.get_nowait()
+                name, work = self._requests.get_nowait()
             except Empty:
                 return
             self._guard(name, partial(self._hub.ask, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
-        """Run `work` and pass on its readings.
-
-        A defect in one device takes that device down, not the thread.
-        """
+        """Run `work` and pass on its readings; a defect in one device takes down only that device."""
         try:
             self._pass_on(work())
         except Exception as error:  # noqa: BLE001 - the other devices must keep running

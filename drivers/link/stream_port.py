@@ -94,7 +94,7 @@ class SocketPort:
         return listener
 
     def _remove_old(self) -> None:
-        """Remove a socket that nothing listens on. Raises PortError if another program does."""
+        """Remove a socket that no program listens on. Raises PortError if a program does."""
         path = Path(self.path)
         if not path.is_socket():
             return
@@ -121,8 +121,8 @@ class PipePort:
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # Open for writing too, so that there is no end of file when a script ends; its silence is
-            # noticed.
+            # Open it for writing too, so that a script's exit causes no end of file. The device's silence
+            # then shows that the script has ended.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error

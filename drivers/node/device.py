@@ -15,20 +15,19 @@ from drivers.readings import ReadingError, reading_of
 
 MAX_RESULTS = 64
 UNUSABLE_KEY_BYTES = 32
-"""Length of the random key that stands in for one that can't be used; no board has it."""
+"""Length of the random key that replaces an unusable one; no board has that key."""
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One sensor of a node: the table's device whose readings it sends, and the fields common to all of
-    them."""
+    """One sensor of a node: the table's device whose readings it sends, and their common fields."""
 
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Such as `wall: left`: the table knows where the sensor is mounted, the firmware does not."""
+    """Such as `wall: left`: the table knows where the sensor is mounted; the firmware does not."""
     least_peak: float = 0.0
-    """A wall impact with a weaker peak is background noise and gives no reading."""
+    """A wall impact with a weaker peak is background noise and is ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +39,22 @@ class NodeSettings:
     port: str
     baud: int = 921_600
     key: str = ""
-    """The node's own key, 16 to 64 bytes in hexadecimal digits; empty: its sentences are not sealed."""
+    """The node's key, 16 to 64 bytes in hexadecimal digits; empty: its sentences are not sealed."""
     key_file: str = ""
     """A file with the node's key, relative to this file, instead of `key`; only the service may read it."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
-    """By channel number; without channels every reading is the device's own."""
+    """The sensors by channel number. Without channels, every reading belongs to this device itself."""
     reads: tuple[str, ...] = ()
-    """The kinds of reading that it must send; a node that lacks one of them is faulty."""
+    """The kinds of reading that it must be able to send; a node that lacks one of them is faulty."""
     firmware: tuple[str, ...] = ()
     """The firmware ids that its hello may report; empty: any id."""
     max_per_s: int = 1000
-    """How many sentences are read per second; more are a fault."""
+    """Maximum number of sentences read per second; more are a fault."""
     least_peak: float = 0.0
-    """The same limit for a node without channels."""
+    """For a node without channels: a wall impact with a weaker peak is background noise and is ignored."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work. Raises ValueError with what was expected."""
+        """Raise ValueError for settings that can't work; the message says what was expected."""
         if not NODE_NAME.fullmatch(self.node):
             raise ValueError(f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -")
         if self.key and not KEY.fullmatch(self.key):
@@ -86,11 +85,11 @@ class NodeDevice:
         self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start: the device is down until the node answers."""
+        """Start the device, which is down until the node answers."""
         return self._readings(self._end.start(now_us), now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Greet the node: its port is open."""
+        """Handle the opening of the port: greet the node."""
         return self._readings(self._end.opened(now_us), now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
@@ -98,7 +97,7 @@ class NodeDevice:
         return self._readings(self._end.closed(now_us, code, seen), now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes before they arrived here."""
+        """Handle the loss of bytes that were discarded because the table was busy."""
         return self._readings(self._end.overflowed(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -118,19 +117,22 @@ class NodeDevice:
         return self._end.take_output()
 
     def take_reopen(self) -> bool:
-        """Return whether the port should be reopened; each request is returned once."""
+        """Return whether the port should be reopened, and clear the request."""
         return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command (lamp, buzzer, selftest); return its number, which its result in `results` carries.
+        """Send a command (lamp, buzzer, selftest); return the number that its result in `results` will have.
 
-        Raises ValueError if it can't be encoded, OverflowError if too many commands are waiting.
+        Raises:
+            ValueError: If it can't be encoded.
+            OverflowError: If too many commands are waiting.
         """
         return self._end.command(now_us, verb, fields)
 
     def rekey(self, key: str, flaw: str = "") -> None:
-        """Use another key (hexadecimal digits) at once. If `key` is empty, no node is accepted, and `flaw`
-        says why.
+        """Change the key (hexadecimal digits) at once.
+
+        If `key` is empty, no node is accepted; `flaw` is the reason, for the fault.
         """
         self._end.rekey(bytes.fromhex(key) or self._random_bytes(UNUSABLE_KEY_BYTES), flaw)
 
@@ -175,13 +177,16 @@ class NodeDevice:
         channel = self._settings.channels.get(seen.channel)
         if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
             return self._refused(
-                now_us, f"{seen.kind} of channel {seen.channel}, which is not in the table's file"
+                now_us,
+                f"found {seen.kind} of channel {seen.channel}, expected a channel listed in the table's file",
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
             fixed = {}  # a reading about the device's health has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
-            return self._refused(now_us, f"{seen.kind} of channel {seen.channel} contradicts {dict(fixed)}")
+            return self._refused(
+                now_us, f"found {seen.kind} of channel {seen.channel} with {seen.fields}, expected {fixed}"
+            )
         try:
             reading = reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)
         except ReadingError as error:
@@ -235,13 +240,13 @@ def _claims(settings: NodeSettings) -> Iterator[Claim]:
 
 
 def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
-    """Return a node's settings, completed with its sensors' walls and the kinds of reading it must send."""
+    """Return a node's settings, completed with its sensors' walls and the kinds of readings to expect."""
     channels = settings.channels or (
         {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
     )
     mounted = {number: _at_wall(channel, devices) for number, channel in channels.items()}
-    speaks_for = [devices[channel.dev] for channel in mounted.values()] or [devices[name]]
-    reads = tuple(dict.fromkeys(kind for spoken in speaks_for for kind in spoken.reads))
+    reported = [devices[channel.dev] for channel in mounted.values()] or [devices[name]]
+    reads = tuple(dict.fromkeys(kind for device in reported for kind in device.reads))
     own = {field.name: getattr(settings, field.name) for field in fields(NodeSettings)}
     return NodeSettings(**{**own, "channels": mounted, "reads": reads})
 

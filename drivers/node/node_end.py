@@ -1,7 +1,7 @@
 """The node's end of the link, as a sensor board implements it; for simulators and tests.
 
-It uses the same `Wire` as the table's end, reversed. Times are microseconds of the node's own clock and need
-not wrap: they are truncated to 32 bits when sent.
+It uses the same `Wire` as the table's end, with the directions reversed. Times are microseconds of the node's
+own clock. They need not wrap: they are truncated to 32 bits when sent.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from drivers.node.wire import ReorderBuffer, Wire
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command from the table; it is acknowledged with the same number."""
+    """A command from the table; its acknowledgement carries the same number."""
 
     number: int
     verb: str
@@ -37,10 +37,10 @@ class NodeEnd:
     """The node's end of its link to the table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
-        """Create the end of this node.
+        """Create the node's end.
 
-        `salt` is 16 digits 0-9 A-F, fresh at each start, as is `hello.boot`. Each session adds 1 to the salt,
-        so that no two sessions are sealed alike.
+        `salt` is 16 digits 0-9 A-F. Both `salt` and `hello.boot` must be fresh at each start. Each session
+        adds 1 to the salt, so that no two sessions are sealed alike.
         """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
@@ -49,7 +49,7 @@ class NodeEnd:
         self._nonce = ""
         self._wire = Wire(Speaker.NODE, hello.node, key)
         self._reorder = ReorderBuffer(self._wire.counters)
-        self._said: deque[tuple[int, bytes]] = deque(maxlen=hello.resend or 1)
+        self._sent: deque[tuple[int, bytes]] = deque(maxlen=hello.resend or 1)
         self._seq = 0
         self._beat_us = 0
         self._answers: dict[int, tuple[bool, str] | None] = {}
@@ -58,11 +58,11 @@ class NodeEnd:
 
     @property
     def in_session(self) -> bool:
-        """Return whether a table has greeted this node."""
+        """Whether a table has greeted this node."""
         return self._wire.session != NO_SESSION
 
     def start(self, now_us: int) -> None:
-        """Announce this node, as a board does after starting."""
+        """Announce this node, as a board does when it starts."""
         self._send(now_us, "hello", hello_fields(self._hello))
         self._beat_us = now_us + ANNOUNCE_US
 
@@ -93,7 +93,7 @@ class NodeEnd:
         channel: int = 0,
         seen_us: int | None = None,
     ) -> None:
-        """Send a reading seen at `seen_us` (default: now); outside a session nothing is sent."""
+        """Send a reading of an event at `seen_us` (default: now). Outside a session nothing is sent."""
         if not self.in_session:
             return
         channels = {"ch": str(channel)} if channel else {}
@@ -101,7 +101,7 @@ class NodeEnd:
         self._beat_us = now_us + BEAT_AFTER_READING_US
 
     def receive(self, now_us: int, data: bytes) -> list[Command]:
-        """Handle bytes from the table; return the commands that are new."""
+        """Handle bytes from the table; return the new commands."""
         commands = []
         for line in self._wire.lines(data):
             heard = self._wire.read(line)
@@ -116,7 +116,7 @@ class NodeEnd:
         self._send(now_us, "ack", {**fields, "says": says} if says else fields)
 
     def _send(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> None:
-        self._said.append((self._seq, self._wire.say(clock_us, verb, fields)))
+        self._sent.append((self._seq, self._wire.send(clock_us, verb, fields)))
         self._seq += 1
 
     def _handle(self, heard: ReceivedSentence, now_us: int) -> list[Command]:
@@ -158,7 +158,7 @@ class NodeEnd:
             self._salt = f"{(int(self._salt, 16) + 1) % (1 << 64):016X}"
             self._wire.begin(sentence.session, (nonce + self._salt).encode())
             self._reorder.begin()
-            self._said.clear()
+            self._sent.clear()
             self._answers.clear()
             self._seq = 0
             self.pings = 0
@@ -170,7 +170,7 @@ class NodeEnd:
     def _repeat(self, sentence: Sentence) -> None:
         first, last = sentence.fields.get("first", ""), sentence.fields.get("last", "")
         if first.isdecimal() and last.isdecimal():
-            for seq, line in self._said:
+            for seq, line in self._sent:
                 if int(first) <= seq <= int(last):
                     self._wire.repeat(line)
 

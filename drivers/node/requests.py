@@ -8,9 +8,9 @@ from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""Age at which an answer weighs 1/e of a new one: short enough to follow a board that warms up."""
+"""Age at which an answer weighs 1/e of a new one: short enough to follow a board as it warms up."""
 MAX_DRIFT = 500e-6
-"""Worst drift of a crystal, which NODE-LINK.md requires; a ceramic resonator is off by up to 0.5 %."""
+"""Largest drift that NODE-LINK.md allows: a crystal stays within it, a ceramic resonator (0.5 %) may not."""
 USUAL_DRIFT = 50e-6
 """Standard deviation of the drift assumed before it is measured."""
 MIN_ERROR_US = 30.0
@@ -19,9 +19,7 @@ BEST_ROUND_TRIP_DECAY = 20e-6
 """How fast the quickest round trip is forgotten, 20 us per second, so that one lucky round trip does not
 dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""How far off the fitted line an answer may be, beyond half its round trip, before it contradicts the
-line.
-"""
+"""How far an answer may be off the fitted line, beyond half its round trip, before it contradicts it."""
 CONTRADICTIONS = 3
 """This many consecutive answers off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5
@@ -31,14 +29,16 @@ DRIFT_EVIDENCE_RATIO = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ClockAnswer:
-    """The four times of a query and its answer: `sent` and `back` by the table's clock, the others by the
-    node's.
-    """
+    """The four times of a query and its answer."""
 
     sent_us: int
+    """When the query was sent, by the table's clock."""
     got_us: int
-    said_us: int
+    """When the node received the query, by its own clock."""
+    answered_us: int
+    """When the node sent its answer, by its own clock."""
     back_us: int
+    """When the answer arrived, by the table's clock."""
 
 
 class ClockStepError(Exception):
@@ -52,9 +52,9 @@ class NodeClock:
         self.best_us: float = 0.0
         """The quickest recent round trip, in microseconds."""
         self.answers = 0
-        """Answers used."""
+        """The number of answers used."""
         self.outliers = 0
-        """Answers that contradicted the fitted line."""
+        """The number of answers that contradicted the fitted line."""
         self._weight = 0.0
         self._node = 0.0
         self._offset = 0.0
@@ -65,26 +65,27 @@ class NodeClock:
 
     @property
     def ready(self) -> bool:
-        """Return whether enough answers were received to rely on the estimate."""
+        """Whether enough answers have been received for the estimate to be used."""
         return self.answers >= MIN_ANSWERS
 
     @property
     def drift(self) -> float:
-        """Return how much faster the table's clock runs than the node's, as a fraction (1e-6 is 1 ppm)."""
+        """How much faster the table's clock runs than the node's, as a fraction (1e-6 is 1 ppm)."""
         prior = 1 / USUAL_DRIFT**2
         return self._slope / (self._spread + prior)
 
     @property
     def error_us(self) -> float:
-        """Return how far off `to_table` may be: half the quickest round trip plus the fitted line's error."""
+        """How far off `to_table` may be: half the quickest round trip plus the fitted line's error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: ClockAnswer) -> None:
         """Update the estimate with an answer.
 
-        Raises ClockStepError if answers repeatedly contradict the estimate, or if the drift is excessive.
+        Raises:
+            ClockStepError: If answers repeatedly contradict the estimate, or if the drift is excessive.
         """
-        round_us = (answer.back_us - answer.sent_us) - (answer.said_us - answer.got_us) % CLOCK_US
+        round_us = (answer.back_us - answer.sent_us) - (answer.answered_us - answer.got_us) % CLOCK_US
         if round_us < 0:
             self._contradict()
             return
@@ -92,7 +93,7 @@ class NodeClock:
         if not self.answers:
             self._node = self._newest = float(answer.got_us)
         got = self._unwrapped(answer.got_us, answer.sent_us + round_us / 2)
-        node = got + ((answer.said_us - answer.got_us) % CLOCK_US) / 2
+        node = got + ((answer.answered_us - answer.got_us) % CLOCK_US) / 2
         offset = table - node
         if self.ready and abs(offset - self._offset_at(node)) > round_us / 2 + CONTRADICTION_MARGIN_US:
             self._contradict()
@@ -100,7 +101,7 @@ class NodeClock:
         self._contradictions = 0
         aged = self.best_us + BEST_ROUND_TRIP_DECAY * max(0.0, node - self._newest)
         self.best_us = float(round_us) if not self.answers else min(float(round_us), aged)
-        self._weigh_in(node, offset, MIN_ERROR_US + self.best_us / 4 + (round_us - self.best_us) / 2)
+        self._add(node, offset, MIN_ERROR_US + self.best_us / 4 + (round_us - self.best_us) / 2)
         self.answers += 1
         if abs(self.drift) > MAX_DRIFT and self._spread > DRIFT_EVIDENCE_RATIO / USUAL_DRIFT**2:
             raise ClockStepError(
@@ -108,7 +109,7 @@ class NodeClock:
             )
 
     def to_table(self, clock_us: int, now_us: int) -> int:
-        """Convert a raw node clock value, read at about `now_us`, to table microseconds."""
+        """Convert a raw value of the node's clock, read at about `now_us`, to table microseconds."""
         node = self._unwrapped(clock_us, now_us)
         return round(node + self._offset_at(node))
 
@@ -116,14 +117,12 @@ class NodeClock:
         return self._offset + (node - self._node) * self.drift
 
     def _unwrapped(self, clock_us: int, table_us: float) -> float:
-        """Return the node time with this clock value, modulo CLOCK_US, that is nearest to the table's
-        time.
-        """
+        """Return the node time nearest to the table's time that has this clock value modulo CLOCK_US."""
         near = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         behind = (clock_us - near + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
         return near + behind
 
-    def _weigh_in(self, node: float, offset: float, error_us: float) -> None:
+    def _add(self, node: float, offset: float, error_us: float) -> None:
         if not self.answers:
             self._offset = offset
         fade = exp(-max(0.0, node - self._newest) / MEMORY_US)
@@ -149,27 +148,27 @@ MAX_TRIES = 4
 RETRY_US = 150_000
 MAX_WAITING = 32
 EXPIRY_US = 2_000_000
-"""A command is given up after waiting this long for its node to come up."""
+"""A command is abandoned after waiting this long for its node to come up."""
 
 
 @dataclass(slots=True)
 class _Waiting:
     verb: str
     fields: dict[str, str]
-    given_us: int
+    queued_us: int
     due_us: int
     tries: int = 0
 
 
 class Commands:
-    """The commands that wait to be acknowledged."""
+    """The commands that are waiting to be acknowledged."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, _Waiting] = {}
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command; return its number. Raises OverflowError if too many are waiting."""
+        """Queue a command and return its number. Raises OverflowError if too many are waiting."""
         if len(self._waiting) >= MAX_WAITING:
             raise OverflowError(f"{MAX_WAITING} commands are already waiting for the node")
         self._number += 1
@@ -177,31 +176,31 @@ class Commands:
         return self._number
 
     def next_deadline(self) -> int | None:
-        """Return when the next command is due to be sent, retried or given up."""
+        """Return when the next command is due to be sent, retried or abandoned."""
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
     def send_due(self, now_us: int, wire: Wire) -> list[CommandResult]:
-        """Send the commands that are due; return the results of those that have had their last try."""
-        given_up = []
+        """Send the commands that are due; return the results of those whose last try was unanswered."""
+        unanswered = []
         for number, waiting in list(self._waiting.items()):
             if now_us < waiting.due_us:
                 continue
             if waiting.tries == MAX_TRIES:
-                given_up.append(self._end(number, f"no answer after {MAX_TRIES} tries"))
+                unanswered.append(self._end(number, f"no answer after {MAX_TRIES} tries"))
                 continue
             waiting.tries += 1
             waiting.due_us = now_us + RETRY_US
-            wire.say(now_us, waiting.verb, waiting.fields)
-        return given_up
+            wire.send(now_us, waiting.verb, waiting.fields)
+        return unanswered
 
     def expire(self, now_us: int) -> list[CommandResult]:
         """Drop commands that have waited too long for the node to come up, and return their results."""
-        late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + EXPIRY_US]
+        late = [n for n, waiting in self._waiting.items() if now_us >= waiting.queued_us + EXPIRY_US]
         return [self._end(number, "the node is not up") for number in late]
 
     def expiry(self) -> int | None:
-        """Return when the next command that waits for its node to come up is given up."""
-        return min((waiting.given_us + EXPIRY_US for waiting in self._waiting.values()), default=None)
+        """Return when the next command that waits for its node to come up is abandoned."""
+        return min((waiting.queued_us + EXPIRY_US for waiting in self._waiting.values()), default=None)
 
     def acknowledged(self, fields: Mapping[str, str]) -> CommandResult | None:
         """Handle an acknowledgement; return the command's result, or None if no such command is waiting."""
@@ -221,49 +220,50 @@ MAX_PADDING = 64
 
 
 class ClockQueries:
-    """The clock queries (pings) that wait for an answer.
+    """The clock queries (pings) that are waiting for an answer.
 
-    A sentence takes milliseconds on a slow line. A query is padded to its answer's length so that both
+    On a slow line, a sentence takes milliseconds. A query is padded to the length of its answer so that both
     directions take the same time at any line speed.
     """
 
     def __init__(self) -> None:
-        self._asked: dict[int, int] = {}
+        self._sent_us: dict[int, int] = {}
         self._number = 0
         self._padding = 0
         self._answer_bytes: int | None = None
         self.unanswered_us: int | None = None
-        """When the first query since the last answer was sent; None if there was none."""
+        """When the first query since the last answer was sent; None if none has been sent."""
 
     def forget(self) -> None:
-        """Forget all queries sent so far."""
-        self._asked.clear()
+        """Discard all queries sent so far."""
+        self._sent_us.clear()
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether a node last heard at `received_us` had time to answer a query and did not."""
+        """Return whether a node had time to answer a query but did not.
+
+        `received_us` is when anything was last received from the node.
+        """
         return self.unanswered_us is not None and received_us >= self.unanswered_us + PING_RETRY_US
 
-    def ask(self, now_us: int, wire: Wire) -> None:
+    def send(self, now_us: int, wire: Wire) -> None:
         """Send the next query."""
         self._number += 1
-        self._asked[self._number] = now_us
+        self._sent_us[self._number] = now_us
         if self.unanswered_us is None:
             self.unanswered_us = now_us
-        if len(self._asked) > MAX_OPEN_QUERIES:
-            del self._asked[next(iter(self._asked))]
-        line = wire.say(now_us, "ping", {"id": str(self._number), "pad": "0" * self._padding})
+        if len(self._sent_us) > MAX_OPEN_QUERIES:
+            del self._sent_us[next(iter(self._sent_us))]
+        line = wire.send(now_us, "ping", {"id": str(self._number), "pad": "0" * self._padding})
         if self._answer_bytes is not None:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Handle an answer whose line has this many bytes; return None if it is invalid or answers no
-        query.
-        """
+        """Return the times of an answer whose line has this many bytes; None if it matches no query."""
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
             return None
-        sent_us = self._asked.pop(number, None)
+        sent_us = self._sent_us.pop(number, None)
         if sent_us is None:
             return None
         self.unanswered_us = None

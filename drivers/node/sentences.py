@@ -15,20 +15,19 @@ SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
 """A node sends a beat at least every 500 ms; after three missed beats it counts as silent."""
 PING_EVERY_US = 984_000
-"""Not a divisor of a second, so that pings do not fall into step with anything periodic."""
+"""Not a whole second, so that pings do not fall into step with anything periodic."""
 PING_RETRY_US = 100_000
 DEAF_US = 1_900_000
-"""Time since the last answer, in which a ping and nine retries went unanswered: a node that still sends is
-not receiving."""
+"""After this long, a ping and nine retries have gone unanswered: a node that still sends is not receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
 MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""A ping and its answer take 10 ms at 115,200 baud; an adapter that buffers its output takes longer."""
+"""A ping and its answer take 10 ms at 115,200 baud; they take longer through an adapter that buffers."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""Half of the watermark's delay: a reading that is repeated by then still counts."""
+"""Half of the watermark's delay, so that a reading that is repeated by then still counts."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
@@ -39,12 +38,12 @@ MAX_SENTENCE = 512
 """Maximum length of a sentence in bytes, including its line end."""
 NO_SESSION = "0000"
 CLOCK_US = 1 << 32
-"""The node's clock counts microseconds and wraps to 0 here."""
+"""The node's clock counts microseconds and wraps to 0 at this value."""
 MAX_SEQ = (1 << 32) - 1
 
 
 class Speaker(StrEnum):
-    """The sender of a sentence, by the sentence's first character."""
+    """The sender of a sentence, identified by the sentence's first character."""
 
     NODE = "$"
     TABLE = ">"
@@ -59,7 +58,7 @@ class Flaw(StrEnum):
 
 
 class FlawError(ValueError):
-    """A line is not a sentence."""
+    """Raised for a line that is not a sentence."""
 
     def __init__(self, flaw: Flaw) -> None:
         super().__init__(flaw.value)
@@ -112,18 +111,21 @@ def crc_of(body: bytes) -> bytes:
 def encode(sentence: Sentence) -> bytes:
     """Return a sentence's body: from its first character up to the seal or the `*`.
 
-    Raises ValueError if the sentence can't be encoded: a name, number or text outside the format.
+    Raises:
+        ValueError: If a name, number or text can't be encoded.
     """
     if not NODE_NAME.fullmatch(sentence.node):
-        raise ValueError(f"{sentence.node!r} is not a node name: 1 to 16 letters, digits, _ or -")
+        raise ValueError(f"found node name {sentence.node!r}, expected 1 to 16 letters, digits, _ or -")
     if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
         raise ValueError(
-            f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields must be lower-case words"
+            f"found {sentence.verb!r} with fields {list(sentence.fields)}, expected lower-case words"
         )
     if not _SESSION.fullmatch(sentence.session):
-        raise ValueError(f"{sentence.session!r} is not a session: four digits 0-9 A-F")
+        raise ValueError(f"found session {sentence.session!r}, expected four digits 0-9 A-F")
     if not 0 <= sentence.seq <= MAX_SEQ or not 0 <= sentence.clock_us < CLOCK_US:
-        raise ValueError(f"{sentence.seq} or {sentence.clock_us} does not fit 32 bits")
+        raise ValueError(
+            f"found sequence number {sentence.seq} and clock {sentence.clock_us}, expected 32-bit numbers"
+        )
     head = (
         f"{sentence.speaker}{sentence.node} {sentence.session} {sentence.seq} {sentence.clock_us} "
         f"{sentence.verb}"
@@ -134,7 +136,7 @@ def encode(sentence: Sentence) -> bytes:
 
 
 def finish(body: bytes, seal: bytes = b"") -> bytes:
-    """Return the line for a body and its seal. Raises ValueError if it is longer than MAX_SENTENCE."""
+    """Return the line made of a body and its seal. Raises ValueError if it is longer than MAX_SENTENCE."""
     if seal:
         body += b" ~" + seal
     line = b"%b*%b\n" % (body, crc_of(body))
@@ -144,9 +146,10 @@ def finish(body: bytes, seal: bytes = b"") -> bytes:
 
 
 def decode(line: bytes) -> ReceivedSentence:
-    """Decode one line, given without its line end and without anything before the sentence.
+    """Decode one line, without its line end and without anything before the sentence.
 
-    Raises FlawError for anything that is not exactly a sentence.
+    Raises:
+        FlawError: If it is not exactly a sentence.
     """
     if line[-_CRC_WIDTH : 1 - _CRC_WIDTH] != b"*":
         raise FlawError(Flaw.HALF)
@@ -195,7 +198,7 @@ def _plain(value: str) -> str:
 
 def _escaped(value: str) -> bytes:
     if not value.isprintable():
-        raise ValueError(f"{value!r} contains a character that is not printable")
+        raise ValueError(f"found {value!r}, expected only printable characters")
     return _UNSAFE.sub(lambda match: b"%%%02X" % ord(match[0]), value.encode())
 
 
@@ -211,11 +214,11 @@ class Hello:
     resend: int
     """How many of its latest sentences it can repeat."""
     reset: str = ""
-    """Why it started, such as power or watchdog; empty if it does not report that."""
+    """Why it started, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None
-    """How far off its positions may be, as measured by the node; None if it has not measured that."""
+    """The largest error of its positions, as measured by the node; None if it has not been measured."""
     error_us: float | None = None
-    """The same for its time stamps, apart from the error of the clock estimate."""
+    """The largest error of its time stamps, apart from the error of the clock estimate; None as above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ class CommandResult:
 
 
 Message = Hello | NodeReading | CommandResult | Change
-"""What the table's end reports: the node's hello, readings, command results, and changes of health."""
+"""What the table's end reports: the node's hello, readings, command results, and changes in health."""
 
 
 VERSION = 1
@@ -250,11 +253,11 @@ _ERROR = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
 
 
 class HelloError(ValueError):
-    """A hello can't be accepted."""
+    """Raised for a hello that can't be accepted."""
 
 
 def read_hello(sentence: Sentence) -> Hello:
-    """Parse a node's hello. Raises HelloError if its version is another one or a field is invalid."""
+    """Parse a node's hello. Raises HelloError for another version of the link or an invalid field."""
     fields = sentence.fields
     version = fields.get("version")
     if version != str(VERSION):

@@ -1,7 +1,7 @@
-"""The table's end of a node link: greets the node, tracks its clock, requests missing sentences.
+"""The table's end of a node link: greets the node, tracks its clock and requests missing sentences.
 
 Bytes and the time go in, messages come out; `take_output` returns the bytes to send to the node. A node is up
-once its hello and enough clock answers have been received; until then its readings are refused.
+once its hello and enough clock answers have been received. Until then its readings are refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +43,8 @@ class Phase(Enum):
 
     OFF = "the port is not open"
     GREETING = "waiting for the node's hello"
-    SYNCING = "learning the node's clock"
-    UP = "readings count"
+    SYNCING = "estimating the node's clock"
+    UP = "readings are accepted"
 
 
 class TableEnd:
@@ -58,9 +58,9 @@ class TableEnd:
         key: bytes | None = None,
         max_per_s: int = 1000,
     ) -> None:
-        """Expect this node.
+        """Create the table's end for this node.
 
-        `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits the sentences read.
+        `nonce` returns 16 fresh digits 0-9 A-F; `max_per_s` limits the sentences read per second.
         """
         self.node = node
         self.hello: Hello | None = None
@@ -71,7 +71,7 @@ class TableEnd:
         self._draw = nonce
         self._sealed = key is not None
         self._key_news = ""
-        """How the key has changed since the last tick; empty if it has not."""
+        """What happened to the key since the last tick; empty if nothing."""
         self._key_flaw = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
@@ -84,7 +84,7 @@ class TableEnd:
         self._since_us = 0
         self._next_hello_us = 0
         self._next_ping_us = 0
-        self._questions = ClockQueries()
+        self._queries = ClockQueries()
         self._line_bytes = 0
         self._verbs: dict[str, Callable[[Sentence, int], Sequence[Message]]] = {
             "beat": lambda _sentence, _now_us: [],
@@ -98,33 +98,35 @@ class TableEnd:
         return self._wire.counters
 
     def start(self, now_us: int) -> Sequence[Message]:
-        """Start: the node is down until it answers."""
+        """Start the link; the node is down until it answers."""
         return self.health.trouble(now_us, "starting", "nothing received yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
-        """Greet the node: its port is open."""
+        """Handle the opening of the port: greet the node."""
         self._wire.disconnect()
         messages = self.health.trouble(now_us, "starting", "greeting the node", down=True)
-        messages += self.health.over(now_us, LINK, seen="the port is open")
+        messages += self.health.clear(now_us, LINK, seen="the port is open")
         self._greet(now_us)
         return messages
 
     def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        """Handle the loss of the port, with the fault code and what was seen."""
+        """Handle the loss of the port: the fault's code, and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
         return self.health.closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Handle the loss of bytes before they arrived here."""
+        """Handle the loss of bytes that were discarded because the table was busy."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; return its number. A CommandResult with that number always follows.
+        """Send a command and return its number. A CommandResult with that number always follows.
 
-        Raises ValueError if it can't be encoded, OverflowError if too many commands are waiting.
+        Raises:
+            ValueError: If it can't be encoded.
+            OverflowError: If too many commands are waiting.
         """
         self._wire.check(verb, {"id": "4294967295", **fields})
         number = self._commands.add(now_us, verb, fields)
@@ -135,14 +137,14 @@ class TableEnd:
     def rekey(self, key: bytes, flaw: str = "") -> None:
         """Accept only this key from now on; the next `tick` greets the node again under it.
 
-        If the key's file can't be used, `flaw` says why, and `key` is a random one that no node has.
+        If the key's file can't be used, `flaw` is the reason and `key` is a random key that no node has.
         """
         self._sealed = True
         self._key_flaw = flaw
         self._key_news = flaw or "the table's key for this node was changed"
         self._wire.rekey(key)
         if self.phase is not Phase.OFF:
-            # Nothing that is sealed with the old key may be read, even before the next tick.
+            # Nothing sealed with the old key may be accepted, even before the next tick.
             self.phase = Phase.GREETING
 
     def take_output(self) -> bytes:
@@ -214,7 +216,7 @@ class TableEnd:
     def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
             self._send_hello(now_us)
-        self.reopening.ask(now_us)
+        self.reopening.request(now_us)
         if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_reported():
             return []
         seconds = (now_us - self._since_us) / 1e6
@@ -227,17 +229,19 @@ class TableEnd:
 
     def _tick_session(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._received_us + SILENT_US:
-            self.reopening.ask_at_once()
+            self.reopening.request_at_once()
             seconds = (now_us - self._received_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
         deaf_at_us = self._deaf_at_us()
         if deaf_at_us is not None and now_us >= deaf_at_us:
-            self.reopening.ask_at_once()
+            self.reopening.request_at_once()
             return self._start_over(
-                now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s, although it is sending"
+                now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s, although the node is sending"
             )
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
-            return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers received")
+            return self._start_over(
+                now_us, "no_sync", f"{self.clock.answers} clock answers received, expected {FIRST_PINGS}"
+            )
         messages: list[Message] = []
         if now_us >= self._next_ping_us:
             self._ping(now_us)
@@ -252,26 +256,28 @@ class TableEnd:
         return messages
 
     def _deaf_at_us(self) -> int | None:
-        """Return when the node counts as deaf; None if it has not sent anything since an answer was due."""
-        if self.phase is not Phase.UP or not self._questions.ignored(self._received_us):
+        """Return when the node counts as deaf; None unless it has sent something since an answer was due."""
+        if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
         return self._answered_us + DEAF_US
 
     def _greet(self, now_us: int) -> None:
         self._nonce = self._draw()
         if not NONCE.fullmatch(self._nonce) or self._nonce.startswith(NO_SESSION):
-            raise ValueError(f"nonce {self._nonce!r}: expected 16 digits 0-9 A-F that do not begin with 0000")
+            raise ValueError(
+                f"found nonce {self._nonce!r}, expected 16 digits 0-9 A-F that do not begin with 0000"
+            )
         self.phase = Phase.GREETING
         self.hello = None
         self._since_us = now_us
-        self.reopening.put_off(now_us)
+        self.reopening.postpone(now_us)
         self._wire.begin(self._nonce[:4], self._nonce.encode())
         self._reorder.begin()
         self._send_hello(now_us)
 
     def _send_hello(self, now_us: int) -> None:
         self._next_hello_us = now_us + HELLO_EVERY_US
-        self._wire.say(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
+        self._wire.send(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
 
     def _start_over(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
         messages = self.health.trouble(now_us, code, seen, down=True)
@@ -292,7 +298,7 @@ class TableEnd:
             return self.health.fault(now_us, "forged", "a sentence with a wrong seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
-            return self._start_over(now_us, "restarted", "the node numbers its sentences from 0 again")
+            return self._start_over(now_us, "restarted", "the node's sequence numbers start from 0 again")
         if place not in ("next", "recovered"):
             return []
         self._received_us = now_us
@@ -327,14 +333,12 @@ class TableEnd:
         self.clock = NodeClock()
         self.phase = Phase.SYNCING
         self._since_us = self._received_us = self._answered_us = now_us
-        self._questions.forget()
+        self._queries.forget()
         self._ping(now_us)
         return [hello]
 
     def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """Handle a hello of another session: the node has restarted, unless it belongs to an earlier
-        session.
-        """
+        """Handle a hello of another session: unless it is from an earlier one, the node has restarted."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -353,10 +357,10 @@ class TableEnd:
 
     def _ping(self, now_us: int) -> None:
         self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_RETRY_US)
-        self._questions.ask(now_us, self._wire)
+        self._queries.send(now_us, self._wire)
 
     def _pong(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        answer = self._questions.answer(sentence, self._line_bytes, now_us)
+        answer = self._queries.answer(sentence, self._line_bytes, now_us)
         if answer is None:
             self.counters.refused += 1
             return []
@@ -371,7 +375,7 @@ class TableEnd:
         messages: list[Message] = []
         if self.phase is Phase.SYNCING:
             self.phase = Phase.UP
-            messages += self.health.over(now_us, *self._session_troubles(), seen=self._introduction())
+            messages += self.health.clear(now_us, *self._session_troubles(), seen=self._introduction())
             messages += self._commands.send_due(now_us, self._wire)
         return [*messages, *self._judge_speed(now_us)]
 
@@ -391,7 +395,7 @@ class TableEnd:
             return self.health.trouble(
                 now_us, "slow_link", f"{best_us / 1000:.1f} ms for the quickest answer", down=False
             )
-        return self.health.over(now_us, "slow_link", seen=f"answers within {best_us / 1000:.1f} ms again")
+        return self.health.clear(now_us, "slow_link", seen=f"answers within {best_us / 1000:.1f} ms again")
 
     def _ack(self, sentence: Sentence, _now_us: int) -> Sequence[Message]:
         answered = self._commands.acknowledged(sentence.fields)
@@ -407,12 +411,14 @@ class TableEnd:
         t_us = self.clock.to_table(sentence.clock_us, now_us)
         channel = number_in(sentence.fields, "ch", "0")
         if channel is None:
-            return self.refuse(now_us, f"{sentence.verb} of channel {sentence.fields['ch']!r}")
+            return self.refuse(
+                now_us, f"found {sentence.verb} of channel {sentence.fields['ch']!r}, expected a number"
+            )
         if not now_us - MAX_AGE_US <= t_us <= now_us + MAX_AHEAD_US:
             self.counters.refused += 1
             off = (t_us - now_us) / 1e6
             return self.health.lost(
-                now_us, now_us, "bad_clock", f"{sentence.verb} at {off:+.3f} s from its arrival"
+                now_us, now_us, "bad_clock", f"{sentence.verb} stamped {off:+.3f} s from its arrival"
             )
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
@@ -423,12 +429,12 @@ class TableEnd:
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 
     def _handle_missing(self, now_us: int) -> Sequence[Message]:
-        """Request missing sentences; report those that are too late to count, or can't be requested."""
-        can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
-        loss = self._reorder.losses(now_us, at_once=not can_ask)
-        missing = self._reorder.ask(now_us)
+        """Request missing sentences; report those that are overdue or can't be requested."""
+        can_request = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
+        loss = self._reorder.losses(now_us, at_once=not can_request)
+        missing = self._reorder.to_request(now_us)
         if missing is not None:
-            self._wire.say(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
+            self._wire.send(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
         if loss is None:
             return []
         return self.health.lost(now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost")

@@ -1,6 +1,6 @@
 """One end of the node link: lines, sentences, sequence numbers, session and seal.
 
-Both ends use it. The table's end sends `>` and receives `$`, the node's end the reverse; nothing else
+Both ends use it. The table's end sends `>` and receives `$`; the node's end does the reverse. Nothing else
 differs.
 """
 
@@ -38,14 +38,14 @@ class Counters:
     noise_bytes: int = 0
     """Bytes outside any sentence."""
     noise: int = 0
-    """Lines in which no sentence starts."""
+    """Lines in which no sentence begins."""
     half: int = 0
-    """Lines without a CRC at their end: part of a sentence is missing."""
+    """Lines that do not end with a CRC: part of the sentence is missing."""
     bad_crc: int = 0
     bad_form: int = 0
-    """Lines with a correct CRC that do not have a sentence's form."""
+    """Lines with a correct CRC that do not have the form of a sentence."""
     echoes: int = 0
-    """Our own sentences echoed back."""
+    """Sentences of this end that were echoed back."""
     strangers: int = 0
     """Sentences from another node."""
     stale: int = 0
@@ -57,19 +57,19 @@ class Counters:
     lost: int = 0
     """Sentences that did not arrive in time."""
     recovered: int = 0
-    """Missing sentences that arrived after a repeat request."""
+    """Missing sentences that arrived after all, usually on request."""
     repeated: int = 0
     """Sentences received again."""
     reordered: int = 0
-    """Sentences that arrived after they were given up."""
+    """Sentences that arrived after they had been counted as lost."""
     babble: int = 0
     """Lines discarded unread because too many arrived."""
     refused: int = 0
-    """Readings and answers that came too early or are invalid."""
+    """Readings and answers that came too early or were invalid."""
 
     @property
     def flawed(self) -> int:
-        """Lines that were damaged on the way."""
+        """The number of damaged lines."""
         return self.noise + self.half + self.bad_crc + self.bad_form
 
     def snapshot(self) -> dict[str, int]:
@@ -78,7 +78,7 @@ class Counters:
 
 
 MAX_MISSING = 64
-"""How many missing sentences are tracked; of a longer gap the oldest count as lost at once."""
+"""How many missing sentences are tracked. In a longer gap, the oldest count as lost at once."""
 
 RESTART_GAP = 256
 """A sequence number this far back is not a repetition: the other end has restarted its numbering."""
@@ -107,11 +107,11 @@ class ReorderBuffer:
         self._given_up: deque[int] = deque(maxlen=MAX_MISSING)
         self._last: int | None = None
         self._last_us = 0
-        self._ask_us = 0
+        self._request_us = 0
         self._too_many: Loss | None = None
 
     def begin(self) -> None:
-        """Start afresh with the next sentence."""
+        """Start afresh: the next sentence may have any number."""
         self._missing.clear()
         self._given_up.clear()
         self._last = None
@@ -124,20 +124,22 @@ class ReorderBuffer:
         return place
 
     def next_deadline(self) -> int | None:
-        """Return when missing sentences must be requested again or given up; None if none are missing."""
+        """Return when missing sentences are to be requested or given up; None if none are missing."""
         if not self._missing:
             return None
-        return min(self._ask_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US)
+        return min(
+            self._request_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US
+        )
 
-    def ask(self, now_us: int) -> tuple[int, int] | None:
-        """Return the first and last missing number if it is time to request them, else None."""
-        if not self._missing or now_us < self._ask_us:
+    def to_request(self, now_us: int) -> tuple[int, int] | None:
+        """Return the first and last missing numbers if it is time to request them, else None."""
+        if not self._missing or now_us < self._request_us:
             return None
-        self._ask_us = now_us + RESEND_RETRY_US
+        self._request_us = now_us + RESEND_RETRY_US
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
-        """Return the sentences missing for too long (all, if `at_once`) as a loss; None if there are none."""
+        """Return the loss of sentences missing for too long (all, if `at_once`); None if there are none."""
         late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
         self._given_up.extend(late)
@@ -155,7 +157,7 @@ class ReorderBuffer:
             self._last = seq
             return "next"
         if seq > self._last:
-            self._leave_out(seq, now_us)
+            self._note_missing(seq, now_us)
             self._last = seq
             return "next"
         if self._missing.pop(seq, None) is not None:
@@ -167,10 +169,10 @@ class ReorderBuffer:
         self._counters.repeated += 1
         return "restarted" if seq < self._last - RESTART_GAP else "repeated"
 
-    def _leave_out(self, seq: int, now_us: int) -> None:
+    def _note_missing(self, seq: int, now_us: int) -> None:
         assert self._last is not None
         if not self._missing:
-            self._ask_us = now_us
+            self._request_us = now_us
         self._counters.gaps += 1
         first = max(self._last + 1, seq - MAX_MISSING)
         for number in range(first, seq):
@@ -206,27 +208,27 @@ class Wire:
         self._output: list[bytes] = []
 
     def rekey(self, key: bytes) -> None:
-        """Use another key in both directions from now on; unsent output is discarded."""
+        """Change the key for both directions; unsent output is discarded."""
         self._key = key
         self._output.clear()
 
     def disconnect(self) -> None:
-        """Discard everything that belonged to the connection that ended."""
+        """Discard everything that belonged to the ended connection."""
         self.counters.noise_bytes += self._lines.clear()
         self._output.clear()
         self.begin(NO_SESSION)
 
     def begin(self, session: str, nonces: bytes = b"") -> None:
-        """Start a session; the numbers of outgoing sentences begin at 0."""
+        """Start a session; outgoing sentences are numbered from 0."""
         self.session = session
         self._nonces = nonces
         self._seq = 0
 
     def agree(self, nonces: bytes) -> None:
-        """Continue with both ends' nonces, which the seals now cover."""
+        """Continue the session with seals that cover both ends' nonces."""
         self._nonces = nonces
 
-    def say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
+    def send(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
         """Append the next sentence to the output and return its bytes."""
         sentence = Sentence(
             self._speaker, self.node, self.session, self._seq, clock_us % CLOCK_US, verb, fields or {}
@@ -243,11 +245,11 @@ class Wire:
         finish(encode(longest), b"0" * SEAL_BYTES * 2)
 
     def repeat(self, line: bytes) -> None:
-        """Append a sentence that was sent before to the output, unchanged."""
+        """Append a line that was sent before to the output, unchanged."""
         self._output.append(line)
 
     def take_output(self) -> bytes:
-        """Return the bytes to send; each is returned once."""
+        """Return the bytes to send, and clear the output."""
         if not self._output:
             return b""
         output = b"".join(self._output)
@@ -264,7 +266,7 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Return the other end's sentence at the end of a line; None if there is none, which is counted."""
+        """Return the other end's sentence at the end of a line; None, and a count, if there is none."""
         counters = self.counters
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
@@ -285,7 +287,7 @@ class Wire:
         return heard
 
     def genuine(self, heard: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal is correct for these nonces (default: the session's); count it if not."""
+        """Return whether the seal is right for these nonces (default: the session's); count a wrong one."""
         if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
             return True
         self.counters.forged += 1

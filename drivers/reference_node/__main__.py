@@ -1,6 +1,6 @@
-"""Run the reference node on a port, as a process: `python -m drivers.reference_node PORT NAME [options]`.
+"""Runs the reference node on a port: `python -m drivers.reference_node PORT NAME [options]`.
 
-It sends the readings that it reads from standard input, `kind field=value ...`, one per line.
+It sends the readings that are typed on standard input, one per line: `kind field=value ...`.
 """
 
 import argparse
@@ -14,10 +14,10 @@ from drivers.firmware.shared.node import Node
 
 
 class Board(Node):
-    """A board on a port that prints its lamps to standard output."""
+    """A board on a port; it prints the commands that it receives on standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
-        """Use an open port; the board's clock starts at `start_us`."""
+        """Create the board on an open port; its clock starts at `start_us`."""
         super().__init__(
             name,
             reads,
@@ -38,7 +38,7 @@ class Board(Node):
         os.write(self.port, line)
 
     def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
-        """Print a command for a lamp, the buzzer or the self-test."""
+        """Print a command; return whether the board supports it, and its answer."""
         sys.stdout.write(f"{verb} {' '.join(f'{name}={value}' for name, value in sorted(fields.items()))}\n")
         sys.stdout.flush()
         return verb in ("lamp", "buzzer", "selftest"), "done" if verb == "selftest" else ""
@@ -47,11 +47,11 @@ class Board(Node):
 def main() -> int:
     """Run until the port or standard input closes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("port")
-    parser.add_argument("name")
-    parser.add_argument("--reads", default="wall_impact")
-    parser.add_argument("--key", default="", help="hexadecimal digits")
-    parser.add_argument("--clock-us", type=int, default=0, help="the board's clock at its start")
+    parser.add_argument("port", help="the port's path")
+    parser.add_argument("name", help="the node's name in the table's file")
+    parser.add_argument("--reads", default="wall_impact", help="the kinds of reading it sends, with commas")
+    parser.add_argument("--key", default="", help="the node's key, in hexadecimal digits")
+    parser.add_argument("--clock-us", type=int, default=0, help="what the board's clock reads at the start")
     given = parser.parse_args()
     port = os.open(given.port, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(port)

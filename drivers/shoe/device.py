@@ -278,10 +278,10 @@ class Shoe:
         self._received_us = now_us
         if self._settings.silent_s is None:
             return self._readings(
-                now_us, self._health.over(now_us, "starting", LINK, seen="its port is open")
+                now_us, self._health.clear(now_us, "starting", LINK, seen="its port is open")
             )
         changes = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
-        return self._readings(now_us, changes + self._health.over(now_us, LINK, seen="its port is open"))
+        return self._readings(now_us, changes + self._health.clear(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the port."""
@@ -313,7 +313,7 @@ class Shoe:
                 now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
             )
         if self._open and "silent" in self._health:
-            self._reopening.ask(now_us)
+            self._reopening.request(now_us)
         return self._readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
@@ -348,7 +348,7 @@ class Shoe:
 
     def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
-            self._reopening.ask(now_us)
+            self._reopening.request(now_us)
             seen = f"{in_a_row} lines in a row that are not codes"
             return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
@@ -356,7 +356,7 @@ class Shoe:
                 now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}")
             )
         self._received_us = now_us
-        up = self._readings(now_us, self._health.over(now_us, "starting", "silent", LINK, seen="it speaks"))
+        up = self._readings(now_us, self._health.clear(now_us, "starting", "silent", LINK, seen="it speaks"))
         match event:
             case CardOut():
                 return [*up, self._card(now_us, event)]

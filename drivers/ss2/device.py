@@ -213,7 +213,7 @@ class Ss2Wheel:
         if silent_at_us is not None and now_us >= silent_at_us:
             seen = f"no status frame for {SILENT_US / 1e6:g} s"
             self._lose(now_us, "silent", seen)
-            self._reopening.ask(now_us)
+            self._reopening.request(now_us)
         if self._check_at_us is not None and now_us >= self._check_at_us:
             self._ask_settings(now_us)
         if self._ask_at_us is not None and now_us >= self._ask_at_us:
@@ -309,11 +309,11 @@ class Ss2Wheel:
                 self._send_question(now_us, Question("m", read_parameter("m"), "T"))
         if not status.flags & Flag.COMPONENT_FAULT:
             self._report(
-                now_us, self._health.over(now_us, COMPONENT, seen="it no longer reports a failed part")
+                now_us, self._health.clear(now_us, COMPONENT, seen="it no longer reports a failed part")
             )
         if status.state in _IN_PLAY and is_speed(status.rotor_rpm_x10):
             self._report(
-                now_us, self._health.over(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
+                now_us, self._health.clear(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
             )
 
     def _self_tested(self, now_us: int, found: SelfTestCode) -> None:
@@ -380,7 +380,7 @@ class Ss2Wheel:
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
-        self._report(now_us, self._health.over(now_us, *codes, seen=seen))
+        self._report(now_us, self._health.clear(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
         """Report a momentary fault, which is over as soon as it is seen."""

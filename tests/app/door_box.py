@@ -39,7 +39,7 @@ class DoorBox:
         return readings_of(changes, [self.name], now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        changes = self._health.over(now_us, "starting", LINK, seen="its port is open")
+        changes = self._health.clear(now_us, "starting", LINK, seen="its port is open")
         return readings_of(changes, [self.name], now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:

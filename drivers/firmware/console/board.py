@@ -1,7 +1,7 @@
 """The console board: keys and switches in, lamps and buzzer out.
 
 Its settings are `keys` and `switches` by pin, `lamps` and `buzzer`. Contacts close to ground. Because they
-bounce, a change is stamped with its first edge and counts once it has lasted for BOUNCE_US.
+bounce, a change counts once it has lasted for BOUNCE_US; it is stamped with the time of its first edge.
 """
 
 from drivers.firmware.shared.lamps import Lamps
@@ -21,14 +21,14 @@ class Contact:
         self.since_us = 0
 
     def edge(self, active: bool, at_us: int) -> None:
-        """Handle an edge, to closed (active) or open."""
+        """Handle an edge: the contact closed (active) or opened."""
         if active != self.level:
             if active != self.active:
                 self.since_us = at_us if self.level == self.active else self.since_us
             self.level = active
 
     def settled(self, now_us: int) -> bool:
-        """Return whether the state has changed since the last call; `since_us` is the time of the change."""
+        """Return whether the state has changed since the last call; `since_us` is when it changed."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -64,10 +64,10 @@ class Console(Board):
 
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return the state of each switch."""
-        return [self.says(one, now_us) for one in self.switches]
+        return [self.reading(one, now_us) for one in self.switches]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return the keys pressed and the switches changed."""
+        """Return the readings of pressed keys and changed switches."""
         if self.buzzing and now_us >= self.quiet_us:
             self.buzzing = False
             self.hardware.output(self.buzzer, False)
@@ -75,7 +75,7 @@ class Console(Board):
             if pin in self.contacts:
                 self.contacts[pin].edge(not level, at_us)
         for pin, contact in self.contacts.items():
-            contact.edge(not self.hardware.level(pin), now_us)  # makes up for a lost edge
+            contact.edge(not self.hardware.level(pin), now_us)  # in case an edge was lost
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
@@ -86,11 +86,11 @@ class Console(Board):
         for one in self.switches:
             contact = self.contacts[one["pin"]]
             if contact.settled(now_us):
-                seen.append(self.says(one, contact.since_us))
+                seen.append(self.reading(one, contact.since_us))
         return seen
 
-    def says(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
-        """Return a switch's reading; a broken loop to ground counts as open."""
+    def reading(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
+        """Return a switch's reading; a broken connection to ground counts as open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
 
@@ -119,7 +119,7 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """Check for stuck keys: those that are closed now."""
+        """Check for stuck keys, which are those that are closed now."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 

@@ -1,1 +1,1 @@
-"""What every board has: its end of the node link, its settings, its loop, its hardware."""
+"""The parts that all boards share: the node's end of the link, the settings, the loop, the hardware."""

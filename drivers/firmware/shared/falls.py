@@ -6,15 +6,15 @@ It runs in a PIO state machine, so neither an interrupt nor another pin delays i
 import rp2
 
 COUNTS_HZ = 2000000
-"""State machine clock. A count takes two cycles, which is 1 us."""
+"""The clock rate of the state machine. A count takes two cycles, which is 1 us."""
 
 
 @rp2.asm_pio(fifo_join=rp2.PIO.JOIN_RX)
 def falls():
     """Decrement X once every two cycles, and push it to the FIFO when the pin falls.
 
-    The path for a falling pin takes six cycles and three counts, so the count does not drift. At X = 0 a jump
-    falls through, which loses one cycle in 71 minutes.
+    The path for a falling pin takes six cycles and makes three counts, so the count does not drift. At X = 0
+    a jump is not taken, which loses one cycle in 71 minutes.
     """
     label("high")
     jmp(pin, "still")

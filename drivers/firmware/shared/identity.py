@@ -6,15 +6,15 @@ import json
 import os
 
 SETTINGS = "board.json"
-"""The board's own settings: name, key and pins. The hash does not include them."""
+"""The file of the board's settings: name, key and pins. The hash does not cover it."""
 HASH_DIGITS = 16
-"""Digits of the SHA-256 that a board reports; 64 bits are enough to tell builds apart."""
+"""The number of digits of the SHA-256 that a board reports; 64 bits are enough to distinguish builds."""
 FOLDER = 0x4000
 """The directory bit of the mode that os.stat returns."""
 
 
 def load(path: str) -> dict[str, object]:
-    """Return the settings. Raises OSError or ValueError if they can't be read."""
+    """Return the settings in a file. Raises OSError or ValueError if they can't be read."""
     with open(path) as file:
         settings = json.load(file)
     if not isinstance(settings, dict) or not settings.get("name"):
@@ -37,7 +37,7 @@ def files_below(folder: str, inside: str = "") -> list[str]:
 
 
 def hash_of(folder: str) -> str:
-    """Return the SHA-256 over every Python file's path, length and bytes below a folder, in hex digits."""
+    """Return the SHA-256, in hex digits, of a folder's Python files: their paths, lengths and contents."""
     digest = hashlib.sha256()
     for path in files_below(folder):
         with open(folder.rstrip("/") + "/" + path, "rb") as file:

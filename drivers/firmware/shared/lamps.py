@@ -1,11 +1,11 @@
-"""The lamps of a board: each follows one of the table's lamps."""
+"""The lamps of a board; each shows the value of one of the table's lamps."""
 
 
 class Lamps:
     """The pins of a board's lamps.
 
-    A lamp is lit for the values in its `lit_when`, by default `on`. One with `dark_when` is lit for every
-    other value instead.
+    A lamp is lit for the values in its `lit_when`, by default `on`. A lamp with `dark_when` is lit for every
+    value that is not listed there.
     """
 
     def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # a Pico or a test's hardware
@@ -15,7 +15,7 @@ class Lamps:
         self.dark()
 
     def show(self, fields: dict[str, str]) -> None:
-        """Show a lamp's value; lamps that are not fitted to this board are ignored."""
+        """Set the lamps that show this table lamp; there may be none on this board."""
         for one in self.lamps:
             if one["lamp"] == fields.get("name"):
                 shows = fields.get("shows")

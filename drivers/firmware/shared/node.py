@@ -1,6 +1,6 @@
 """A sensor node's end of the link: heartbeat, clock answers, commands, retransmission.
 
-It runs on CPython and MicroPython. A subclass provides the clock, `write` and `command`.
+It runs on CPython and MicroPython. A subclass implements `clock`, `write` and `command`.
 """
 
 import hashlib
@@ -63,7 +63,10 @@ def number(text: str) -> int:
 
 
 class Node:
-    """One board's end. Call `receive` with received bytes, `tick` often, and `reading` for each reading."""
+    """One board's end of the link.
+
+    Call `receive` with received bytes, `reading` for each reading, and `tick` often.
+    """
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class Node:
         firmware: str = "reference-1",
         key: bytes = b"",
     ) -> None:
-        """`boot` and `salt` are 16 hexadecimal digits each, fresh at every start."""
+        """Create the node; `boot` and `salt` are 16 hexadecimal digits each, fresh at every start."""
         self.name = name
         self.key = key
         self.salt = salt
@@ -84,9 +87,9 @@ class Node:
         self.nonces = b""
         self.nonce = ""
         self.seq = 0
-        self.heard = -1
+        self.last_seq = -1
         self.rest = b""
-        self.said = []  # type: list[tuple[int, bytes]]
+        self.kept = []  # type: list[tuple[int, bytes]]
         self.done = {}  # type: dict[int, tuple[bool, str]]
         self.next_us = 0
         self.received_us = 0
@@ -100,7 +103,7 @@ class Node:
         ]
 
     def clock(self) -> int:
-        """Return the board's clock in microseconds, which must not wrap before 32 bits (ticks_us does)."""
+        """Return the board's clock in microseconds; unlike ticks_us, it must count through all 32 bits."""
         raise NotImplementedError
 
     def write(self, line: bytes) -> None:
@@ -112,17 +115,17 @@ class Node:
         raise NotImplementedError
 
     def announce(self) -> None:
-        """Announce the board by a hello outside a session."""
-        self.say("hello", self.hello, self.clock())
+        """Announce the board with a hello outside a session."""
+        self.send_sentence("hello", self.hello, self.clock())
         self.next_us = self.clock() + ANNOUNCE_US
 
     def leave(self) -> None:
-        """End the session because the table has fallen silent."""
+        """End the session because the table has been silent, and announce the board again."""
         self.session = NO_SESSION
         self.nonces = b""
         self.nonce = ""
         self.seq = 0
-        self.heard = -1
+        self.last_seq = -1
         self.announce()
 
     def tick(self) -> None:
@@ -132,13 +135,13 @@ class Node:
         if self.session == NO_SESSION:
             self.announce()
         else:
-            self.say("beat", [], self.clock())
+            self.send_sentence("beat", [], self.clock())
             self.next_us = self.clock() + BEAT_US
 
     def reading(self, kind: str, fields: list[tuple[str, str]], seen_us: int) -> None:
-        """Send a reading that a sensor made at `seen_us`; outside a session nothing is sent."""
+        """Send a reading of an event at `seen_us`. Outside a session nothing is sent."""
         if self.session != NO_SESSION:
-            self.say(kind, fields, seen_us)
+            self.send_sentence(kind, fields, seen_us)
             self.next_us = self.clock() + BEAT_AFTER_READING_US
 
     def receive(self, data: bytes) -> None:
@@ -170,15 +173,15 @@ class Node:
             self.greeted(words, fields, body, seal)
         elif words[0][1:] == self.name and words[1] == self.session and self.sealed(self.nonces, body, seal):
             seq = number(words[2])
-            if seq > self.heard:
-                self.heard = seq
+            if seq > self.last_seq:
+                self.last_seq = seq
                 self.received_us = got_us
                 self.obey(words[4], fields, got_us)
 
-    def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Handle the table's hello: start a session, or repeat the hello of the present one."""
-        nonce = said.get("nonce", "")
-        if said.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
+    def greeted(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
+        """Handle the table's hello: start a session, or repeat the hello of the current one."""
+        nonce = fields.get("nonce", "")
+        if fields.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
             return
         if not self.sealed(nonce.encode(), body, seal):
             return
@@ -188,27 +191,27 @@ class Node:
             self.salt = f"{(int(self.salt, 16) + 1) % (1 << 64):016X}"
             self.nonces = (nonce + self.salt).encode()
             self.seq = 0
-            self.heard = -1
-            self.said = []
+            self.last_seq = -1
+            self.kept = []
             self.done = {}
-        if number(words[2]) <= self.heard:
+        if number(words[2]) <= self.last_seq:
             return
-        self.heard = number(words[2])
+        self.last_seq = number(words[2])
         self.received_us = self.clock()
-        fields = list(self.hello)
-        fields.append(("nonce", nonce))
-        fields.append(("salt", self.salt))
-        self.say("hello", fields, self.clock())
+        answer = list(self.hello)
+        answer.append(("nonce", nonce))
+        answer.append(("salt", self.salt))
+        self.send_sentence("hello", answer, self.clock())
         self.next_us = self.clock() + BEAT_US
 
     def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
         """Handle a sentence of the session."""
         if verb == "ping":
             got = str(got_us % WRAP_US)
-            self.say("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())
+            self.send_sentence("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())
         elif verb == "resend":
             first, last = number(fields.get("first", "")), number(fields.get("last", ""))
-            for seq, line in self.said:
+            for seq, line in self.kept:
                 if first <= seq <= last:
                     self.write(line)
         else:
@@ -221,9 +224,9 @@ class Node:
             answer = [("id", str(which)), ("ok", "1" if ok else "0")]
             if says:
                 answer.append(("says", says))
-            self.say("ack", answer, self.clock())
+            self.send_sentence("ack", answer, self.clock())
 
-    def say(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
+    def send_sentence(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
         """Send one sentence and keep it for retransmission."""
         body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
         for name, value in fields:
@@ -232,13 +235,13 @@ class Node:
         if self.key:
             line += b" ~" + hex_of(hmac_sha256(self.key, self.nonces + line)[:8]).encode()
         line += f"*{crc16(line):04X}\n".encode()
-        self.said = self.said[1 - MAX_KEPT :]
-        self.said.append((self.seq, line))
+        self.kept = self.kept[1 - MAX_KEPT :]
+        self.kept.append((self.seq, line))
         self.seq += 1
         self.write(line)
 
     def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
-        """Return whether the seal is correct. The comparison takes constant time."""
+        """Return whether the seal is right. The comparison takes constant time."""
         if not self.key:
             return True
         right = hex_of(hmac_sha256(self.key, nonces + body)[:8])

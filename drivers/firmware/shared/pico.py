@@ -12,10 +12,10 @@ import rp2
 from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
-"""Edges buffered between two passes of the loop; any more are counted as lost."""
+"""How many edges are buffered between two passes of the loop; any more are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
-"""A pass of the loop takes milliseconds; a port that accepts no bytes delays it by half a second at most."""
+"""A pass of the loop takes milliseconds; a port that accepts no bytes delays it by at most half a second."""
 RP2040_CHIP_RESET = 0x40064008
 RP2350_CHIP_RESET = 0x4010002C
 RP2040_WATCHDOG = 0x40058000
@@ -28,7 +28,7 @@ PIO0_START = 0xF0F
 """Starts all four state machines at once with their clock dividers in step."""
 COUNT_WRAP = 1 << 32
 DISCHARGE_US = 200
-"""Six time constants of 100 nF discharged through 330 ohms."""
+"""Six time constants of 100 nF discharging through 330 ohms."""
 
 
 def is_rp2350() -> bool:
@@ -37,7 +37,7 @@ def is_rp2350() -> bool:
 
 
 def reset_cause() -> str:
-    """Return why the board started; an RP2040 can't tell a brown-out from power-on."""
+    """Return why the board started; an RP2040 can't distinguish a brown-out from a power-on."""
     if machine.reset_cause() == machine.WDT_RESET:
         return "watchdog"
     if is_rp2350():
@@ -99,11 +99,14 @@ class Pico:
         machine.mem32[base + CLEAR] = ENABLE
 
     def interruptible(self, may: bool) -> None:
-        """Set whether Ctrl-C stops the program: only without a table, or noise could stop it during play."""
+        """Set whether Ctrl-C stops the program.
+
+        It may do so only while no table is connected; otherwise noise could stop the program during play.
+        """
         micropython.kbd_intr(3 if may else -1)
 
     def read(self) -> bytes:
-        """Return what the table sent; empty if nothing has arrived."""
+        """Return the bytes received from the table; empty if none have arrived."""
         data = bytearray()
         while len(data) < READ_BYTES and self.poller.poll(0):
             byte = sys.stdin.buffer.read(1)
@@ -117,7 +120,7 @@ class Pico:
         sys.stdout.buffer.write(line)
 
     def watch(self, number: int) -> None:
-        """Pull a pin up and stamp its edges."""
+        """Enable a pin's pull-up and stamp its edges."""
         pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
         self.pins[number] = pin
 
@@ -139,7 +142,7 @@ class Pico:
         return bool(self.pins[number].value())
 
     def edges(self) -> list:
-        """Return (pin, level, clock in microseconds) of every edge since the last call."""
+        """Return (pin, level, clock in microseconds) for every edge since the last call."""
         now = self.clock()
         raw = self.raw
         found = self.stamped(now)
@@ -151,7 +154,10 @@ class Pico:
         return found
 
     def stamp(self, numbers: list) -> None:
-        """Pull up to four pins up and stamp their falling edges in the PIO, to within 1 us of each other."""
+        """Enable the pull-ups of up to four pins and stamp their falling edges in the PIO.
+
+        The stamps of different pins agree to within 1 us.
+        """
         for number in numbers:
             pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
             one = rp2.StateMachine(len(self.machines), falls, freq=COUNTS_HZ, jmp_pin=pin)
@@ -162,8 +168,9 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def stamped(self, now: int) -> list:
-        """Return the falling edges that the PIO stamped since the last call, in time order (8 per pin at
-        most).
+        """Return the falling edges that the PIO stamped since the last call, in time order.
+
+        The PIO buffers at most 8 per pin.
         """
         found = []
         for number, one in self.machines:
@@ -174,12 +181,12 @@ class Pico:
         return found
 
     def hold(self, peak: int, discharge: int) -> None:
-        """Set up a peak detector at an ADC pin, and the pin that discharges it."""
+        """Set up a peak detector on an ADC pin, and the pin that discharges it."""
         self.adc = machine.ADC(machine.Pin(peak))
         self.discharge = machine.Pin(discharge, machine.Pin.OUT, value=0)
 
     def peak(self) -> int:
-        """Return the peak since the last call in counts of 12 bits, and discharge the detector."""
+        """Return the peak since the last call, in 12-bit ADC counts, and discharge the detector."""
         found = self.adc.read_u16() >> 4
         self.discharge.value(1)
         time.sleep_us(DISCHARGE_US)

@@ -1,18 +1,18 @@
-"""A board's program: its node on the link, its sensors, and its safe state when the table is silent."""
+"""A board's program: its end of the link, its sensors, and a safe state while the table is silent."""
 
 from drivers.firmware.shared.node import NO_SESSION, Node, hex_of
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""The table queries the clock every 984 ms; after three missed queries it counts as gone, and the outputs go
-to a safe state.
+"""The table queries the clock every 984 ms. After three missed queries it counts as disconnected, and the
+outputs go to a safe state.
 """
 FIRST_PINGS = 8
-"""Readings count after this many clock queries; the states of switches are sent then."""
+"""The table accepts readings after this many clock queries; the states of switches are sent then."""
 
 
 class Board:
-    """The part that differs between boards. `hardware` has the pins; a board opens no port itself."""
+    """The part of the program that differs between boards. It uses the pins of `hardware`."""
 
     NAME = ""
     READS = ""
@@ -24,15 +24,15 @@ class Board:
         self.settings = settings
 
     def reads(self) -> str:
-        """Return the kinds of reading that it can send, as in its hello."""
+        """Return the kinds of reading that it can send, in the form of its hello."""
         return self.READS
 
-    def claims(self) -> list[tuple[str, str]]:
-        """Return the hello's fields for the errors that it has measured; empty before a measurement."""
+    def measured_errors(self) -> list[tuple[str, str]]:
+        """Return the hello's fields for the measured errors; empty before they are measured."""
         return []
 
     def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return the readings to send when a table has connected, such as the states of switches."""
+        """Return the readings to send once a table has connected, such as the states of switches."""
         return []
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -46,18 +46,18 @@ class Board:
         return False, "no " + verb
 
     def selftest(self) -> tuple[bool, str]:
-        """Run the self-test, which needs no person; return whether it passed, and a short message."""
+        """Run the automatic self-test; return whether it passed, and a short message."""
         return True, "nothing to test"
 
     def safe(self) -> None:
-        """Put every output into a safe state: the table is silent."""
+        """Put every output into a safe state because the table is silent."""
 
 
 class Program(Node):
     """A board's node on its port."""
 
     def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
-        """Set up the node with the settings' name and key, and the outputs in a safe state."""
+        """Set up the node with the name and key in the settings; put the outputs into a safe state."""
         super().__init__(
             str(settings["name"]),
             board.reads(),
@@ -86,11 +86,11 @@ class Program(Node):
         """Pass a command to the board."""
         return self.board.command(verb, fields, self.clock())
 
-    def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
-        """Handle the table's hello, with the errors measured so far in the answer."""
+    def greeted(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
+        """Handle the table's hello; the answer includes the errors measured so far."""
         before = self.nonce
-        self.hello = self.introduction + self.board.claims()
-        super().greeted(words, said, body, seal)
+        self.hello = self.introduction + self.board.measured_errors()
+        super().greeted(words, fields, body, seal)
         if self.nonce != before:
             self.pings = 0
 

@@ -1,4 +1,4 @@
-"""Start a board: main.py calls `run` with the board that its settings name."""
+"""Starts a board: main.py calls `run`, which runs the board that the settings name."""
 
 from drivers.firmware.console.board import Console
 from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of, load
@@ -19,7 +19,7 @@ def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
 
 
 def run(hardware, root: str = "/") -> None:  # type: ignore[no-untyped-def]
-    """Run the board until Ctrl-C, which is accepted only while no table is connected."""
+    """Run the board until Ctrl-C is pressed, which works only while no table is connected."""
     program = program_on(hardware, root)
     program.announce()
     try:

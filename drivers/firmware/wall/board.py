@@ -1,31 +1,41 @@
-"""The wall board: four piezo sensors, whose first edges give an impact's place and time; a peak detector.
+"""The wall board: four piezo sensors, whose first edges locate an impact in place and time; a peak detector.
 
-Its settings are `sensors` (pins, in the order of `at_mm`, their positions along the wall in the table's
-coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge` (the peak detector's
-pins), and `pulse`, the pin that drives the first sensor for the self-test.
+Its settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the sensors' positions along the wall, in
+the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge` (the peak
+detector's pins), and `pulse`, the pin that drives the first sensor for the self-test.
 
-Positions are computed in integers, because a Pico's floats have 24 bits, too few for an hour in microseconds.
-Lengths are in micrometres and times in microseconds, so a speed in m/s is in micrometres per microsecond.
+Positions are computed in integers because a Pico's floats have 24 bits, too few for an hour in microseconds.
+Lengths are in micrometres and times in microseconds, so a speed in m/s equals one in micrometres per
+microsecond.
 """
 
 from drivers.firmware.shared.program import Board
 
 WEIGHTS = (4, 4, 2, 1)
-"""Weights by order of arrival: the farther a wave has run, the flatter its front and the later its edge."""
+"""Weights in order of arrival: the farther a wave has travelled, the flatter its front and the later its
+edge.
+"""
 MISFIT_UM = 60000
-"""How far an arrival may deviate from the place found, as the distance that the wave covers in that time."""
+"""How far an arrival may deviate from the located impact, as the distance that the wave covers meanwhile."""
 MIN_SENSORS = 2
 END_UM = 14000
-"""A place this near the first or last sensor is reported as at the sensor: a die that strikes above or below
-the sensor has a longer path to it, which looks like a place farther in.
+"""An impact this close to the first or last sensor is reported at the sensor. A die that strikes above or
+below a sensor has a longer path to it, which looks like a position farther in.
 """
 
 
 class Place:
-    """The place and time of an impact that fits the arrivals."""
+    """The position and time of an impact that best fit the arrivals."""
 
     def __init__(self, pos_um: int, at_us: int, misfit_um: int, count: int) -> None:
-        """`misfit_um` is the largest deviation of an arrival, as a distance, `count` how many there are."""
+        """Store a located impact.
+
+        Args:
+            pos_um: Its position along the wall.
+            at_us: Its time.
+            misfit_um: The largest deviation of an arrival, as a distance.
+            count: The number of arrivals.
+        """
         self.pos_um = pos_um
         self.at_us = at_us
         self.misfit_um = misfit_um
@@ -36,19 +46,19 @@ class Line:
     """Sensors in a row along a wall."""
 
     def __init__(self, at_um: list[int], length_um: int, speed: int) -> None:
-        """`at_um` has the sensors' positions in rising order, from end to end; `speed` is in m/s."""
+        """Create the row; `at_um` lists the sensors' positions in rising order, and `speed` is in m/s."""
         self.at_um = at_um
         self.length_um = length_um
         self.speed = speed
 
     def window_us(self) -> int:
-        """Return how long after the first sensor the last one may detect an impact."""
+        """Return how long after the first sensor the last one may still detect an impact."""
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place of an impact; None if no place fits the arrivals.
+        """Return the place of an impact; None if none fits the arrivals.
 
-        `arrivals` has (sensor, clock), one per sensor, earliest first. Far from the impact the front of a
+        `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, the front of a
         weak wave is lost in the noise, so the last arrivals may be late; none can be early.
         """
         found = self.fit(arrivals)
@@ -66,9 +76,7 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place that fits the arrivals best, from the first sensor to the last; None if none
-        does.
-        """
+        """Return the place between the first and last sensors that fits the arrivals best, or None."""
         if len(arrivals) < MIN_SENSORS:
             return None
         if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
@@ -94,11 +102,11 @@ class Line:
         return Place(best[1], zero_us + best[2] // self.speed, best[3], len(arrivals))
 
     def between(self, runs: list[tuple[int, int, int]], low: int, high: int) -> tuple[int, int]:
-        """Return the least-squares place from `low` to `high`, and the time of the impact.
+        """Return the least-squares position between `low` and `high`, and the time of the impact.
 
-        The time is relative to the first arrival, and given as the distance that the wave covers in it.
-        All sensors are on one of two sides of the place, so the weighted mean of each side gives the
-        solution.
+        The time is relative to the first arrival, and expressed as the distance that the wave covers in it.
+        Every sensor is on one side of the position or the other, so the solution follows from the weighted
+        mean of each side.
         """
         below = above = 0
         below_um = above_um = 0
@@ -118,15 +126,15 @@ class Line:
 
 
 RINGS_US = 12000
-"""Edges within this time of an impact are its ringing (the table's `ringing_ms`)."""
+"""Edges within this time after an impact are its ringing (the table's `ringing_ms`)."""
 QUIET_US = 3000
-"""Ringing is over once no edge has come for this long: three periods of the slowest panel."""
+"""Ringing is over once there has been no edge for this long: three periods of the slowest panel."""
 MAX_RINGING_US = 40000
-"""No suitable panel rings for longer: later edges are another impact, or a fault."""
+"""No suitable panel rings for longer than this; later edges are another impact, or a fault."""
 PULSE_US = 200
 PULSE_HEARD_US = 20000
 SPEED_OFF = 20
-"""The speed may be off by one part in 20: 5 % shift an impact by 9 mm between sensors 350 mm apart."""
+"""The speed may be off by one part in 20; 5 % shifts an impact between sensors 350 mm apart by 9 mm."""
 MAX_ERROR_MM = 25
 """The error of an impact's position that the table assumes (`impact_position_mm`)."""
 
@@ -157,8 +165,8 @@ class Wall(Board):
             hardware.output(settings["pulse"], False)
             self.selftest()
 
-    def claims(self) -> list[tuple[str, str]]:
-        """Return the largest error of its positions, once that has been measured."""
+    def measured_errors(self) -> list[tuple[str, str]]:
+        """Return the largest error of its positions, once measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -194,18 +202,18 @@ class Wall(Board):
     def impact(
         self, arrivals: list[tuple[int, int]], now_us: int
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Return an impact, or a fault if it can't be located, so that a missed arrival never gives a wrong
-        place.
+        """Return an impact, or a fault if it can't be located.
 
-        A sound that only one sensor detected is not an impact: too weak for the next one 350 mm away, it is a
-        knock on the felt, or a spark.
+        The fault keeps a missed arrival from resulting in a wrong position. A sound that only one sensor
+        detects is not an impact: being too weak for the next sensor 350 mm away, it is a knock on the felt or
+        a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
             return []
         place = self.line.place(arrivals)
         if place is None:
-            seen = "an impact that could not be located: detected by " + str(len(arrivals))
+            seen = "an impact detected by " + str(len(arrivals)) + " sensors could not be located"
             fields = [("code", "unplaced"), ("reason", seen)]
             return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
         return [("wall_impact", self.fields(place, peak), place.at_us)]
@@ -218,7 +226,7 @@ class Wall(Board):
         """Send a pulse through the first sensor; the others must detect it at about the configured speed."""
         pulse = self.settings.get("pulse")
         if pulse is None:
-            return False, "error not measured: no pulse"
+            return False, "error not measured: no pulse pin in board.json"
         self.error_mm = -1
         self.hardware.edges()
         began_us = self.hardware.clock()
@@ -238,11 +246,11 @@ class Wall(Board):
         self.arrivals = []
         silent = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
         if silent:
-            return False, "sensors that did not detect the pulse, counted from 0: " + ",".join(silent)
+            return False, "sensors that did not detect the pulse (numbered from 0): " + ",".join(silent)
         return self.measured(first, last_us - began_us)
 
     def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
-        """Evaluate the pulse's arrivals at all sensors but the first, which sent it."""
+        """Evaluate the pulse's arrivals at all sensors except the first, which sent it."""
         far = len(self.sensors) - 1
         distance_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
         speed = distance_um // took_us
@@ -254,12 +262,12 @@ class Wall(Board):
         error_um = off_um // 2 + apart_um // 2 * abs(speed - self.speed) // self.speed
         edge_um = max(self.at_um[0], self.settings["length_mm"] * 1000 - self.at_um[far])
         error_mm = (max(error_um, edge_um) + 999) // 1000
-        says = "wave speed " + str(speed) + " m/s; positions within " + str(error_mm) + " mm"
+        message = "wave speed " + str(speed) + " m/s; positions within " + str(error_mm) + " mm"
         if abs(speed - self.speed) * SPEED_OFF > self.speed:
-            return False, says + "; speed_m_s is " + str(self.speed)
+            return False, message + "; speed_m_s is " + str(self.speed)
         if error_mm > MAX_ERROR_MM:
-            return False, says + ", expected " + str(MAX_ERROR_MM)
+            return False, message + ", expected at most " + str(MAX_ERROR_MM)
         if rang_us >= MAX_RINGING_US // 2:
-            return False, says + "; the panel still rings after " + str(rang_us // 1000) + " ms"
+            return False, message + "; the panel still rings after " + str(rang_us // 1000) + " ms"
         self.error_mm = error_mm
-        return True, says + "; rang for " + str(rang_us // 1000) + " ms"
+        return True, message + "; rang for " + str(rang_us // 1000) + " ms"

@@ -1,7 +1,7 @@
 """The wheel board: ball beams, drop sensor, rotor index and pocket reader, stamped in interrupts.
 
 Its settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two sensors,
-the second 5 mm clockwise of the first; the order in which they see the mark gives the direction), `drop`,
+the second 5 mm clockwise of the first; the order in which they detect the mark shows the direction), `drop`,
 `pocket`, `loop_out`, `loop_in`, and `lamps` as on a console.
 """
 
@@ -9,19 +9,19 @@ from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 FLICKER_US = 5000
-"""A 20 mm ball at 3 m/s cuts a beam for 7 ms; another edge within 5 ms is flicker of the same pass."""
+"""A 20 mm ball at 3 m/s cuts a beam for 7 ms; another edge within 5 ms is flicker from the same pass."""
 PAIR_US = 60000
 """At 0.2 rev/s the mark takes 15 ms from one index sensor to the other; if it takes longer than this, the
 rotor has stopped.
 """
 LOOPS = 32
-"""Edges of the loopback test."""
+"""The number of edges in the loopback test."""
 MAX_ERROR_US = 1000
-"""The error of a stamp that the table accepts (design: node time within 1 ms)."""
+"""The largest error of a time stamp that the table accepts (design: node time within 1 ms)."""
 
 
 class Wheel(Board):
-    """A wheel's sensors; a beam that is cut pulls its pin low."""
+    """The sensors of a wheel; a beam that is cut pulls its pin low."""
 
     NAME = "wheel"
     DOES = "lamp,selftest"
@@ -51,8 +51,9 @@ class Wheel(Board):
         ]
 
     def reads(self) -> str:
-        """Return the kinds of reading that its pins give; a single index sensor gives none, for lack of
-        direction.
+        """Return the kinds of reading that its pins can produce.
+
+        A single index sensor produces none because it can't detect the direction.
         """
         kinds = ["ball_beam"] if self.beams else []
         if self.index is not None and self.index_b is not None:
@@ -84,8 +85,9 @@ class Wheel(Board):
         return seen + self.missed(now_us)
 
     def passed(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Handle the mark at one index sensor; the second of the pair gives a reading with the time at
-        `index`.
+        """Handle the mark at one index sensor.
+
+        At the second sensor of the pair, return a reading stamped with the time at `index`.
         """
         if self.index_b is None or self.index is None:
             return []
@@ -99,7 +101,7 @@ class Wheel(Board):
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
     def missed(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
-        """Report lost edges as missing readings, by down and up again, so that no count is wrong."""
+        """Report lost edges with device_down and device_up, so that no wrong count is used."""
         lost = self.hardware.lost()
         if lost == self.lost:
             return []
@@ -115,8 +117,8 @@ class Wheel(Board):
             return True, ""
         return super().command(verb, fields, now_us)
 
-    def claims(self) -> list[tuple[str, str]]:
-        """Return how far off its time stamps may be, once that has been measured."""
+    def measured_errors(self) -> list[tuple[str, str]]:
+        """Return the largest error of its time stamps, once measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def safe(self) -> None:
@@ -124,12 +126,10 @@ class Wheel(Board):
         self.lamps.dark()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the error of time stamps over a wire from `loop_out` to `loop_in`; fails without the
-        wire.
-        """
+        """Measure the error of time stamps through a wire from `loop_out` to `loop_in`; fail without it."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
-            return False, "stamping error not measured: no loop_out and loop_in"
+            return False, "stamps not measured: no loop_out and loop_in in board.json"
         self.hardware.watch(back)
         self.hardware.output(out, True)
         self.hardware.edges()
@@ -139,7 +139,7 @@ class Wheel(Board):
             self.hardware.output(out, turn % 2 == 1)
             found = [edge for edge in self.hardware.edges() if edge[0] == back]
             if len(found) != 1:
-                return False, str(len(found)) + " edges for one: is loop_out wired to loop_in?"
+                return False, "found " + str(len(found)) + " edges, expected 1: is loop_out wired to loop_in?"
             worst = max(worst, abs(found[0][2] - at_us))
         self.error_us = worst
         return worst <= MAX_ERROR_US, "stamps within " + str(worst) + " us of the edge"

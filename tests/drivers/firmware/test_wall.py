@@ -167,4 +167,4 @@ def test_a_deaf_sensor_fails_the_self_test(bench: Maker) -> None:
     wall.up()
     wall.command("selftest")
     answer = wall.answer()
-    assert (answer.ok, answer.says) == (False, "sensors that did not detect the pulse, counted from 0: 2")
+    assert (answer.ok, answer.says) == (False, "sensors that did not detect the pulse (numbered from 0): 2")

@@ -47,7 +47,7 @@ def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:
 def test_an_order_for_a_look_is_not_given_twice_at_once() -> None:
     line = known()
     line.edge(2000, True, 1)
-    line.asked(2200)
+    line.read_requested(2200)
     assert line.read_due_us == 52_200
     line.level(2100, True)
     assert line.read_due_us == 2200

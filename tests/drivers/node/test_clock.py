@@ -129,7 +129,7 @@ def test_a_clock_that_runs_at_no_clocks_speed_is_refused() -> None:
 
 def test_an_answer_from_before_its_question_is_left_out() -> None:
     clock = NodeClock()
-    clock.learn(ClockAnswer(sent_us=1000, got_us=0, said_us=5000, back_us=2000))
+    clock.learn(ClockAnswer(sent_us=1000, got_us=0, answered_us=5000, back_us=2000))
     assert (clock.answers, clock.outliers) == (0, 1)
 
 

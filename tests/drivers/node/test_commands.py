@@ -69,7 +69,7 @@ class TestCommands:
         self, verb: str, fields: dict[str, str]
     ) -> None:
         world = World().up()
-        with pytest.raises(ValueError, match=r"lower-case words|at most 512|not printable"):
+        with pytest.raises(ValueError, match=r"lower-case words|at most 512|only printable"):
             world.table.command(world.now_us, verb, fields)
         world.after(SECOND_US)
         assert world.answers == []

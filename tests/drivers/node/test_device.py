@@ -116,10 +116,10 @@ def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dic
         (
             "die_at",
             {"die": "3", "x": "1", "y": "1"},
-            r"a die_at that can't be: Invalid enum value 3 - at `\$.die`",
+            r"not a valid die_at: Invalid enum value 3 - at `\$.die`",
         ),
-        ("die_at", {"die": "1", "x": "nan", "y": "1"}, "can't be"),
-        ("die_at", {"die": "1", "x": "1e9", "y": "1"}, "can't be"),
+        ("die_at", {"die": "1", "x": "nan", "y": "1"}, "not a valid"),
+        ("die_at", {"die": "1", "x": "1e9", "y": "1"}, "not a valid"),
         ("die_at", {"die": "1", "x": "1"}, "missing required field `y`"),
         ("die_at", {"die": "1", "x": "1", "y": "1", "z": "1"}, "unknown field `z`"),
         (

@@ -30,7 +30,7 @@ def block(name: str) -> list[str]:
 
 
 def key_of(name: str) -> bytes:
-    found = re.search(r"under the key `([0-9a-f]+)`", PAGE)
+    found = re.search(r"with the key `([0-9a-f]+)`", PAGE)
     assert found is not None
     return bytes.fromhex(found[1]) if name == "sealed" else b""
 
@@ -175,17 +175,20 @@ def test_the_reference_nodes_own_arithmetic_is_the_standards() -> None:
 @pytest.mark.parametrize(
     ("words", "figure"),
     [
-        (r"at most (\d+) bytes with its line end", MAX_SENTENCE),
-        (r"repeats it every (\d+) ms", sentences.HELLO_EVERY_US // 1000),
-        (r"sends `beat` within (\d+) ms", sentences.BEAT_AFTER_READING_US // 1000),
-        (r"then every (\d+) ms while", sentences.BEAT_US // 1000),
+        (r"at most (\d+) bytes including its line end", MAX_SENTENCE),
+        (r"repeats this `hello` every (\d+) ms", sentences.HELLO_EVERY_US // 1000),
+        (
+            r"Within (\d+) ms of its latest reading, a node sends `beat`",
+            sentences.BEAT_AFTER_READING_US // 1000,
+        ),
+        (r"then sends one every (\d+) ms while", sentences.BEAT_US // 1000),
         (r"After (1\.5) s without a valid sentence", sentences.SILENT_US / 1e6),
-        (r"without answering for (1\.9) s", sentences.DEAF_US / 1e6),
-        (r"the next follows after (\d+) ms", sentences.PING_RETRY_US // 1000),
+        (r"does not answer for (1\.9) s", sentences.DEAF_US / 1e6),
+        (r"the next one follows after (\d+) ms", sentences.PING_RETRY_US // 1000),
         (r"more than (\d+) s old", sentences.MAX_AGE_US // 1_000_000),
-        (r"asks again every (\d+) ms", sentences.RESEND_RETRY_US // 1000),
+        (r"requests them again every (\d+) ms", sentences.RESEND_RETRY_US // 1000),
         (r"gives up after (\d+) ms", sentences.GIVE_UP_US // 1000),
-        (r"same `id` every (\d+) ms, four times", requests.RETRY_US // 1000),
+        (r"same `id` every (\d+) ms, at most four times", requests.RETRY_US // 1000),
     ],
 )
 def test_the_figures_of_the_page_are_those_of_the_code(words: str, figure: float) -> None:

@@ -21,9 +21,9 @@ def test_a_session_may_begin_with_any_number() -> None:
 def test_what_was_left_out_is_asked_for_from_the_first_to_the_last() -> None:
     order, _, places = order_of(0, 3, 5)
     assert places == ["next", "next", "next"]
-    assert order.ask(2000) == (1, 4)
-    assert order.ask(2000 + RESEND_RETRY_US - 1) is None
-    assert order.ask(2000 + RESEND_RETRY_US) == (1, 4)
+    assert order.to_request(2000) == (1, 4)
+    assert order.to_request(2000 + RESEND_RETRY_US - 1) is None
+    assert order.to_request(2000 + RESEND_RETRY_US) == (1, 4)
 
 
 def test_what_comes_after_all_is_recovered_and_no_more_asked_for() -> None:
@@ -48,7 +48,7 @@ def test_where_nothing_can_be_asked_for_it_is_lost_at_once() -> None:
 
 def test_of_a_long_gap_only_the_last_are_remembered() -> None:
     order, counters, _ = order_of(0, 1001)
-    assert order.ask(1000) == (1001 - MAX_MISSING, 1000)
+    assert order.to_request(1000) == (1001 - MAX_MISSING, 1000)
     assert order.losses(1000) == Loss(1000 - MAX_MISSING, since_us=0)
     assert counters.lost == 1000 - MAX_MISSING
 

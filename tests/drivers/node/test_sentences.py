@@ -138,14 +138,14 @@ def test_the_longest_sentence_has_512_bytes() -> None:
 @pytest.mark.parametrize(
     ("sentence", "complaint"),
     [
-        (KNOCK._replace(node="a b"), "'a b' is not a node name"),
-        (KNOCK._replace(node=""), "'' is not a node name"),
+        (KNOCK._replace(node="a b"), "found node name 'a b'"),
+        (KNOCK._replace(node=""), "found node name ''"),
         (KNOCK._replace(verb="Knock"), "lower-case words"),
         (KNOCK._replace(fields={"a b": "1"}), "lower-case words"),
-        (KNOCK._replace(session="3f2a"), "'3f2a' is not a session"),
-        (KNOCK._replace(seq=MAX_SEQ + 1), "does not fit 32 bits"),
-        (KNOCK._replace(clock_us=-1), "does not fit 32 bits"),
-        (KNOCK._replace(fields={"who": "a\x1b[0m"}), "not printable"),
+        (KNOCK._replace(session="3f2a"), "found session '3f2a'"),
+        (KNOCK._replace(seq=MAX_SEQ + 1), "expected 32-bit numbers"),
+        (KNOCK._replace(clock_us=-1), "expected 32-bit numbers"),
+        (KNOCK._replace(fields={"who": "a\x1b[0m"}), "only printable"),
     ],
 )
 def test_what_can_not_be_sent_is_an_error_of_ours(sentence: Sentence, complaint: str) -> None:

@@ -171,11 +171,11 @@ class TestLosingEachOther:
     def test_a_node_that_hangs_while_its_answer_was_still_due_is_silent(self) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
-        while world.table._questions.unanswered_us is None:
+        while world.table._queries.unanswered_us is None:
             world.after(100)
         world.knock()
         world.after(400)
-        asked = world.table._questions.unanswered_us
+        asked = world.table._queries.unanswered_us
         assert asked is not None
         assert world.table._received_us > asked
         hung = world.now_us
@@ -189,7 +189,7 @@ class TestLosingEachOther:
         world = World().up()
         world.after(5 * SECOND_US)
         world.to_node = dropping(1.0)
-        while world.table._questions.unanswered_us is None:
+        while world.table._queries.unanswered_us is None:
             world.after(1000)
         world.to_table = dropping(1.0)
         world.after(1_200_000)
@@ -201,7 +201,7 @@ class TestLosingEachOther:
         told = world.health(word)
         assert [code for _, code in told] == ["deaf"]
 
-    def test_a_line_that_loses_a_fifth_of_all_questions_is_not_deaf(self) -> None:
+    def test_a_line_that_loses_a_fifth_of_all_queries_is_not_deaf(self) -> None:
         world = World(seed=2, to_node=dropping(0.2), to_table=dropping(0.2)).up()
         world.after(120 * SECOND_US)
         assert "deaf" not in [code for _, code in world.health()]
