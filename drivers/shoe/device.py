@@ -1,12 +1,13 @@
 """A card shoe on a serial port that sends one code per line: its cards and its lid become readings.
 
-Its page in docs/devices says how reliable such a shoe is, and how to write its code table.
+docs/devices/shoe.md describes how reliable such a shoe is, and how to write its code table.
 
-Such a shoe has no checksum, no numbering and no handshake: if its cable is plugged in in the middle of `12`,
-the table receives `2`. So the text before the first line end after an opening or a loss never counts as a
-card; it is a doubt if it may be the end of a code that matters. Many shoes send each code several times. The
-same code within `repeats_us` of the last is a repeat, after twice that time it is another card, and in
-between it is reported as a doubt.
+Such a shoe has no checksum, no sequence number and no handshake: if its cable is plugged in in the middle of
+`12`, the table receives `2`. The text before the first line end after an opening or a loss therefore never
+counts as a card; it is reported as a doubt if it may be the end of a code that matters.
+
+Many shoes send each code several times. The same code within `repeats_us` of the previous one is a repeat.
+After twice that time it is another card. In between it is reported as a doubt.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ from drivers.health import LINK, Change, Health, PortReopening, readings_of
 MAX_CODE = 32
 """Maximum length of a code in bytes."""
 _FRAMING = "\x02\x03 \t\r"
-"""Characters that shoes send around a code: start and end of text, blanks, a carriage return."""
+"""Characters that shoes send around a code: start and end of text, blanks, tabs, a carriage return."""
 
 Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 """What a code can mean besides a card or a position."""
@@ -33,8 +34,8 @@ Word = Literal["unread", "lid_open", "lid_closed", "alive"]
 class Codes:
     """A shoe's code table.
 
-    `cards` has the faces by code (`Qh`, or `12` of a numbered deck), `positions` the recipients of the
-    cards that follow, `words` everything else.
+    `cards` maps codes to faces (`Qh`, or `12` in a numbered deck), `positions` maps codes to the recipient of
+    the cards that follow, and `words` maps codes to all other meanings.
     """
 
     cards: Mapping[str, str]
@@ -44,7 +45,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face, None if the shoe could not read it, and its recipient."""
+    """A card left the shoe: its face, None if the shoe could not read it, and its recipient, if known."""
 
     face: str | None
     to: str | None
@@ -59,7 +60,7 @@ class Lid:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something that may have been a card; `seen` describes what was received, without naming a card."""
+    """Something that may have been a card; `seen` describes what was received without naming a card."""
 
     seen: str
 
@@ -73,7 +74,7 @@ Event = CardOut | Lid | Doubt | Alive
 
 
 class ShoeProtocol:
-    """Decodes one shoe's lines; it keeps the last code, its time, and the recipient of the next cards."""
+    """Decodes one shoe's lines; keeps the last code, its time, and the recipient of the next cards."""
 
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
@@ -89,7 +90,7 @@ class ShoeProtocol:
         """Consecutive lines that were not a code."""
 
     def connect(self) -> None:
-        """Forget what was received: the port was opened or bytes were lost, so the next line may be cut."""
+        """Start over: the port was opened or bytes were lost, so the next line may be cut."""
         self._lines.join()
         self._last = ""
         self._to = None
@@ -118,7 +119,7 @@ class ShoeProtocol:
         may_be = {code for code in every if code.endswith(end)}
         if whole and may_be and may_be <= harmless:
             return [Alive()]
-        return [self._doubt("what may be the end of a code: reception began in the middle of a line")]
+        return [self._doubt("text that may be the end of a code: reception began in the middle of a line")]
 
     def _handle(self, now_us: int, code: str) -> list[Event]:
         known = self._codes
@@ -153,17 +154,17 @@ _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False),
 
 
 class ShoeSpeaker:
-    """The shoe's end, for simulations and tests: encodes cards by the same code table."""
+    """The shoe's end, for simulations and tests: encodes cards with the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
-        """Send each code `times` times."""
+        """Create an encoder that sends each code `times` times."""
         self._by_card = {card: code for code, card in codes.cards.items()}
         self._by_position = {position: code for code, position in codes.positions.items()}
         self._by_word = {word: code for code, word in codes.words.items()}
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Return the bytes for a card that leaves the shoe, and for its recipient if that is known."""
+        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if known."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
@@ -185,7 +186,7 @@ PLAIN_CODES: Mapping[str, str] = {rank + suit.upper(): rank + suit for rank in R
 FACES: Mapping[str, tuple[str, str | None]] = {
     rank + suit: (rank, suit) for rank in RANKS for suit in SUITS
 } | {str(number): (str(number), None) for number in range(2, 13)}
-"""Rank and suit of every face; the numbered cards of High Roller have no suit."""
+"""The rank and suit of every face; the numbered cards of High Roller have no suit."""
 LID_SWITCH = "shoe_lid"
 MAX_UNREADABLE = 5
 """This many consecutive lines that are not codes mean a wrong speed or a bad cable."""
@@ -196,10 +197,10 @@ class ShoeSettings:
     """A shoe that sends one code per line."""
 
     port: str
-    """A serial port, preferably by its name under /dev/serial/by-path."""
+    """A serial port, preferably its name under /dev/serial/by-path."""
     baud: int = 9600
     cards: Mapping[str, str] = field(default_factory=lambda: PLAIN_CODES)
-    """The face behind each code: `H12: Qh`, or `12: "12"` of a numbered deck."""
+    """The face for each code: `H12: Qh`, or `12: "12"` in a numbered deck."""
     unread: tuple[str, ...] = ()
     """Codes for a card that the shoe could not read."""
     positions: Mapping[str, str] = field(default_factory=dict)
@@ -209,12 +210,12 @@ class ShoeSettings:
     alive: tuple[str, ...] = ()
     """Codes that only show that the shoe is connected."""
     repeats_ms: int = 150
-    """How long after a code the shoe may repeat it; two cards must be at least twice as far apart."""
+    """How long after a code the shoe may repeat it. Two cards must be at least twice this time apart."""
     silent_s: float | None = None
     """Silence for this long is a fault; only for a shoe that sends `alive` regularly."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't work. Raises ValueError with what was expected."""
+        """Raise ValueError for settings that can't work; the message says what was expected."""
         words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
         every = Counter((*self.cards, *self.positions, *words))
         twice = sorted(code for code, times in every.items() if times > 1)
@@ -222,10 +223,12 @@ class ShoeSettings:
             raise ValueError(f"found code {twice[0]!r} twice, expected one meaning for each code")
         for code in every:
             if not code or code != code.strip() or not (code.isascii() and code.isprintable()):
-                raise ValueError(f"found code {code!r}, expected printable ASCII without blanks around it")
+                raise ValueError(
+                    f"found code {code!r}, expected printable ASCII without blanks before or after it"
+                )
         for code, face in self.cards.items():
             if face not in FACES:
-                expected = "a card such as Qh or Tc, or 2 to 12 of a numbered deck"
+                expected = "a card such as Qh or Tc, or 2 to 12 in a numbered deck"
                 raise ValueError(f"cards: found {face!r} for code {code!r}, expected {expected}")
         if not 1 <= self.repeats_ms <= 2000:
             raise ValueError(f"repeats_ms: found {self.repeats_ms}, expected 1 to 2000")
@@ -233,13 +236,13 @@ class ShoeSettings:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 600")
         if self.silent_s is not None and not self.alive:
             raise ValueError(
-                "silent_s: found no code under `alive`, expected those by which an idle shoe shows that it is"
-                " connected"
+                "silent_s: found no code under `alive`, expected the code that the shoe sends regularly while"
+                " it is idle"
             )
 
     @property
     def codes(self) -> Codes:
-        """Return the code table."""
+        """The code table."""
         meanings: tuple[tuple[Word, tuple[str, ...]], ...] = (
             ("unread", self.unread),
             ("lid_open", self.lid_open),
@@ -266,7 +269,7 @@ class Shoe:
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start: the shoe is down until its port is open."""
+        """Start the device, which is down until its port is open."""
         return self._readings(
             now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
         )
@@ -289,7 +292,7 @@ class Shoe:
         return self._readings(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes before they arrived here: cards may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy: cards may be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
         return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
@@ -327,11 +330,11 @@ class Shoe:
         return b""
 
     def take_reopen(self) -> bool:
-        """Return whether the port should be reopened; each request is returned once."""
+        """Return whether the port should be reopened, and clear the request."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return counters, the lid's state and faults."""
+        """Return the counters, the lid's state and the active faults."""
         return {
             "cards": self._protocol.cards,
             "repeats": self._protocol.repeats,
@@ -347,16 +350,18 @@ class Shoe:
         return self._received_us + round(self._settings.silent_s * 1e6)
 
     def _handle(self, now_us: int, event: Event) -> list[AnyReading]:
-        if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
+        if isinstance(event, Doubt) and (consecutive := self._protocol.unreadable) >= MAX_UNREADABLE:
             self._reopening.request(now_us)
-            seen = f"{in_a_row} lines in a row that are not codes"
+            seen = f"{consecutive} consecutive lines that are not codes"
             return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
             return self._readings(
-                now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}")
+                now_us, self._health.lost(now_us, now_us, "bad_reading", f"received {event.seen}")
             )
         self._received_us = now_us
-        up = self._readings(now_us, self._health.clear(now_us, "starting", "silent", LINK, seen="it speaks"))
+        up = self._readings(
+            now_us, self._health.clear(now_us, "starting", "silent", LINK, seen="it sends codes")
+        )
         match event:
             case CardOut():
                 return [*up, self._card(now_us, event)]
@@ -367,7 +372,7 @@ class Shoe:
                 return up
 
     def _card(self, now_us: int, out: CardOut) -> Card:
-        """Return the card's reading; cards that arrive together get times a microsecond apart, in order."""
+        """Return the card's reading; cards that arrive together are stamped a microsecond apart, in order."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
         rank, suit = FACES[out.face] if out.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table

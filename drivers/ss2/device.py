@@ -1,4 +1,4 @@
-"""An SS2 wheel as a device: status frames become `wheel_status` readings, silence and faults its health.
+"""An SS2 wheel as a device: its status frames become readings, its silence and faults become health reports.
 
 The device reports what the wheel sent, and when it sent nothing. The judge decides whether a number counts.
 """
@@ -35,15 +35,15 @@ from drivers.ss2.protocol import (
 from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
 
 MAX_RPM_X10 = 300
-"""A rotor turns at 10 to 25 rpm; a higher speed means a fault of the encoder, the drive or a setting."""
+"""A rotor turns at 10 to 25 rpm; a higher speed than this means a faulty encoder, drive or setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
 _MANY_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""Troubles that last until the wheel's frames show that they are over."""
+"""Faults that last until the wheel's frames show that they are over."""
 
 
 def is_speed(rotor_rpm_x10: int) -> bool:
-    """Return whether this is a possible speed of a rotor in play (tenths of a revolution per minute)."""
+    """Return whether a rotor in play can have this speed (in tenths of a revolution per minute)."""
     return 0 < rotor_rpm_x10 <= MAX_RPM_X10
 
 
@@ -52,20 +52,23 @@ class Fault:
     """A fault's code, and what was seen."""
 
     code: str
-    says: str
+    seen: str
 
 
 class GameMonitor:
-    """Compares each status frame with the one before, and finds faults."""
+    """Finds faults by comparing each status frame with the previous one."""
 
     def __init__(self, *, state_7: bool) -> None:
-        """`state_7`: the wheel is set to report state 7, a ball that it does not detect in the track."""
+        """Start without a frame.
+
+        `state_7` is whether the wheel is set to report state 7: the ball is not detected in the track.
+        """
         self._state_7 = state_7
         self._last: Status | None = None
         self._reported: set[str] = set()
 
     def see(self, status: Status) -> Iterator[Fault]:
-        """Compare the next frame; return the faults not yet reported in this game."""
+        """Check the next frame; return the faults not yet reported in this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
             self._reported.clear()
@@ -80,21 +83,23 @@ class GameMonitor:
             yield Fault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
         if status.state in _IN_PLAY and not is_speed(status.rotor_rpm_x10):
             rpm = status.rotor_rpm_x10 / 10
-            yield Fault(ROTOR_SPEED, f"rotor at {rpm:g} rpm in play")
+            yield Fault(ROTOR_SPEED, f"the rotor turns at {rpm:g} rpm in play")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
-            yield Fault("unknown_state", "state 7, which this wheel is not set to report")
+            yield Fault("unknown_state", "found state 7, which this wheel is not set to report")
 
     def _of_change(self, last: Status, status: Status) -> Iterator[Fault]:
         games = games_between(last.spin, status.spin)
         if games > _MANY_GAMES or (status.number is None and last.number is not None):
-            says = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
-            yield Fault(POWER_CYCLE, says)
+            seen = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
+            yield Fault(POWER_CYCLE, seen)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
             change = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
-            yield Fault("missed_games", f"{change}: no change to state 5 was seen; it shows {status.number}")
+            yield Fault(
+                "missed_games", f"{change} without a change to state 5; the wheel shows {status.number}"
+            )
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
-            says = f"the winning number changed from {last.number} to {status.number} while it was shown"
-            yield Fault("number_changed", says)
+            seen = f"the winning number changed from {last.number} to {status.number} while it was shown"
+            yield Fault("number_changed", seen)
 
 
 STALE_US = 1_500_000
@@ -104,35 +109,36 @@ SILENT_US = 5_000_000
 ASK_EVERY_US = 500_000
 """The wheel's own reporting period; it must not be polled more often than every 100 ms."""
 ASK_AGAIN_US = 2_000_000
-"""A wheel answers BUSY while its rotor is running down."""
+"""A question is repeated after this long: a wheel answers BUSY while its rotor is slowing down."""
 _LICENCE_ENDS = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ss2Settings:
-    """An SS2 wheel on a serial port.
-
-    `approved` are the wheel's parameters by the letter that sets them, `approved_mode` its mode word; both
-    are read back before the wheel counts as up. `state_7`: the wheel is set to report state 7. `ask_status`:
-    the wheel's mode word does not make it report by itself, so it is polled. `listen_only`: nothing is sent,
-    as for a recording, or a display port (which never sends the number on a line of its own).
-    """
+    """An SS2 wheel on a serial port."""
 
     port: str
     """The serial port: its path under /dev/serial, or its udev name."""
     baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The approved parameters, by the letter that sets them; they are read back before the wheel is up."""
     approved_mode: int | None = None
+    """The approved mode word; it is read back too."""
     state_7: bool = False
+    """Whether the wheel is set to report state 7."""
     ask_status: bool = False
+    """Whether the wheel is polled because its mode word does not make it report automatically."""
     listen_only: bool = False
+    """Whether nothing is sent to the wheel, as with a recording or a display port. A display port never sends
+    the number on a line of its own.
+    """
 
 
 class Ss2Wheel:
     """One wheel: received bytes and the time go in, readings and bytes to send come out."""
 
     def __init__(self, name: str, settings: Ss2Settings, _random_bytes: RandomBytes | None = None) -> None:
-        """Create the device with this name. Raises ValueError if a wheel has no such parameter."""
+        """Create the device with this name. Raises ValueError if an approved parameter does not exist."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
@@ -161,22 +167,22 @@ class Ss2Wheel:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Return a description of each setting that differs from the approved one."""
+        """A description of each setting that differs from the approved one."""
         return self._approval.differences
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start: the wheel is down until a status frame has been received."""
+        """Start the device, which is down until a status frame has been received."""
         self._lose(now_us, "starting", "no status frame received yet")
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Wait for the first frame and read the settings back: the port is open."""
+        """Handle the opening of the port: wait for the first frame and read the settings back."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Handle the loss of the port, with the fault code and what was seen."""
+        """Handle the loss of the port: the fault's code, and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
@@ -184,7 +190,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle the loss of bytes because the table was busy: frames may be missing."""
+        """Handle the loss of bytes that were discarded because the table was busy: frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
@@ -200,7 +206,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` is due next, in table microseconds; None if it is not."""
+        """Return when `tick` is due next, in table microseconds; None if nothing is scheduled."""
         due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
         return min((at for at in due if at is not None), default=None)
 
@@ -227,11 +233,11 @@ class Ss2Wheel:
         return self._requests.take_output()
 
     def take_reopen(self) -> bool:
-        """Return whether the port should be reopened; each request is returned once."""
+        """Return whether the port should be reopened, and clear the request."""
         return self._reopening.take()
 
     def status(self) -> Mapping[str, object]:
-        """Return counters, faults and settings that differ from the approved ones."""
+        """Return the counters, the active faults, and the settings that differ from the approved ones."""
         return {
             "frames": self.frames,
             "lines": self.decoder.lines,
@@ -242,9 +248,7 @@ class Ss2Wheel:
         }
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game so that the wheel launches again; without an answer this becomes a
-        fault.
-        """
+        """Acknowledge a void game so that the wheel launches again; report a fault if it does not answer."""
         self._send_question(now_us, Question("void", VOID_GAME, "R"))
 
     def _open(self, now_us: int) -> None:
@@ -270,8 +274,8 @@ class Ss2Wheel:
                 self._self_tested(now_us, message)
             case Bonus() if message.licence_days is not None:
                 ended = "has ended" if message.value == _LICENCE_ENDS else "ends"
-                says = f"the bonus licence {ended}: {message.licence_days} days left"
-                self._fault(now_us, Fault("licence", says))
+                seen = f"the bonus licence {ended}: {message.licence_days} days left"
+                self._fault(now_us, Fault("licence", seen))
             case _:
                 pass
 
@@ -317,9 +321,7 @@ class Ss2Wheel:
             )
 
     def _self_tested(self, now_us: int, found: SelfTestCode) -> None:
-        """Keep a self-test's fault active until the next self-test finds none or the wheel is
-        power-cycled.
-        """
+        """Keep a self-test's fault active until a self-test finds none or the wheel is power-cycled."""
         if not found.code:
             self._end_self_test(now_us)
             return
@@ -335,16 +337,15 @@ class Ss2Wheel:
     def _answered(self, now_us: int, answer: StatusAnswer) -> None:
         if answer.name == "void":
             if answer.outcome != "ok":
-                says = f"the void game was not acknowledged ({answer.outcome}); the wheel may play on"
-                self._fault(now_us, Fault("void_refused", says))
+                seen = f"the wheel did not acknowledge the void game ({answer.outcome}); it may play on"
+                self._fault(now_us, Fault("void_refused", seen))
             return
         self._approval.handle_answer(answer)
         if self._approval.verified:
             self._check_at_us = None
             self._end(now_us, "unchecked", "configuration")
         elif self._approval.differences and self._requests.idle:
-            says = "; ".join(self._approval.differences)
-            self._lose(now_us, "configuration", says)
+            self._lose(now_us, "configuration", "; ".join(self._approval.differences))
 
     # --- settings ---
 
@@ -353,7 +354,7 @@ class Ss2Wheel:
         if self._settings.listen_only or self._approval.verified:
             return
         self._health.forget("configuration")
-        self._lose(now_us, "unchecked", "its settings are not read back yet")
+        self._lose(now_us, "unchecked", "its settings have not been read back yet")
         self._ask_settings(now_us)
 
     def _ask_settings(self, now_us: int) -> None:
@@ -366,7 +367,7 @@ class Ss2Wheel:
         if not self._settings.listen_only:
             self._requests.ask(now_us, question.name, question.command, question.letters)
 
-    # --- its health ---
+    # --- health ---
 
     def _silent_at_us(self) -> int | None:
         if self._opened_us is None:
@@ -376,7 +377,7 @@ class Ss2Wheel:
         return max(self._opened_us, self._received_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Report a fault that keeps the wheel down, and again whenever what is seen changes."""
+        """Report a fault that keeps the wheel down; report it again whenever `seen` changes."""
         self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
@@ -384,11 +385,11 @@ class Ss2Wheel:
 
     def _fault(self, now_us: int, fault: Fault) -> None:
         """Report a momentary fault, which is over as soon as it is seen."""
-        self._report(now_us, [Trouble(fault.code, fault.says, False, now_us)])
+        self._report(now_us, [Trouble(fault.code, fault.seen, False, now_us)])
 
     def _lasting_fault(self, now_us: int, fault: Fault) -> None:
-        """Report a lasting fault, each time it is seen."""
-        self._report(now_us, self._health.trouble(now_us, fault.code, fault.says, down=False, again_us=0))
+        """Report a lasting fault each time it is seen."""
+        self._report(now_us, self._health.trouble(now_us, fault.code, fault.seen, down=False, again_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
         self._readings += readings_of(
@@ -396,7 +397,7 @@ class Ss2Wheel:
         )
 
     def _stamp(self, now_us: int) -> int:
-        """Return the next reading's time; no two readings share one, so that a burst keeps its order."""
+        """Return the time of the next reading; no two readings share one, so a burst keeps its order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

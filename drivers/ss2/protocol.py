@@ -1,12 +1,13 @@
 """The serial protocol of the SS2 wheel reader: decoding its lines, the permitted commands and their replies.
 
-9600 baud, 8N1, no flow control. Every line begins with `*` except the bare winning number. The wheel ends its
-lines with CR LF; either character alone is accepted. A line that a full buffer cut short runs into the next
-one, so the decoder starts again at the last `*` of a bad line and counts the part it discards.
+The line runs at 9600 baud, 8N1, without flow control. Every line begins with `*` except the bare winning
+number. The wheel ends its lines with CR LF; either character alone is accepted. A line that a full buffer cut
+short runs into the next one, so the decoder starts again at the last `*` of a bad line and counts the part
+that it discards.
 
 Requests are sent one at a time. A wheel's OK proves nothing: wheels have been seen to acknowledge a setting
-and keep the old value, and a wrong setting can look like a broken sensor. So every value is read back before
-the table opens.
+but keep the old value, and a wrong setting can look like a broken sensor. Therefore every value is read back
+before the table opens.
 """
 
 import re
@@ -20,9 +21,9 @@ from drivers.framing import Line, LineSplitter
 
 BAUD = 9600
 MAX_LINE = 300
-"""The longest line is a page of the wheel's log: 258 characters and a prefix."""
+"""Maximum length of a line; the longest is a page of the wheel's log: 258 characters and a prefix."""
 LAST_SPIN = 256
-"""The spin number runs from 1 to 256 and then starts again."""
+"""The spin number counts from 1 to 256 and then starts again."""
 
 Direction = Literal["cw", "ccw"]
 
@@ -40,7 +41,7 @@ class State(IntEnum):
 
 
 class Flag(IntFlag):
-    """The wheel's warnings, as bits."""
+    """The bits of the wheel's warnings."""
 
     BALL_MISSING = 1
     BALL_WITH_ROTOR = 2
@@ -80,12 +81,12 @@ SELF_TEST = {
     23: "sensor 3 blind",
     100: "timed out",
 }
-"""What each code of the wheel's self-test means."""
+"""The meaning of each code of the wheel's self-test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status frame: the wheel's present state, and its last winning number (None before the first)."""
+    """A status frame: the wheel's current state and its last winning number (None before the first)."""
 
     state: int
     spin: int
@@ -119,7 +120,7 @@ class SelfTestCode:
 
     @property
     def meaning(self) -> str:
-        """Return what the code means."""
+        """The meaning of the code."""
         return SELF_TEST.get(self.code, f"unknown code {self.code}")
 
 
@@ -133,23 +134,21 @@ class SensorEvent:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of the wheel's log, with a correct checksum: wins and misfires by pocket number, oldest
-    first.
-    """
+    """A page of the wheel's log with a correct checksum: the pockets of wins and misfires, oldest first."""
 
     wins_and_misfires: tuple[tuple[Literal["win", "misfire"], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a command: the letter (a blank or `)` if the wheel does not know it) and the rest."""
+    """The reply to a command: its letter (a blank or `)` for an unknown command) and its text."""
 
     letter: str
     text: str
 
     @property
     def outcome(self) -> Literal["ok", "busy", "refused", "value"]:
-        """Return the kind of reply, by its last word: an acknowledgement, busy, a refusal or a value."""
+        """The kind of reply, given by its last word: an acknowledgement, busy, a refusal or a value."""
         word = self.text.rpartition(" ")[2]
         outcomes: dict[str, Literal["ok", "busy", "refused"]] = {"OK": "ok", "BUSY": "busy", "NO": "refused"}
         return outcomes.get(word, "value")
@@ -177,10 +176,10 @@ _SHOWN = 40
 
 
 def number_of(text: str) -> str | None:
-    """Return the winning number for its two characters; None if both are blank.
+    """Return the winning number that two characters encode; None if both are blank.
 
-    ` 0` is zero, `00` double zero; 38 and 39 are triple and quadruple zero. A number that no wheel has (37)
-    is returned unchanged; the judge refuses it.
+    ` 0` is zero and `00` is double zero; 38 and 39 are triple and quadruple zero. A number that no wheel has
+    (37) is returned unchanged; the judge refuses it.
     """
     if text == "  ":
         return None
@@ -188,24 +187,24 @@ def number_of(text: str) -> str | None:
 
 
 def with_its_blank(line: bytes) -> bytes:
-    """Restore the leading blank that a recorder stripped from a bare number of one digit."""
+    """Return a line with the leading blank that a recorder stripped from a bare one-digit number."""
     return b" " + line if len(line) == 1 and line.isdigit() else line
 
 
 def games_between(before: int, after: int) -> int:
-    """Return the number of games from one spin number to another; after 256 comes 001 or 000."""
+    """Return the number of games from one spin number to another; 256 is followed by 001 or 000."""
     return 1 if (before, after) == (LAST_SPIN, 0) else (after - before) % LAST_SPIN
 
 
 class Decoder:
-    """Decodes bytes, in chunks of any size, to messages."""
+    """Decodes bytes, in chunks of any size, into messages."""
 
     def __init__(self) -> None:
         """Start with an empty buffer."""
         self.lines = 0
         """Non-empty lines received."""
         self.discarded = 0
-        """Bad lines, including those of which the part from the last `*` was decoded."""
+        """Bad lines, including those whose part from the last `*` was decoded."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
@@ -301,7 +300,7 @@ VOID_GAME = b"*R\r"
 """Acknowledges a void game; the wheel then returns to state 1."""
 READ_STATE_AND_MODE = b"*O\r"
 SET_LETTERS = "nkrjtmhzidcpqg"
-"""The wheel's parameters: `*T` sets one by its small letter and reads it by its capital."""
+"""The wheel's parameters: `*T` with the lower-case letter sets one, with the upper-case letter reads it."""
 
 
 def read_parameter(letter: str) -> bytes:
@@ -338,37 +337,40 @@ class _Request:
 
 
 class Requests:
-    """The requests to one wheel, one at a time. A reply has no number; its letter shows what it answers."""
+    """The requests to one wheel, sent one at a time.
+
+    A reply has no number; its letter shows which command it answers.
+    """
 
     def __init__(self) -> None:
         """Start without requests."""
         self._waiting: deque[_Request] = deque()
-        self._asked: _Request | None = None
+        self._pending: _Request | None = None
         self._due_us = 0
         self._output = bytearray()
 
     @property
     def idle(self) -> bool:
-        """Whether no request waits to be sent or answered."""
-        return self._asked is None and not self._waiting
+        """Whether no request is waiting to be sent or answered."""
+        return self._pending is None and not self._waiting
 
     def ask(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
-        """Send a request once the earlier ones are answered.
+        """Send a request once all earlier ones have been answered.
 
-        `letters` are those that the reply may have, by default the command's own: some replies have other
-        letters than the wheel's manual says.
+        `letters` are those that the reply may have, by default the command's own. Some replies do not have
+        the letter that the wheel's manual gives.
         """
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
 
     def send(self, command: bytes) -> None:
-        """Send a command that is not answered by a reply but by a status frame like the unsolicited ones."""
+        """Send a command whose answer is not a reply but an ordinary status frame."""
         self._output += command
 
     def forget(self) -> None:
-        """Drop every request: the link is gone."""
+        """Discard all requests: the link was lost."""
         self._waiting.clear()
-        self._asked = None
+        self._pending = None
         self._output.clear()
 
     def take_output(self) -> bytes:
@@ -379,32 +381,32 @@ class Requests:
 
     def handle_reply(self, now_us: int, reply: Reply) -> StatusAnswer | None:
         """Handle a reply; return the request's result, or None if the reply answers no request."""
-        asked = self._asked
-        if asked is None or reply.letter not in asked.letters:
+        pending = self._pending
+        if pending is None or reply.letter not in pending.letters:
             return None
-        return self._end(now_us, asked, reply.outcome, reply.text)
+        return self._end(now_us, pending, reply.outcome, reply.text)
 
     def next_deadline(self) -> int | None:
-        """Return when the pending request is given up; None if there is none."""
-        return None if self._asked is None else self._due_us
+        """Return when the pending request is abandoned; None if there is none."""
+        return None if self._pending is None else self._due_us
 
     def tick(self, now_us: int) -> StatusAnswer | None:
-        """Give up the pending request if its answer is overdue; return its result, or None."""
-        asked = self._asked
-        if asked is None or now_us < self._due_us:
+        """Abandon the pending request if its answer is overdue; return its result, or None."""
+        pending = self._pending
+        if pending is None or now_us < self._due_us:
             return None
-        return self._end(now_us, asked, "no_answer", "")
+        return self._end(now_us, pending, "no_answer", "")
 
-    def _end(self, now_us: int, asked: _Request, outcome: Outcome, text: str) -> StatusAnswer:
-        self._asked = None
+    def _end(self, now_us: int, pending: _Request, outcome: Outcome, text: str) -> StatusAnswer:
+        self._pending = None
         self._send_next(now_us)
-        return StatusAnswer(asked.name, outcome, text)
+        return StatusAnswer(pending.name, outcome, text)
 
     def _send_next(self, now_us: int) -> None:
-        if self._asked is None and self._waiting:
-            self._asked = self._waiting.popleft()
+        if self._pending is None and self._waiting:
+            self._pending = self._waiting.popleft()
             self._due_us = now_us + ANSWER_WITHIN_US
-            self._output += self._asked.command
+            self._output += self._pending.command
 
 
 _MODE = "mode"
@@ -421,12 +423,17 @@ class Question:
 
 
 class ApprovedSettings:
-    """The values that the wheel must have, compared with those read back."""
+    """Compares the values that the wheel must have with those read back."""
 
     def __init__(self, parameters: Mapping[str, tuple[float, ...]], mode: int | None) -> None:
-        """`parameters` by the letter that sets them, such as `m`: (1.5,).
+        """Start with nothing read back.
 
-        Raises ValueError for an unknown one.
+        Args:
+            parameters: The approved values by the letter that sets the parameter, such as `m`: (1.5,).
+            mode: The approved mode word.
+
+        Raises:
+            ValueError: If a parameter is unknown.
         """
         self._wanted: dict[str, tuple[float, ...]] = dict(parameters)
         self._commands = {letter: read_parameter(letter) for letter in parameters}
@@ -443,21 +450,21 @@ class ApprovedSettings:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Return, for each value that differs, what was found and what is approved."""
+        """For each value that differs, what was found and what is approved."""
         return tuple(self._wrong[name] for name in sorted(self._wrong))
 
     def begin(self) -> None:
-        """Forget all values read: the wheel was away and may have lost settings that were not saved."""
+        """Discard all values read: the wheel was off and may have lost settings that were not saved."""
         self._unread = set(self._wanted)
         self._wrong.clear()
 
     def questions(self) -> Iterator[Question]:
-        """Yield a question for each value still to be read back."""
+        """Yield a question for each value that has not been read back yet."""
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
     def handle_answer(self, answer: StatusAnswer) -> None:
-        """Handle an answer to one of the questions; without a value in it the question stays open."""
+        """Handle an answer to one of the questions; if it contains no value, the question stays open."""
         wanted = self._wanted.get(answer.name)
         values = _values(answer)
         if wanted is None or not values:
@@ -470,7 +477,7 @@ class ApprovedSettings:
             abs(found - right) > _TOLERANCE for found, right in zip(values, wanted, strict=True)
         ):
             what = _MODE if answer.name == _MODE else f"parameter {answer.name}"
-            self._wrong[answer.name] = f"{what} is {_text(values)}, approved is {_text(wanted)}"
+            self._wrong[answer.name] = f"{what}: found {_text(values)}, expected {_text(wanted)}"
 
 
 def _values(answer: StatusAnswer) -> tuple[float, ...]:

@@ -233,7 +233,7 @@ def test_a_wheels_setting_that_somebody_changed_keeps_it_down_until_it_is_right(
     house.fault("wheel_setting", "wheel")
     house.after(15)
     assert not house.is_up("wheel")
-    assert house.devices["wheel"].status()["differences"] == ["parameter m is 20000, approved is 1.5"]
+    assert house.devices["wheel"].status()["differences"] == ["parameter m: found 20000, expected 1.5"]
     house.after(25)
     assert house.is_up("wheel")
 

@@ -245,9 +245,9 @@ def test_the_wheel_counts_as_up_once_its_settings_were_read_back_as_approved() -
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({b"*T M": b"*T m 20000.0"}, "parameter m is 20000, approved is 1.5"),
-        ({b"*T R": b"*T r 23000 32000"}, "parameter r is 23000 32000, approved is 28000 32000"),
-        ({b"*O": b"*O 6 1 60 1159"}, "mode is 1159, approved is 1157"),
+        ({b"*T M": b"*T m 20000.0"}, "parameter m: found 20000, expected 1.5"),
+        ({b"*T R": b"*T r 23000 32000"}, "parameter r: found 23000 32000, expected 28000 32000"),
+        ({b"*O": b"*O 6 1 60 1159"}, "mode: found 1159, expected 1157"),
     ],
 )
 def test_a_setting_that_differs_keeps_the_wheel_down(wrong: dict[bytes, bytes], says: str) -> None:
