@@ -1,1 +1,1 @@
-"""Judging, pure: one rule, one function, one id; every rule runs, every reason is listed."""
+"""Judging without I/O: each rule is one function with one id; every rule runs, and every reason is listed."""

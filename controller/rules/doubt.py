@@ -1,7 +1,8 @@
-"""Readings that came too late to count: if they would change a verdict, a person decides.
+"""Readings that arrive too late to count: if they would change a verdict, a person decides.
 
-A verdict that rests on something not seen is only as good as the lines that came in time (a reading beyond
-the watermark never changes what was published, but it is not ignored either).
+A verdict that rests on the absence of a reading is only as reliable as the delivery of the readings. A
+reading that arrives after the watermark has passed it never changes what was published, but it is not ignored
+either.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,29 +22,30 @@ Judge = Callable[[Sequence[Reading]], V]
 def judge_with_late(
     judge: Judge[V], readings: Sequence[Reading], basis: Basis, causes: Mapping[str, str]
 ) -> V:
-    """Judge an attempt with and without what came too late: if the verdicts differ, it is a review.
+    """Judge an attempt with and without its late readings: if the verdicts differ, the result is a review.
 
-    A person's call stands.
+    A person's call always stands.
     """
     verdict = judge(readings)
     if basis.called is not None or not basis.late:
         return verdict
     if verdict.ruling is not Ruling.REVIEW:
         with_late = judge(sorted((*readings, *basis.late), key=lambda reading: reading.t))
-        if _worth(with_late) == _worth(verdict):
+        if _meaning(with_late) == _meaning(verdict):
             return verdict
     return doubted(verdict, _came_late(basis.late), causes)
 
 
 def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Send a verdict to a person, listing what speaks against it before what the review asks anyway."""
+    """Turn a verdict into a review, listing this doubt before the reasons of a verdict that already was
+    one."""
     return _reviewed(
         verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
     )
 
 
 def objected(verdict: V, objection: Reason | None) -> V:
-    """Send a result that would count to a person if something speaks against it."""
+    """Turn a valid verdict into a review if there is an objection to it."""
     if objection is None or verdict.ruling is not Ruling.VALID:
         return verdict
     return _reviewed(verdict, objection)
@@ -61,8 +63,8 @@ def _reviewed(verdict: V, reason: Reason) -> V:
     )
 
 
-def _worth(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
-    """Return what a verdict means for the table: two with the same worth lead to the same call."""
+def _meaning(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
+    """Return what a verdict means for the table: two verdicts with the same meaning lead to the same call."""
     match verdict:
         case ThrowVerdict():
             result: object = (verdict.dice, verdict.warning)
@@ -75,6 +77,6 @@ def _worth(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, .
 
 
 def _came_late(late: Sequence[Reading]) -> str:
-    kinds = sorted({f"{kind_of(reading)} of {reading.dev}" for reading in late})
+    kinds = sorted({f"{kind_of(reading)} from {reading.dev}" for reading in late})
     count = "a reading" if len(late) == 1 else f"{len(late)} readings"
     return f"{count} came too late to count ({', '.join(kinds)})"

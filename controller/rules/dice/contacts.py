@@ -1,4 +1,4 @@
-"""What each die did near a wall, moment by moment, and the prices of its having touched the wall or not.
+"""What each die did near a wall, moment by moment, and the prices of a touch and of no touch.
 
 In a touch the die's centre is within the contact band when the die turns, and an impact is heard at that
 place and time. Each contact holds the prices of all explanations of that contact alone; `stories` combines
@@ -50,7 +50,8 @@ NEAREST_POINTS = 3
 """Points averaged to find a slow die's nearest position: the error of a single point may exceed the distance
 that the die fell back."""
 LAST_POINTS = 6
-"""Points of a stopping die, besides its rest, that its resting position is estimated from."""
+"""Number of track points, besides the rest, from which the resting position of a stopping die is
+estimated."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +73,8 @@ class Contact:
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     placed: dict[int, float] = field(default_factory=dict)
-    """What is added to the price of a knock for each impact, according to its distance from the die."""
+    """The amount added to the price of a knock, by the number of the impact; it depends on the impact's
+    distance from the die."""
     misfit: float = inf
     code: str = ""
     seen: str = ""
@@ -83,7 +85,7 @@ class Contact:
     least_change: float = 0.0
     """`change` reduced by the errors of both speeds."""
     cause: float = 0.0
-    """The part of `miss` and `landed` that pays for the cause of the turn."""
+    """The part of `miss` and `landed` that is the price of the turn's cause."""
     sd: float = 0.0
     """The standard error of the position at which the die turned, in mm."""
     reach: float = 0.0
@@ -100,7 +102,7 @@ class Contact:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether a touch that no sensor heard is not ruled out against no touch."""
+        """Return whether a touch that no sensor heard remains possible beside no touch."""
         return self.touch - self.miss <= bands.STANDS
 
 
@@ -140,7 +142,8 @@ def _fastest(scene: Scene, path: Path) -> float:
 
 
 def _look(way: Approach, span: Span) -> list[Contact]:
-    """Return the contacts in one span near the wall: turns that were heard, and others in the track alone."""
+    """Return the contacts in one span near the wall: turns that were heard, and turns that only the track
+    shows."""
     found = list(_heard(way, span))
     beyond = _beyond(way, span)
     if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
@@ -151,28 +154,28 @@ def _look(way: Approach, span: Span) -> list[Contact]:
         alone += _turns(way, span)
     elif not found:
         alone.append(_hidden(way, hidden))
-    untold = [
+    unmatched = [
         contact
         for contact in alone
-        if contact is not None and not any(_is_told_by(own, contact) for own in found)
+        if contact is not None and not any(_is_same_turn(own, contact) for own in found)
     ]
-    for turn in [contact for contact in untold if contact.change]:
+    for turn in [contact for contact in unmatched if contact.change]:
         heard = [own for own in found if abs(turn.t - own.t) <= SAME_TURN_MS]
         if heard:
-            untold.remove(turn)
-            _tell(min(heard, key=lambda own: abs(turn.t - own.t)), turn, heard)
-    found += untold
+            unmatched.remove(turn)
+            _assign_turn(min(heard, key=lambda own: abs(turn.t - own.t)), turn, heard)
+    found += unmatched
     if beyond is not None:
         found.append(beyond)
     if not found:
         gaps = way.gaps[span.first : span.last + 1]
         m = span.first + gaps.index(min(gaps))
-        found.append(_untold(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
+        found.append(_seen_at_wall(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
     return sorted(found, key=lambda contact: contact.t)
 
 
-def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
-    """Assign the turn that the track shows to the one contact of those whose sound fits no turn."""
+def _assign_turn(heard: Contact, turn: Contact, others: list[Contact]) -> None:
+    """Assign a turn that only the track shows to the nearest of the contacts whose sounds fit no turn."""
     for contact in others:
         contact.miss = contact.landed = contact.cause = contact.hard = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
@@ -181,8 +184,9 @@ def _tell(heard: Contact, turn: Contact, others: list[Contact]) -> None:
     heard.sd, heard.reach = turn.sd, turn.reach
 
 
-def _is_told_by(heard: Contact, contact: Contact) -> bool:
-    """Return whether this contact is the turn that was heard; a sound that fits no turn never matches."""
+def _is_same_turn(heard: Contact, contact: Contact) -> bool:
+    """Return whether a contact is the same turn as one that was heard; a sound that fits no turn matches
+    none."""
     return heard.misfit <= bands.STANDS and abs(contact.t - heard.t) <= SLOW_TURN_MS
 
 
@@ -208,7 +212,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         if contact is None:
             continue
         last = contacts[-1] if contacts else None
-        if last is not None and _is_told_twice(way, k, last, contact):
+        if last is not None and _repeats_turn(way, k, last, contact):
             contact.miss = contact.landed = contact.cause = contact.hard = 0.0
         if last is not None and contact.t - last.t <= SAME_TURN_MS:
             _join(last, contact)
@@ -217,14 +221,15 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
     yield from contacts
 
 
-def _is_told_twice(way: Approach, k: int, earlier: Contact, later: Contact) -> bool:
-    """Return whether an incoming path starts before an earlier turn and so shows only that turn."""
+def _repeats_turn(way: Approach, k: int, earlier: Contact, later: Contact) -> bool:
+    """Return whether the later contact repeats the earlier turn: its incoming path starts before that
+    turn."""
     first = way.path.times[max(k - FEW + 1, 0)]
     return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
 
 
 def _broken(way: Approach, k: int, latest: float) -> float:
-    """Return the price of a touch by the incoming path alone, after which something turned the die at once.
+    """Return the price of a touch shown by the incoming path alone, right before something turned the die.
 
     The die met the other die, an obstacle or the wall again before it was next seen, so its outgoing path is
     no evidence of the touch.
@@ -308,7 +313,7 @@ def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
 
 
 def _hard(turn: Turn) -> float:
-    """Return the certainty, from 0 to 1, that a turn had a cause other than slowing by felt."""
+    """Return the certainty, from 0 to 1, that a turn had a cause other than being slowed by the felt."""
     surely = turn.change - bands.HARD_ERRORS * turn.change_sd
     return min(max(surely, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
 
@@ -329,7 +334,7 @@ def _contact(way: Approach, turn: Turn, k: int) -> Contact:
     )
 
 
-# --- what the track alone tells ---
+# --- turns that only the track shows ---
 
 
 def _turns(way: Approach, span: Span) -> list[Contact | None]:
@@ -357,7 +362,7 @@ def _turns(way: Approach, span: Span) -> list[Contact | None]:
 
 
 def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
-    """Price a turn that no impact belongs to: near the wall it may be a touch, but never a certain one."""
+    """Price a turn without a matching impact: near the wall it may be a touch, but never a certain one."""
     contact = _contact(way, turn, k)
     outside, inside = _from_band(way, turn)
     unheard = _unheard_price(way, turn)
@@ -369,7 +374,7 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     contact.code, heard = _silence(way, turn.t)
     within = max(2.0 * turn.sd, 1.0)
     contact.seen = (
-        f"die {way.path.die.number} turned at the {way.wall} wall (within {within:.0f} mm), and {heard}"
+        f"die {way.path.die.number} turned at the {way.wall} wall (within {within:.0f} mm), but {heard}"
     )
     return contact
 
@@ -385,10 +390,10 @@ def _unheard_price(way: Approach, turn: Turn) -> float:
 
 
 def _silence(way: Approach, t: float) -> tuple[str, str]:
-    """Return a review's code for a touch that was not heard, and whether a working sensor was listening."""
+    """Return the review code for a touch that was not heard, and the reason in words."""
     if way.scene.hears(way.wall, way.scene.start_us + int(t * 1000.0)):
-        return "wall_unclear", "no impact belongs to it"
-    return "missing_reading", "no working sensor listened there"
+        return "wall_unclear", "no matching impact was heard"
+    return "missing_reading", "no working sensor was listening there"
 
 
 def _rested(way: Approach, span: Span) -> Contact | None:
@@ -423,7 +428,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     )
     contact.code, heard = _silence(way, times[end - 1])
     contact.seen = (
-        f"die {path.die.number} stopped at the {way.wall} wall (within {3.0 * sd:.0f} mm), and {heard}"
+        f"die {path.die.number} stopped at the {way.wall} wall (within {3.0 * sd:.0f} mm), but {heard}"
     )
     return contact
 
@@ -456,7 +461,7 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
         points=points_around(way, m, m),
     )
     contact.code, heard = _silence(way, contact.t)
-    contact.seen = f"die {path.die.number} fell back from the {way.wall} wall, and {heard}"
+    contact.seen = f"die {path.die.number} fell back from the {way.wall} wall, but {heard}"
     return contact
 
 
@@ -470,13 +475,13 @@ def _hidden(way: Approach, k: int) -> Contact:
     return contact
 
 
-def _untold(way: Approach, m: int) -> Contact:
+def _seen_at_wall(way: Approach, m: int) -> Contact:
     """Price a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
     contact = _never_near(way, m)
     off = max(way.gaps[m] - bands.contact_most(way.scene.table), 0.0) / way.noise(m, m)
     contact.touch = bands.UNHEARD + off * off
     contact.code, heard = _silence(way, contact.t)
-    contact.seen = f"die {way.path.die.number} was seen at the {way.wall} wall, and {heard}"
+    contact.seen = f"die {way.path.die.number} was seen at the {way.wall} wall, but {heard}"
     return contact
 
 
@@ -519,7 +524,7 @@ def _unseen_start(way: Approach) -> Contact | None:
     """Return an open contact for a die whose release was not seen: its path before that is unknown."""
     if way.path.die.releases:
         return None
-    seen = f"the way of die {way.path.die.number} before it was first seen is not known"
+    seen = f"the path of die {way.path.die.number} before it was first seen is unknown"
     return _unseen(way.wall, way.path.times[0], seen)
 
 

@@ -1,4 +1,4 @@
-"""Whether a die can have fallen onto the felt hard enough for a wall's sensor to hear it.
+"""Whether a die may have fallen onto the felt hard enough for a wall's sensor to hear it.
 
 A die gains downward speed only while it falls, and nothing turns or slows it while it does: its track is
 straight and even. A die that slides, rolls or tumbles keeps touching the felt, which turns and slows it.
@@ -16,9 +16,9 @@ from controller.rules.dice.turns import heard_there
 
 FALL_MS = 620.0
 """How long a die must fall for its landing to be as loud as a hit that turns a die by 1 m/s. Felt transmits a
-twelfth of the blow, the place adds up to a third, and a die leaves felt at half its striking speed, so it
-must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of the time since then, and
-strikes at half of that speed."""
+twelfth of the blow, the place of the landing may add a third, and a die leaves felt at half its striking
+speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of the time
+since then, and strikes at half of that speed."""
 LANDING_HEARD_MM = 150.0
 """A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a hundredth
 at this distance."""
@@ -33,7 +33,7 @@ STRAIGHT_ERRORS = 4.5
 """Largest deviation of points from a straight path, in standard deviations: exceeded once in ten thousand."""
 
 
-def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m_per_s: float) -> bool:
+def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_per_s: float) -> bool:
     """Return whether a die near an impact's position may have fallen hard enough to land this loudly."""
     t = scene.ms(scene.impacts[impact].t) - 0.5 * sum(scene.errors.impact_delay_ms)
     for path, other in (paths, paths[::-1]):
@@ -41,7 +41,7 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, as_of_m
             return True
         near = _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM
         there = near and heard_there(scene, path, impact, t) is not None
-        if there and _can_have_fallen(scene, path, other, t, FALL_MS * as_of_m_per_s):
+        if there and _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
             return True
     return False
 
@@ -53,12 +53,12 @@ def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
     return min(gaps[max(k - 1, 0) : k + 1])
 
 
-def thump_price(scene: Scene, turned: Contact, as_of_m_per_s: float) -> float:
-    """Return the price of a landing having caused a turn and sounded as loud as a hit at this speed."""
+def thump_price(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
+    """Return the price of a landing that caused a turn and sounded as loud as a hit at this speed."""
     far = _far(scene, turned)
     share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
     softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
-    louder = log(as_of_m_per_s / softer) / bands.SOFT_SPREAD if as_of_m_per_s > softer else 0.0
+    louder = log(hit_m_per_s / softer) / bands.SOFT_SPREAD if hit_m_per_s > softer else 0.0
     return bands.THUMPS + louder * louder
 
 
@@ -91,7 +91,7 @@ def _apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[ran
 
 
 def _distance_mm(path: Path, other: Path, i: int) -> float:
-    """Return the dice's distance, in mm, at a point of the first, from the other's points within a frame.
+    """Return the distance, in mm, from a die at one of its points to the other die's points within a frame.
 
     A die at rest is taken at its last position. The distance is 0 if the other die was hidden, since it may
     have been anywhere.

@@ -1,4 +1,6 @@
-"""What the dice's wall hits mean: both must hit the wall that the rule set names; a miss may only be warned.
+"""What the dice's wall hits mean: both must hit the wall that the rule set names.
+
+A miss may lead to a No Roll or only to a warning.
 
 C34-INV-2ii and !34-11 (an end; the far one if so configured), CV1-SHOOT-3/4 and !V1-26 (the far end, with
 warnings), H-LEGAL-1 (any wall).
@@ -23,7 +25,7 @@ from controller.rules.dice.wording import wall_words
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 STANDING = frozenset({"stands", "warned"})
-"""The meanings with which a throw counts."""
+"""The meanings for which a throw counts."""
 MIDDLE_SHARE = 0.1
 """A release within this share of the table's length from its middle does not show the far end; the direction
 of flight does."""
@@ -61,7 +63,7 @@ class Encounter:
 
 
 @dataclass(frozen=True, slots=True)
-class WallWord:
+class WallFindings:
     """The result of judging the walls: whether a warning is due, and the walls that were hit."""
 
     warning: bool = False
@@ -71,7 +73,7 @@ class WallWord:
 
 
 def far_end(scene: Scene) -> str | None:
-    """Return the end farthest from the shooter, or None if it was not seen.
+    """Return the end farthest from the shooter, or None if it is unknown.
 
     It is the end opposite the release. If the dice were already in flight when the camera first saw them, it
     is the end they flew towards, provided that no die flew towards the other.
@@ -96,7 +98,7 @@ def _needs_far(rules: ThrowRules) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """Each die's path and its encounters with the walls that count, and all that may have happened."""
+    """Each die's path, its encounters with the walls that count, and the account of all possible stories."""
 
     paths: tuple[Path, Path]
     encounters: tuple[list[Encounter], list[Encounter]]
@@ -105,7 +107,8 @@ class Met:
     far: str | None
 
     def best(self, label: int) -> Encounter | None:
-        """Return a die's deciding encounter: the best; among equals the far end's, then the closest."""
+        """Return a die's deciding encounter: the surest hit, then the one at the far end, then the
+        closest."""
         own = [e for e in self.encounters[label] if e.wall in self.walls]
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
@@ -124,19 +127,20 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
     return Met(paths, encounters, account, walls, far)
 
 
-def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallWord:
+def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallFindings:
     """Judge whether the dice hit the walls they must, and what it means if they did not."""
     met = meet_walls(scene, rules)
     if met.far is None and _needs_far(rules):
-        # Either end may be the far one until it is known, so neither a hit nor a miss of one decides.
-        found.ask("missing_reading", "which end is the far one was not seen: no hand, no way that tells it")
-        return WallWord()
-    word = _Words(scene, rules, found, met).weigh(warnings)
-    return replace(word, sure=tuple(_sure_hits(scene, met)))
+        # While the far end is unknown, neither a hit nor a miss of either end decides.
+        seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
+        found.ask("missing_reading", seen)
+        return WallFindings()
+    walls = _WallJudgement(scene, rules, found, met).judge(warnings)
+    return replace(walls, sure=tuple(_sure_hits(scene, met)))
 
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
-    """Return whether each contact of a die was a hit, by the stories that keep the camera's names."""
+    """Return a die's contacts as encounters, judged by the stories that keep the camera's names."""
     answers = {end[label] for end in account.own_ends}
     touched = [story for end, story in account.own.items() if end[label]]
     made = min(touched).made[label]
@@ -162,7 +166,7 @@ def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
 
 
 def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
-    """Yield the hits that one die alone made for certain, by a turn that is well known.
+    """Yield the hits that one die alone certainly made, in a turn that is precisely known.
 
     A turn larger than any landing causes counts however soft it sounds, so that a sensor that has become less
     sensitive is learned again.
@@ -234,13 +238,13 @@ def _unclear(scene: Scene, contact: Contact, die: int) -> Encounter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _WallJudgement:
     scene: Scene
     rules: ThrowRules
     found: Findings
     met: Met
 
-    def weigh(self, warnings: int) -> WallWord:
+    def judge(self, warnings: int) -> WallFindings:
         """Judge every outcome that is not ruled out: if their meanings differ, a person decides."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         account = self.met.account
@@ -249,18 +253,19 @@ class _Words:
         meanings = {self._meaning(end, judged, warnings) for end in ends}
         own = {self._meaning(end, judged, warnings) for end in account.own_ends}
         self._note_near_end()
-        # A missed wall may be forgiven, but a camera that followed something else may see that at rest too.
+        # A missed wall may be forgiven, but if the camera followed something else, the rest may be that
+        # object's too.
         astray = meanings <= STANDING and (self._jumped or self._beyond)
-        # Exchanged names alone decide nothing: whatever is open with the camera's own names goes to a person.
+        # Exchanged names alone decide nothing: what is open under the camera's own names goes to a person.
         agreed = meanings | own <= STANDING or meanings == own
         if not astray and len(meanings) == 1 and agreed:
-            return self._tell(meanings.pop(), judged)
+            return self._report(meanings.pop(), judged)
         if not astray and meanings <= STANDING and agreed:
-            return self._tell("stands", judged)
+            return self._report("stands", judged)
         if not (self._jumped or self._beyond) and len(own) > 1:
-            return self._tell("unclear", judged)
-        self._tell_conflict()
-        return WallWord()
+            return self._report("unclear", judged)
+        self._report_conflict()
+        return WallFindings()
 
     @property
     def _jumped(self) -> list[Path]:
@@ -279,15 +284,15 @@ class _Words:
         }
         return list(seen.items())
 
-    def _tell_conflict(self) -> None:
+    def _report_conflict(self) -> None:
         for path in self._jumped:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.ask("conflict", seen, die=path.die.number)
         for die, seen in self._beyond:
             self.found.ask("conflict", seen, die=die)
         if not (self._jumped or self._beyond):
-            close = "the dice's tracks came so close that they may have been exchanged"
-            self.found.ask("conflict", f"{close}: both hit, or one of them did and the other did not")
+            close = "the dice's tracks came so close that the camera may have exchanged the dice"
+            self.found.ask("conflict", f"{close}: either both hit a wall, or only one did")
 
     def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
         """Return what the hits mean for the throw: stands, warned or void."""
@@ -298,7 +303,7 @@ class _Words:
             return "void"
         return "warned" if any(hits) or warnings < self.rules.warnings else "void"
 
-    def _tell(self, meaning: str, judged: list[DieSeen]) -> WallWord:
+    def _report(self, meaning: str, judged: list[DieSeen]) -> WallFindings:
         hit = tuple(
             e.wall for e in (self.met.best(0), self.met.best(1)) if e is not None and e.hit is Hit.YES
         )
@@ -307,10 +312,10 @@ class _Words:
             if best is None:
                 continue
             self.found.evidence += best.points
-            self._tell_die(best, die.number, meaning)
-        return WallWord(meaning == "warned", hit)
+            self._report_die(best, die.number, meaning)
+        return WallFindings(meaning == "warned", hit)
 
-    def _tell_die(self, best: Encounter, die: int, meaning: str) -> None:
+    def _report_die(self, best: Encounter, die: int, meaning: str) -> None:
         if best.hit is Hit.NO and meaning == "void":
             self.found.no_roll("no_wall_hit", f"{best.seen}; {wall_words(self.rules)}", die=die)
         elif best.hit is Hit.NO and meaning == "warned":
@@ -322,7 +327,8 @@ class _Words:
             self.found.note("wall_unclear", best.seen, die=die)
 
     def _note_near_end(self) -> None:
-        """Note a hit of the near end: it counts, but the far end is to be aimed for (C34-DICE-5, !34-11)."""
+        """Note a hit of the near end: it counts, but the shooter must aim for the far end (C34-DICE-5,
+        !34-11)."""
         if self.rules.wall == "any" or self.met.far is None:
             return
         for label, encounters in enumerate(self.met.encounters):

@@ -13,7 +13,7 @@ STILL_US = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Until when the dice of a throw were seen to move."""
+    """The time until which the dice of a throw were seen to move."""
 
     until_us: int | None
     """The last time at which both dice were certainly in motion; None if there is none."""
@@ -25,7 +25,7 @@ class Motion:
 @dataclass(slots=True)
 class _Die:
     at: DieAt | None = None
-    """Its position at the start of the latest stretch of MOVED_MM."""
+    """Its position when it was last seen to have moved by MOVED_MM."""
     until_us: int | None = None
     over: bool = False
 
@@ -41,7 +41,7 @@ class _Die:
 
 
 def motion_of(readings: Iterable[Reading]) -> Motion:
-    """Return until when both dice were in motion, from a throw's readings in time order.
+    """Return the time until which both dice were in motion, from a throw's readings in time order.
 
     A die that came to rest, was lost, or may have been at rest for a moment counts as at rest from then on:
     its face may already be known even if it is knocked or pushed later.

@@ -1,4 +1,4 @@
-"""The throw judge: it applies every rule, lists every cause, and refers what is not certain to a person."""
+"""The throw judge: it applies every rule, lists every cause, and refers uncertain throws to a person."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from controller.model.readings import Reading
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason, Ruling, ThrowVerdict
 from controller.rules.dice.findings import Findings
-from controller.rules.dice.hits import WallWord, judge_hits
+from controller.rules.dice.hits import WallFindings, judge_hits
 from controller.rules.dice.release import judge_release
 from controller.rules.dice.resting import judge_contacts, judge_rests
 from controller.rules.dice.scene import NOTHING, Scene, sort_out
@@ -45,7 +45,7 @@ def judge_throw(
     that each device is known to send (`wall_impact:left` for a wall sensor); devices that sent readings in
     this throw are added. With `called`, a person's call, the verdict is a No Roll for that cause and for
     those already proven: walls are judged only once all dice are at rest, and only a die at rest is judged by
-    how it lies. `learned` is what earlier throws taught about the walls (`Learned.figures`).
+    how it lies. `learned` is what was learned about the walls from earlier throws (`Learned.figures`).
     """
     basis = Basis(
         decided_at_us=decided_at_us,
@@ -87,38 +87,38 @@ def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, bas
     judge_solid(scene, found)
     judge_unwatched(scene, rules, found, decided_at_us=decided_at_us)
     at_rest = all(die.ended or not die.seen for die in scene.dice)
-    word = WallWord()
+    walls = WallFindings()
     if called is None or (at_rest and all(die.seen for die in scene.dice)):
-        word = judge_hits(scene, rules, found, warnings=basis.warnings)
+        walls = judge_hits(scene, rules, found, warnings=basis.warnings)
     _judge_absurd(scene, found)
     if called is not None:
         found.void.insert(0, called)
     peaks = [(impact.wall, impact.peak) for impact in scene.impacts]
-    learned = scene.loudness.after(word.sure, scene.errors.hit_counts_per_m_s, peaks)
-    return Learned(_verdict(found, faces, word), learned.figures())
+    learned = scene.loudness.after(walls.sure, scene.errors.hit_counts_per_m_s, peaks)
+    return Learned(_verdict(found, faces, walls), learned.figures())
 
 
 def _judge_absurd(scene: Scene, found: Findings) -> None:
     if scene.absurd:
         dev = scene.absurd[0].dev
-        found.ask("conflict", f"{dev} reported a die at a place far from the table")
+        found.ask("conflict", f"{dev} reported a die far away from the table")
 
 
-def _verdict(found: Findings, faces: tuple[int, int] | None, word: WallWord) -> ThrowVerdict:
+def _verdict(found: Findings, faces: tuple[int, int] | None, walls: WallFindings) -> ThrowVerdict:
     """Return the verdict: a certain No Roll outranks a review, and a roll is called only without either."""
     if found.void:
         ruling, reasons, sentence = Ruling.VOID, found.void, no_roll_line(found.void)
     elif found.review or faces is None:
         ruling, reasons, sentence = Ruling.REVIEW, found.review, review_line(found.review)
     else:
-        ruling, reasons, sentence = Ruling.VALID, [], roll_line(faces, word.hit, warning=word.warning)
+        ruling, reasons, sentence = Ruling.VALID, [], roll_line(faces, walls.hit, warning=walls.warning)
     return ThrowVerdict(
         ruling=ruling,
         sentence=sentence,
         dice=faces,
         reasons=tuple(reasons),
         notices=tuple(found.notices),
-        warning=word.warning and ruling is Ruling.VALID,
+        warning=walls.warning and ruling is Ruling.VALID,
         evidence=_in_order(found.evidence),
     )
 

@@ -3,11 +3,11 @@
 A wall turns a die with one blow, and its sensor receives all of it, so an impact's peak is proportional to
 the die's change of speed. A landing on the felt beside the wall turns a die by friction, and only a sixteenth
 of its blow reaches the sensor. A landing is therefore much softer for its turn, but how soft that is in
-counts must be learned from the table's own hits. The same hits show how much loudness varies from hit to hit:
-from that follow how much better a sound fits a hit than a knock, and how seldom a turn at the wall is not
-heard.
+counts must be learned from the table's own hits. The same hits show how much loudness varies from hit to hit.
+This variation determines how much better a sound fits a hit than a knock, and how rarely a turn at the wall
+is not heard.
 
-All spreads and means of loudness are of its natural logarithm.
+All means and spreads of loudness are those of its natural logarithm.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,31 +16,32 @@ from math import erfc, exp, hypot, log, pi, sqrt
 from typing import NamedTuple, Self
 
 LOUDER, SOFTER = 0.5, 0.15
-"""The weights of a hit louder than the learned value, and of a softer one: felt causes a part of many turns,
-and of several blows a sensor reports only the hardest, whereas a hit is never louder than usual by more than
-a factor of 1.3, from its place."""
+"""The weights of a hit louder than the learned value, and of a softer one: felt causes part of many turns,
+and of several blows a sensor reports only the hardest, so hits may be much softer than usual; but no hit is
+louder than usual by more than a factor of 1.3, which depends on its place."""
 TOP_SHARE = 0.95
 """A peak above this share of the wall's highest peak so far may be at the top of the sensor's range: the hit
 was at least as loud."""
 FIRST_SPREAD, FIRST_HITS = 0.45, 5.0
-"""The spread that is assumed until hits show a wall's own, and the number of hits that this assumption counts
-for. In 2,300 hits by 1 to 5 m/s, each made by one die alone, it was 0.3."""
+"""The spread assumed until hits show a wall's own spread, and the number of hits that this assumption counts
+for. In 2,300 hits that changed a die's speed by 1 to 5 m/s, each made by one die alone, the spread was
+0.3."""
 SETTING_HITS = 0.5
 """The weight, in hits, of the setting or the other wall as an estimate of a wall's mean."""
 MOST_HITS = 40.0
-"""The most hits that the earlier hits of a wall count for: sensors age."""
+"""The maximum weight, in hits, of a wall's earlier hits: sensors age."""
 ODD_SHARE, ODD_RANGE = 0.05, log(100.0)
-"""The share of hits of unusual loudness, because felt or the other die caused a part of the turn: they are
-equally likely to have any loudness from a tenth to ten times the usual."""
+"""The share of hits of unusual loudness, because felt or the other die caused part of the turn: any loudness
+from a tenth of the usual to ten times the usual is equally likely."""
 KNOCK_RANGE, TOP_RANGE = log(33.0), log(2.0)
 """A knock may have any loudness over a range of 33 to 1, from a sensor's threshold to twice the top of its
 range."""
 DEAF_SHARE = 1.0 / 200.0
-"""A working sensor misses this share of hits, however hard."""
+"""A working sensor misses this share of hits, however hard they are."""
 LEAST_PEAK = 1.0
 """A peak of less than one count is no measurement."""
 FADES = 1.02
-"""Factor by which a wall's quietest impact is raised after each throw: sensors lose sensitivity."""
+"""Factor by which a wall's lowest recent peak is raised after each throw: sensors lose sensitivity."""
 _LOUD, _TOP, _QUIET = "counts_per_m_s_", "top_counts_", "least_counts_"
 _MEAN, _SPREAD, _HITS = "log_counts_per_m_s_", "log_counts_spread_", "hits_"
 
@@ -130,7 +131,7 @@ class Loudness:
     def unheard_price(self, wall: str, change: float, change_sd: float, setting: float) -> float:
         """Return the price of a working sensor not hearing a touch with this change of speed, in m/s.
 
-        0 until an impact of the wall has shown how soft a sound its sensor reports.
+        It is 0 until an impact of the wall has shown how soft a sound its sensor reports.
         """
         least = self.least_counts.get(wall)
         if not least or change <= change_sd:
@@ -187,5 +188,5 @@ class Loudness:
         return HitLoudness(mean, FIRST_SPREAD, SETTING_HITS)
 
 
-def _of(figures: Mapping[str, float], begins: str) -> dict[str, float]:
-    return {key.removeprefix(begins): value for key, value in figures.items() if key.startswith(begins)}
+def _of(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
+    return {key.removeprefix(prefix): value for key, value in figures.items() if key.startswith(prefix)}

@@ -1,8 +1,9 @@
 """Meetings so close that the camera may have exchanged the dice's names.
 
-Two dice never occupy one place, so a camera that mistakes one for the other jumps from die to die, by an edge
-or more. No die moves like that unless it was struck between two frames. At each meeting the judge therefore
-compares how far each die would have had to jump if the names stayed, and if they were exchanged.
+The names are the numbers 1 and 2 by which the camera tells the dice apart. Two dice never occupy one place,
+so a camera that mistakes one for the other jumps from die to die, by an edge or more. No die moves like that
+unless it was struck between two frames. At each meeting the judge therefore compares how far each die would
+have had to jump if the names stayed, and if they were exchanged.
 
 If both tracks jump, each onto the other die's path, the names were certainly exchanged: a die that passes the
 other at 5 m/s is 55 mm further in the next frame, and no die can jump that far.
@@ -45,7 +46,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 MOST_LEAPS = 6
 """More jumps than this are not exchanges: the camera followed something else."""
 FRAMES = 2.5
-"""A jump within this many frames of another is the same one, found through the speeds around it."""
+"""A jump within this many frames of another is the same jump, found through the speeds around it."""
 
 
 class Meeting(NamedTuple):
@@ -72,11 +73,11 @@ class _Step(NamedTuple):
     """The larger error that the camera reported for its two points; 0 if it reported none."""
 
 
-def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -> list[Meeting]:
+def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]) -> list[Meeting]:
     """Find the meetings around the times that are evidence of a wall, in time order."""
-    if len(telling) < 2 or any(len(path.times) < 2 for path in paths):
+    if len(wall_times) < 2 or any(len(path.times) < 2 for path in paths):
         return []
-    since, until = min(telling) - AROUND_MS, max(telling) + AROUND_MS
+    since, until = min(wall_times) - AROUND_MS, max(wall_times) + AROUND_MS
     noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
     reach = reach_mm(scene, max(_worst_mm(path) for path in paths))
     found: list[Meeting] = []
@@ -84,7 +85,7 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
         meeting = _meeting(scene, paths, t, reach, noise)
         if meeting is None or meeting.exchanged > bands.STANDS:
             continue
-        if found and t - found[-1].t <= MEETING_MS and not _between(telling, found[-1].t, t):
+        if found and t - found[-1].t <= MEETING_MS and not _between(wall_times, found[-1].t, t):
             if meeting.exchanged - meeting.kept < found[-1].exchanged - found[-1].kept:
                 found[-1] = meeting
         elif len(found) < MOST_MEETINGS:
@@ -93,7 +94,8 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
 
 
 def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
-    """Return the distance of centres, in mm, at which dice may touch: corner to corner, and four errors."""
+    """Return the distance between centres, in mm, at which dice may touch: corner to corner, and four
+    errors."""
     error = max(scene.errors.track_noise_mm, LEAST_NOISE_MM, error_mm)
     return 2.0 * bands.contact_most(scene.table) + 4.0 * error
 
@@ -103,8 +105,8 @@ def _worst_mm(path: Path) -> float:
     return max(path.errors, default=0.0) if path.errors is not None else 0.0
 
 
-def _between(telling: Sequence[float], since: float, until: float) -> bool:
-    return any(since < t <= until for t in telling)
+def _between(wall_times: Sequence[float], since: float, until: float) -> bool:
+    return any(since < t <= until for t in wall_times)
 
 
 def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[float]:
@@ -160,7 +162,7 @@ def _sharply(scene: Scene, paths: tuple[Path, Path], t: float, error: float) -> 
 
 
 def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the prices of the names having been kept in a step, and of their having been exchanged."""
+    """Return the price of the names kept in a step, and the price of the names exchanged."""
     kept = _jump(one, one, error) + _jump(two, two, error)
     exchanged = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
@@ -169,7 +171,7 @@ def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, 
 
 
 def _apart_on_the_way(one: _Step, two: _Step) -> float:
-    """Return the distance of the dice in the middle of their step if both kept their incoming speed.
+    """Return the distance between the dice in the middle of their step if both kept their incoming speed.
 
     Dice that fly towards each other turn where they collide, so their positions in frames do not show how
     near they came.
@@ -182,7 +184,8 @@ def _apart_on_the_way(one: _Step, two: _Step) -> float:
 
 
 def _apart_if_exchanged(one: _Step, two: _Step) -> float:
-    """Return the distance of the dice in the middle of their step if each ends at the other's next point."""
+    """Return the distance between the dice in the middle of their step if each ends at the other's next
+    point."""
     return hypot(
         0.5 * (one.x + two.x_after - two.x - one.x_after),
         0.5 * (one.y + two.y_after - two.y - one.y_after),
@@ -358,7 +361,7 @@ def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
     return path
 
 
-# --- names that were exchanged for certain ---
+# --- names that were certainly exchanged ---
 
 
 def untangled(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
@@ -381,7 +384,7 @@ def _leaps_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
 
 
 def _passed(paths: tuple[Path, Path], t: float) -> float:
-    """Return the smallest distance of the dice in the step across a moment, in mm."""
+    """Return the smallest distance between the dice in the step across a moment, in mm."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return float("inf")

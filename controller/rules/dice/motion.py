@@ -2,7 +2,7 @@
 
 Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
 Between two touches a die flies or slides on a nearly straight line, and it touches something every few
-frames: more points would include other stretches.
+frames, so more points would include other stretches.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Turn(NamedTuple):
 
 
 def line(times: Sequence[float], places: Sequence[float], noise: float, nearest: float) -> Line:
-    """Fit a line to points with this error; a single point may move either way, slowly."""
+    """Fit a line to points with this error; a single point may move slowly in either direction."""
     n = len(times)
     origin, place = sum(times) / n, sum(places) / n
     spread = speed = 0.0

@@ -19,23 +19,24 @@ LEAST_NOISE_MM = 0.2
 JUMP_FACTOR = 1.4
 """A step faster than those before and after it by more than this factor was not made by the die."""
 JUMP_ERRORS = 13.0
-"""A step is a jump only if it is longer by this many errors: each of its two points errs along and across the
-table, each time by up to 4.6 deviations."""
+"""A step is a jump only if it is longer by this many errors: each of its two points may be off, along and
+across the table, by up to 4.6 standard deviations."""
 IMPOSSIBLE_M_PER_S = 15.0
-"""A step faster than this is a jump whatever is beside it: nobody throws a die half as fast."""
+"""A step faster than this is a jump, whatever the steps beside it: nobody throws a die even half as fast."""
 
 
 SPEED_POINTS = 3
 """Fewest points before a die was hidden that show how fast it flew."""
 THROWN_M_PER_S = 8.0
-"""Highest speed that is assumed otherwise: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+"""Highest speed that is assumed if there are fewer: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):
-    """A step that no die can have made: the time of its middle (ms), and its length along plus across."""
+    """A step that no die can have made: the time of its middle (ms), and the sum of its lengths along and
+    across."""
 
     t: float
-    way_mm: float
+    length_mm: float
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class Path:
     @property
     def jump_mm(self) -> float:
         """Return the length of the longest jump; 0 if there is none."""
-        return max((jump.way_mm for jump in self.jumps), default=0.0)
+        return max((jump.length_mm for jump in self.jumps), default=0.0)
 
 
 def path_of(scene: Scene, die: DieSeen) -> Path:

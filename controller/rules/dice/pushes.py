@@ -18,7 +18,8 @@ from controller.rules.dice.scene import Scene
 
 SHARE = 0.35
 """Smallest share of a push that must point away from the wall, by the dice's centres: the cosine of 70
-degrees. Faces that meet are tilted by up to 45 degrees from that line, and friction of 0.5 adds 25."""
+degrees. Faces that meet are tilted by up to 45 degrees from the line between the centres, and a friction
+coefficient of 0.5 adds 25."""
 ERRORS = 1.2
 """Uncertainty of how much nearer the wall one die is, in errors of a track point: each of the two positions
 is extrapolated over half a frame from three points on one side, or five on both (0.85 errors)."""
@@ -43,7 +44,7 @@ class Place(NamedTuple):
 def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     """Return the price of the second die having pushed the first away from a wall at a moment.
 
-    Infinite if the second die was out of reach, or either die was not in sight.
+    It is infinite if the second die was out of reach, or either die was not in sight.
     """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
@@ -70,9 +71,9 @@ def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
 def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
     """Return whether one die may have made two of these impacts because the other threw it back.
 
-    This is possible if the dice were against each other at either impact: a die may strike the wall and be
-    thrown back into it by the other within a frame or two. Two tracks and two sounds then do not show which
-    die touched.
+    This is possible if the dice touched each other at either impact: a die may strike the wall and be thrown
+    back into it by the other within a frame or two. Two tracks and two sounds then do not show which die
+    touched.
     """
     near_mm = 2.0 * bands.MEAN_EDGES * scene.table.die_mm
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
@@ -110,7 +111,7 @@ def seen_before(path: Path, t: float) -> float:
 
 
 def _apart_mm(paths: tuple[Path, Path], t: float) -> float:
-    """Return the distance of the dice's centres at a moment, interpolated between two frames."""
+    """Return the distance between the dice's centres at a moment, interpolated between two frames."""
     (x, y), (u, v) = (_straight_on(path, t) for path in paths)
     return hypot(x - u, y - v)
 

@@ -16,7 +16,7 @@ SAME_RELEASE_MS = 30.0
 
 
 def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
-    """Judge how the dice left the hand; `over` is set if the throw cannot bring any more releases."""
+    """Judge how the dice left the hand; `over` is set if the throw can have no further releases."""
     one, two = scene.dice
     if not (one.seen and two.seen):
         _judge_single(scene, rules, found, over=over)
@@ -30,10 +30,10 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 
 
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
-    """Judge a throw of which only one die, or none, was seen (CV1-INV-2).
+    """Judge a throw in which only one die, or none, was seen (CV1-INV-2).
 
-    A No Roll for one die thrown requires that the other was not seen by working cameras, which saw the one
-    die from the hand to its rest, and that the seen die made every impact.
+    A No Roll for one die thrown requires that working cameras saw that die from the hand to its rest and did
+    not see the other, and that the die that was seen made every impact.
     """
     unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
     missing = [die.number for die in scene.dice if not die.seen]
@@ -41,16 +41,16 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
     if len(missing) == 2:
         found.ask("missing_reading", "no die was seen")
     elif unwell:
-        did = "was down" if scene.went_down(unwell[0]) else "was not well"
+        did = "was down" if scene.went_down(unwell[0]) else "had a fault"
         found.ask("missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0])
     elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
         heard = foreign[0]
-        not_its = f"an impact on the {heard.wall} wall is not die {3 - missing[0]}'s"
-        seen = f"die {missing[0]} was not seen, yet {not_its}"
+        not_its = f"die {3 - missing[0]} did not make an impact on the {heard.wall} wall"
+        seen = f"die {missing[0]} was not seen, but {not_its}"
         found.evidence.append(heard)
         found.ask("missing_reading", seen, die=missing[0])
     elif _came_from_out_of_sight(thrown[0]):
-        seen = f"die {missing[0]} never came into the camera's sight, and the hand was out of it"
+        seen = f"the camera never saw die {missing[0]}, and the hand that threw was out of its view"
         found.ask("missing_reading", seen, die=missing[0])
     elif over and thrown[0].ended:
         found.no_roll("one_die_thrown", f"only die {thrown[0].number} left the hand", die=missing[0])
@@ -86,7 +86,7 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     if apart > rules.simultaneous_ms and rules.parted == "no_roll":
         doubt = _flew_before(scene, scene.dice[late - 1]) or _flew_unseen(scene, rules)
         if doubt is not None:
-            found.ask("missing_reading", f"{seen}, yet {doubt}", die=late)
+            found.ask("missing_reading", f"{seen}, but {doubt}", die=late)
             return
         found.no_roll("not_simultaneous", f"{seen}, more than {rules.simultaneous_ms:.0f} ms", die=late)
     elif apart >= rules.stagger_notice_ms:
@@ -126,7 +126,7 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not foreign:
         return None
-    return f"an impact on the {foreign[0].wall} wall is neither die's as far as they were seen"
+    return f"neither die, as far as it was seen, made an impact on the {foreign[0].wall} wall"
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:

@@ -56,7 +56,7 @@ def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
 
 
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
-    """Refer to a person when a die that has not moved shows a different face."""
+    """Ask for a review if a die that has not moved shows a different face."""
     last = die.rests[-1]
     near = 4.0 * scene.errors.track_noise_mm
     for earlier in die.rests[:-1]:
@@ -64,7 +64,7 @@ def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
         if still and (earlier.up, set(earlier.resting_sides)) != (last.up, set(last.resting_sides)):
             found.ask(
                 "conflict",
-                f"die {die.number} has not moved but shows {_name(last.up)} after {_name(earlier.up)}",
+                f"die {die.number} has not moved but showed {_name(earlier.up)} and then {_name(last.up)}",
                 die=die.number,
             )
             return
@@ -79,8 +79,8 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
     assert rest is not None
     surface, sure = _surface(scene, rest)
     if not sure:
-        edge = f"lies at the edge of the {surface} and is said to lie on {rest.on}"
-        nowhere = f"is said to lie on the {surface}, which is not there"
+        edge = f"lies at the edge of the {surface}, but the camera reports that it lies on {rest.on}"
+        nowhere = f"is reported on the {surface}, but the table has none at that place"
         seen = nowhere if surface == rest.on else edge
         found.ask("conflict", f"die {die.number} {seen}", die=die.number)
         return
@@ -97,7 +97,7 @@ def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, foun
         where = "in the cup" if surface == "cup" else f"on the {surface}"
         found.no_roll(code, f"die {die} came to rest {where}", die=die)
     elif not _inside(scene, rest):
-        found.ask("conflict", f"die {die} lies outside the walls and is said to lie on {rest.on}", die=die)
+        found.ask("conflict", f"die {die} lies outside the walls, but is reported on {rest.on}", die=die)
 
 
 def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings) -> None:
@@ -117,7 +117,7 @@ LOOSE_CHIPS_RULE = "H-LEGAL-3"
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that rests on or touched loose chips, by the house's reading of the rule (!H-14)."""
+    """Judge a die that rests on or touched loose chips, by the house's interpretation of the rule (!H-14)."""
     if rules.loose_chips == "review":
         found.ask("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
     elif rules.loose_chips == "no_roll":
@@ -202,7 +202,9 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
         return None
     if abs(rest.tilt_deg) > FLAT_DEG:
         found.ask(
-            "conflict", f"die {die} is tilted by {rest.tilt_deg:.0f} degrees but said to rest flat", die=die
+            "conflict",
+            f"die {die} is tilted by {rest.tilt_deg:.0f} degrees but reported as lying flat",
+            die=die,
         )
         return None
     return rest.up
@@ -235,7 +237,7 @@ def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
             return
         found.ask(
             "conflict",
-            f"die {die.number} is said to lie on die {3 - die.number}, which lies {apart:.0f} mm away",
+            f"die {die.number} is reported on die {3 - die.number}, which lies {apart:.0f} mm away",
             die=die.number,
         )
         return
@@ -248,7 +250,7 @@ def _apart(one: DieRest | None, two: DieRest | None) -> float | None:
     return sqrt(dx * dx + dy * dy)
 
 
-# --- what they touched on their way ---
+# --- what the dice touched ---
 
 HARMLESS = frozenset({"felt", "card", "cards", "die", "dice", "wall", "left", "right", "front", "back"})
 """What a die may touch anywhere: the playing surface, the other die, cards, and the walls."""
@@ -277,6 +279,6 @@ def _judge_foreign(thing: str, die: int, rules: ThrowRules, found: Findings) -> 
     if thing in CHIPS:
         judge_loose_chips(f"die {die} touched loose chips", die, rules, found)
     elif thing in {"", "unknown"}:
-        found.ask("missing_reading", f"die {die} touched something that was not made out", die=die)
+        found.ask("missing_reading", f"die {die} touched something that was not identified", die=die)
     else:
         found.no_roll("foreign_contact", f"die {die} touched the {thing}", die=die)

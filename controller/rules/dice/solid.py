@@ -1,7 +1,8 @@
-"""Whether the dice seem to occupy one place: unless one is above the other, centres are an edge apart.
+"""Whether the dice seem to occupy one place.
 
-A camera that takes one die for two, or two for one, reports them nearer than that; nothing it reports of
-either is then reliable (C34-PT-3).
+Unless one die is above the other, their centres are at least an edge apart. A camera that takes one die for
+two, or two for one, reports them nearer than that; nothing that it reports of either die is then reliable
+(C34-PT-3).
 """
 
 from bisect import bisect_left
@@ -12,7 +13,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import Scene
 
 CERTAIN = 3.0
-"""Standard deviations by which a distance must be below an edge not to be a measuring error."""
+"""Number of standard deviations by which a distance must be below an edge for this not to be a measuring
+error."""
 REST_ERROR_SHARE = 0.5
 """The position error of a die at rest, as a share of the error in flight: it is averaged over many frames."""
 ABOVE_MS = 800.0
@@ -29,14 +31,14 @@ def judge_solid(scene: Scene, found: Findings) -> None:
         return
     if one is not None and two is not None and _overlap_at_rest(scene, one, two):
         apart = hypot(one.x - two.x, one.y - two.y)
-        found.ask("conflict", f"both dice were seen at rest in one place, {apart:.0f} mm apart")
+        found.ask("conflict", f"both dice were seen at rest in the same place, {apart:.0f} mm apart")
         return
     mean = _apart_all_the_way(scene)
     if mean is not None:
         edge = scene.table.die_mm
         found.ask(
             "conflict",
-            f"the tracks of both dice were {mean:.1f} mm apart all the way, and a die's edge is {edge:g} mm",
+            f"the dice's tracks were {mean:.1f} mm apart all along, less than a die's edge of {edge:g} mm",
         )
 
 
@@ -49,7 +51,7 @@ def _overlap_at_rest(scene: Scene, one: DieRest, two: DieRest) -> bool:
 
 
 def _apart_all_the_way(scene: Scene) -> float | None:
-    """Return the mean distance of the tracks, in mm, if it is too small for two dice; else None."""
+    """Return the mean distance between the tracks, in mm, if it is too small for two dice; else None."""
     one, two = (die.track for die in scene.dice)
     edge = scene.table.die_mm
     roughly = list(_distances(one[::EVERY], two, scene.errors.frame_ms))
@@ -66,7 +68,7 @@ def _apart_all_the_way(scene: Scene) -> float | None:
 
 
 def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
-    """Return the distance of each point, in mm, to the other die's point of the same frame."""
+    """Return the distance, in mm, from each point to the other die's point of the same frame."""
     times = [point.t for point in two]
     near_us = 500.0 * frame_ms
     apart = []

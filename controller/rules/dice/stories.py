@@ -33,8 +33,8 @@ End = tuple[bool, bool]
 Contacts = tuple[list[Contact], list[Contact]]
 
 MOST_IMPACTS = 6
-"""The most impacts for which all possible makers are tried: of more, the first that are not ringing, because
-a die may rattle on."""
+"""The maximum number of impacts for which all possible makers are tried. If there are more, the first that
+are not ringing are used, because a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
 """Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
 SURE = 2.0 * bands.STANDS
@@ -70,8 +70,8 @@ class Account:
     stories: dict[End, Story]
     own_back: Mapping[End, float] = field(default_factory=dict)
     back: Mapping[End, float] = field(default_factory=dict)
-    """Prices of the outcomes in which the other die threw one back into a wall when, by the best story, both
-    dice struck: these are ruled out only at BESIDE more than others."""
+    """Prices of outcomes in which one die was thrown back into a wall by the other although, in the best
+    story, both dice struck it. They are ruled out only by a margin that is larger by BESIDE."""
 
     @property
     def ends(self) -> frozenset[End]:
@@ -118,7 +118,8 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
 
 
 def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: Story) -> dict[End, float]:
-    """Return the prices of outcomes in which a die was thrown back while, by the best story, both struck."""
+    """Return the prices of outcomes in which a die was thrown back although, in the best story, both
+    struck."""
     if end != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
@@ -178,7 +179,7 @@ def _exchanges(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
     """Yield each combination of exchanged names: its price, its times, and the resulting paths."""
-    found = meetings(scene, paths, _telling(scene, contacts))
+    found = meetings(scene, paths, _wall_times(scene, contacts))
     if not found:
         return
     for choice in product((False, True), repeat=len(found)):
@@ -192,7 +193,7 @@ def _exchanges(
         yield price, tuple(times), made
 
 
-def _telling(scene: Scene, contacts: Contacts) -> list[float]:
+def _wall_times(scene: Scene, contacts: Contacts) -> list[float]:
     """Return the times that are evidence of a wall: possible touches, and impacts that are not ringing."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
@@ -211,8 +212,8 @@ def _stories(
 ) -> tuple[dict[End, Story], list[_ThrownBack]]:
     """Return the cheapest story of each outcome with the names of these paths.
 
-    The second value holds the cheapest stories in which the other die threw one back into a wall, for each
-    outcome and pair of impacts.
+    The second value holds the cheapest stories in which one die was thrown back into a wall by the other, for
+    each outcome and pair of impacts.
     """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
@@ -272,8 +273,8 @@ def _stories(
 class _Match(NamedTuple):
     """A contact that may have made an impact.
 
-    `die` and `contact` number the die and its contact, `price` is the price of that, and `knock` that of a
-    knock instead.
+    `die` and `contact` are the numbers of the die and its contact, `price` is the price of this match, and
+    `knock` the price of a knock instead.
     """
 
     die: int
@@ -310,7 +311,7 @@ def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Matc
 def _soft(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> dict[int, float]:
-    """Return the price of a landing for each impact that is softer than hits of its wall."""
+    """Return the price of a landing for each impact that is softer than hits on its wall."""
     soft: dict[int, float] = {}
     for i, matches in by_impact.items():
         turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
@@ -382,7 +383,7 @@ def _shoved(
 
 
 def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts) -> float:
-    """Return the price of these touches' loudness: of each its loudest impact, compared with its turn.
+    """Return the price of these touches' loudness: each touch's loudest impact is compared with its turn.
 
     An impact that both dice made together is compared with the larger of the two turns.
     """

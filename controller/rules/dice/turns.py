@@ -58,10 +58,10 @@ def _until_knock(way: Approach, k: int) -> Line | None:
 
 
 def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
-    """Return a path with only one point on this side of a collision, with its speed.
+    """Return a path that has only one point on this side of a collision, with its speed.
 
-    The collision came at any time during the adjacent step, which the die began at the speed it had on the
-    other side of it. If the collision came at once, this path's speed is that of the step; if it came
+    The collision happened at some time during the adjacent step, which the die began at the speed it had on
+    the other side of it. If the collision came at once, this path's speed is that of the step; if it came
     halfway, it differs from that of the step by as much again as the other speed does, on the opposite side.
     """
     times, gaps, far, beyond = way.path.times, way.gaps, near + towards, near + 2 * towards

@@ -25,14 +25,14 @@ Sighting = DieReleased | DieAt | DieRest
 
 
 class _Unwatched(NamedTuple):
-    for_us: int
+    duration_us: int
     before: Sighting
     after: Sighting | None
     """None if the throw was over before the die was seen again."""
 
 
 def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
-    """Ask for a review of a die that was not watched for a time; if it still lies as before, only add a
+    """Ask for a review of a die that was not watched for some time; if it lies as before, only add a
     notice."""
     limit_us = rules.unwatched_ms * 1000.0
     rule = found.causes.get("off_table")
@@ -40,7 +40,7 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
         if die.offs or die.rest is None:
             continue
         for gap in _gaps(scene, die, limit_us, decided_at_us):
-            away_s = gap.for_us / 1e6
+            away_s = gap.duration_us / 1e6
             seen = f"die {die.number} was out of sight for {away_s:.1f} s"
             found.evidence += [one for one in (gap.before, gap.after) if one is not None]
             if _unchanged(gap):
@@ -82,8 +82,8 @@ def _near(before: Sighting, after: Sighting) -> bool:
 def _stopped(die: DieSeen, last: Sighting) -> bool:
     points = [point for point in die.track if point.t <= last.t][-LAST_POINTS:]
     elapsed_s = (points[-1].t - points[0].t) / 1e6 if points else 0.0
-    way_mm = abs(points[-1].x - points[0].x) + abs(points[-1].y - points[0].y) if points else 0.0
-    return elapsed_s > 0.0 and way_mm <= STOPPED_MM_PER_S * elapsed_s
+    moved_mm = abs(points[-1].x - points[0].x) + abs(points[-1].y - points[0].y) if points else 0.0
+    return elapsed_s > 0.0 and moved_mm <= STOPPED_MM_PER_S * elapsed_s
 
 
 def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:

@@ -84,11 +84,11 @@ def _of_die(scene: Scene, label: int, story: Story, *, touched: bool) -> str:
             f"the {scene.impacts[i].wall} wall at {scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in own
         )
         return f"die {label + 1} hit {walls}"
-    return f"die {label + 1} {'touched a wall unheard' if touched else 'hit no wall that counts'}"
+    return f"die {label + 1} {'touched a wall without a sound' if touched else 'hit no wall that counts'}"
 
 
 def _of_others(scene: Scene, story: Story) -> Iterator[str]:
     others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
     if others:
         when = ", ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)
-        yield f"what was heard at {when} was a knock or a ringing"
+        yield f"what was heard at {when} was a knock or ringing"

@@ -181,7 +181,7 @@ def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit
     throw = told_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
     verdict = judged(throw)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
-    assert "may have been exchanged" in verdict.sentence
+    assert "may have exchanged the dice" in verdict.sentence
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:

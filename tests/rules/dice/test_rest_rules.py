@@ -83,7 +83,7 @@ def test_two_rests_in_one_place_are_a_conflict() -> None:
     one = of(thrown(dice()), 1)
     verdict = judged(rested(x=one.x + 1.0, y=one.y))
     assert verdict.ruling is Ruling.REVIEW
-    assert verdict.reasons[0].seen == "both dice were seen at rest in one place, 1 mm apart"
+    assert verdict.reasons[0].seen == "both dice were seen at rest in the same place, 1 mm apart"
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,13 @@ def test_C34_INV_2iii_two_causes_at_once_are_both_listed() -> None:
     [
         (
             {"x": 1800.0, "y": 901.0, "on": "felt"},
-            "die 2 lies at the edge of the bank and is said to lie on felt",
+            "die 2 lies at the edge of the bank, but the camera reports that it lies on felt",
         ),
-        ({"x": 600.0, "y": 500.0, "on": "bank"}, "die 2 is said to lie on the bank, which is not there"),
-        ({"x": 3000.0, "y": 1130.0, "on": "felt"}, "die 2 lies outside the walls and is said to lie on felt"),
+        (
+            {"x": 600.0, "y": 500.0, "on": "bank"},
+            "die 2 is reported on the bank, but the table has none at that place",
+        ),
+        ({"x": 3000.0, "y": 1130.0, "on": "felt"}, "die 2 lies outside the walls, but is reported on felt"),
     ],
 )
 def test_a_place_that_camera_and_table_tell_differently_is_a_conflict(

@@ -35,13 +35,13 @@ def beside(apart_mm: float, *, all_the_way: bool = True, seed: int = 1) -> Throw
 def test_dice_at_rest_nearer_than_an_edge_are_a_conflict(apart_mm: float) -> None:
     verdict = judged(beside(apart_mm, all_the_way=False), C34)
     assert verdict.ruling is Ruling.REVIEW
-    assert f"both dice were seen at rest in one place, {apart_mm:.0f} mm apart" in verdict.sentence
+    assert f"both dice were seen at rest in the same place, {apart_mm:.0f} mm apart" in verdict.sentence
 
 
 def test_one_die_reported_twice_is_told_by_its_mean_distance() -> None:
     verdict = judged(beside(17.0))
     assert ruled(verdict) == CONFLICT
-    assert "apart all the way" in verdict.sentence
+    assert "apart all along" in verdict.sentence
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -57,4 +57,4 @@ def test_dice_that_fly_above_each_other_for_a_while_are_two_dice() -> None:
         for r in throw.readings
     ]
     verdict = judged(Throw("above", [], above, throw.decided_at_us, throw.hit))
-    assert "apart all the way" not in verdict.sentence
+    assert "apart all along" not in verdict.sentence
