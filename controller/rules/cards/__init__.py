@@ -1,1 +1,1 @@
-"""Cards: how they are written, how three of them rank, and whether a deal counts."""
+"""Cards: their notation, the ranking of three-card hands, and whether a deal counts."""

@@ -1,8 +1,8 @@
-"""The judge of deals: every position and the dealer got three cards, and no card appears twice.
+"""The judge of deals: every position and the dealer received three cards, and no card appears twice.
 
-A shoe may say whom a card goes to. Where it does not, the cards lie in the order of dealing: from the
-dealer's left, the dealer last (T-DEAL-3), one each in rotation or in stacks of three. Nothing that the judge
-says reveals a card until every position has acted.
+A shoe may report the position that each card goes to. If it does not, the cards are assumed to go out in the
+order of dealing: from the dealer's left, the dealer last (T-DEAL-3), one each in rotation or in stacks of
+three. Nothing that the judge publishes reveals a card until every position has acted.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from controller.rules.cards.hands import face_of, written
 
 CARDS_EACH = 3
 DEALER = "dealer"
-_DEALER_WORDS = frozenset({DEALER, "d", "0"})
+_DEALER_NAMES = frozenset({DEALER, "d", "0"})
 
 Order = Literal["rotation", "stacks"]
 Act = Literal["play", "fold"]
@@ -33,20 +33,21 @@ class HandCard:
 
 @dataclass(slots=True)
 class Layout:
-    """A deal as far as it has come."""
+    """The state of a deal so far."""
 
     seats: tuple[str, ...]
-    """The positions from the dealer's left to his right, without his own."""
+    """The positions from the dealer's left to right, without the dealer."""
     hands: dict[str, list[HandCard]] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     directed: bool = False
-    """Whether the shoe says whom each card goes to."""
+    """Whether the shoe reports the position that each card goes to."""
     beyond: int = 0
-    """Cards after everybody had three, where the shoe does not say for whom."""
+    """The number of cards that left the shoe after everybody had three, if the shoe reports no positions."""
     out_of_order: str = ""
-    """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty if none was."""
+    """A description of the first position that the shoe dealt to out of turn (T-DEAL-3); empty if there is
+    none."""
     doubts: list[str] = field(default_factory=list)
-    """What contradicts itself, in words that name no card."""
+    """Descriptions of contradictions; they name no card."""
 
     @property
     def positions(self) -> tuple[str, ...]:
@@ -65,7 +66,7 @@ class Layout:
 
     @property
     def all_out(self) -> bool:
-        """Whether everybody has three cards and nobody more."""
+        """Whether everybody has exactly three cards."""
         return bool(self.seats) and not self.wrong and not self.beyond
 
     @property
@@ -80,9 +81,10 @@ class Layout:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The positions where a card can be entered that replaces none: unread, or never counted.
+        """The positions where a card can be entered without replacing one: it was unread, or never counted.
 
-        Where the shoe does not say whom it deals to, a card that was not counted moved all that followed it.
+        If the shoe reports no positions, a card that was not counted shifted all cards after it, so only
+        unread cards are listed.
         """
         short = {position for position, count in self.wrong.items() if count < CARDS_EACH and self.directed}
         return tuple(p for p in self.positions if p in short or p in self.unread)
@@ -100,7 +102,7 @@ class Layout:
         )
 
     def repeats(self, *, entered: bool) -> bool:
-        """Return whether a card came twice: among those of the shoe, or (`entered`) among all."""
+        """Return whether a card occurs twice among the shoe's cards or, with `entered`, among all cards."""
         faces = [
             held.face
             for hand in self.hands.values()
@@ -111,50 +113,52 @@ class Layout:
 
 
 def position_of(seat: str | int | None) -> str | None:
-    """Return a position's name as hands carry it; `dealer`, `d` and 0 are the dealer's own."""
+    """Return a position's name as used in `Layout.hands`; `dealer`, `d` and 0 stand for the dealer."""
     if seat is None:
         return None
     name = str(seat)
-    return DEALER if name.lower() in _DEALER_WORDS else name
+    return DEALER if name.lower() in _DEALER_NAMES else name
 
 
 def left_to_right(seats: Iterable[str]) -> tuple[str, ...]:
-    """Order positions by number, and any that have names after those; each once."""
+    """Return each position once: numbered ones in order, then those with names."""
     return tuple(sorted(set(seats), key=lambda seat: (not seat.isdecimal(), len(seat), seat)))
 
 
 def layout_of(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
     """Lay out a deal from its cards and people's inputs (`set_card`, `play`, `fold`), in time order.
 
-    `seats` are the positions that were named; where none were, those that the shoe deals to.
+    `seats` are the positions dealt in. If it is empty, they are the positions that the shoe deals to.
     """
     cards = [reading for reading in readings if isinstance(reading, CardReading)]
     named = left_to_right(seats) or left_to_right(_dealt_to(cards))
     layout = Layout(named, {position: [] for position in (*named, DEALER)})
     layout.directed = any(card.to is not None for card in cards)
     if not named:
-        layout.doubts.append("no position was named and the shoe does not say whom it deals to")
+        layout.doubts.append("no position was named, and the shoe does not report which position it deals to")
     elif layout.directed:
         _lay_directed(layout, cards)
         layout.out_of_order = _first_out_of_turn(layout, cards)
     else:
         _lay_in_order(layout, cards, order)
-    unasked = False
+    after_all_acted = False
     for reading in readings:
         if isinstance(reading, Input):
             _apply(layout, reading)
         elif isinstance(reading, CardReading) and layout.all_acted:
-            unasked = True
-    if unasked and not layout.directed:
-        layout.doubts.append("a card left the shoe after all had played or folded; it may replace another")
+            after_all_acted = True
+    if after_all_acted and not layout.directed:
+        layout.doubts.append(
+            "a card left the shoe after all had played or folded; it may replace another card"
+        )
     return layout
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position of a `set_card` and its hand with that card in it; None if it has no place.
+    """Return the position of a `set_card` and its hand including that card; None if the card has no place.
 
-    `what` names the card that it replaces; else it is the first unread one's, or the next of a short hand.
-    Without a seat it is the only unread card of the deal.
+    `what` names the card to replace. Without it, the card replaces the first unread card or, if there is
+    none, completes a short hand. Without a seat, it replaces the only unread card of the deal.
     """
     face = written(entered.card)
     position = position_of(entered.seat)
@@ -186,7 +190,7 @@ def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
         position = position_of(card.to)
         if position is None:
             layout.doubts.append(
-                f"it is not known to whom card {number} of the deal went; the others went to positions"
+                f"the shoe reported no position for card {number} of the deal, but it did for other cards"
             )
         elif position not in layout.hands:
             layout.doubts.append(
@@ -205,12 +209,13 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
         place = number % len(positions) if order == "rotation" else number // CARDS_EACH
         layout.hands[positions[place]].append(HandCard(face_of(card)))
     if len({card.t for card in cards}) < len(cards):
-        layout.doubts.append("two cards left the shoe at one moment: which came first is not known")
+        layout.doubts.append("two cards left the shoe at the same moment, so their order is unknown")
 
 
 def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
-    """Return, in words, the first position dealt to out of turn by a shoe that names positions: the
-    dealer's left is first, the dealer last.
+    """Describe the first position dealt to out of turn by a shoe that reports positions.
+
+    The dealer's left is first, the dealer last.
     """
     dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
@@ -255,9 +260,9 @@ def judge_deal(
 ) -> DealVerdict:
     """Judge one deal from its readings and people's inputs, in time order, as of the moment of decision.
 
-    `seats` are the positions dealt in. `sources` maps each device to the kinds it is known to send. With
-    `called`, a person's call, the deal is void for that cause and for any others already proven. A short
-    hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
+    `seats` are the positions dealt in. `sources` maps each device to the kinds of reading that it is known to
+    send. With `called`, a person's call, the deal is void for that cause and for any others already proven. A
+    short hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
     """
     layout = layout_of(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
@@ -305,7 +310,7 @@ def judge_deal(
 
 def _notices(layout: Layout) -> Iterator[Notice]:
     if layout.out_of_order:
-        seen = f"cards went to {layout.out_of_order}; they are dealt from the dealer's left, the dealer last"
+        seen = f"cards went to {layout.out_of_order}; the order is from the dealer's left, the dealer last"
         yield Notice(code="dealt_out_of_order", seen=seen, rule="T-DEAL-3")
 
 
@@ -320,13 +325,13 @@ def _troubles(
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
     for dev, how in sorted(troubles):
-        yield "missing_reading", f"{dev} {how} during the deal: a card may have gone unseen"
+        yield "missing_reading", f"{dev} {how} during the deal: a card may have been missed"
 
 
 def _void(
     readings: Sequence[Reading], layout: Layout, *, count_trusted: bool, complete: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield what voids a deal. `count_trusted` is False if the shoe was faulty."""
+    """Yield the causes that void a deal. `count_trusted` is False if the shoe was faulty."""
     if count_trusted:
         wrong = layout.wrong if complete else layout.too_many
         for position, count in wrong.items():
@@ -345,7 +350,7 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
     for doubt in layout.doubts:
         yield "conflict", doubt
     if layout.seats and (layout.wrong or layout.beyond):
-        counts = ", ".join(f"{_named(position)} {count}" for position, count in layout.wrong.items())
+        counts = ", ".join(f"{_named(position)} has {count}" for position, count in layout.wrong.items())
         yield (
             "wrong_count",
             f"not every position has {CARDS_EACH} cards: {counts or f'{layout.beyond} too many'}",
@@ -353,14 +358,15 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
     for position in layout.unread:
         yield "unread_card", f"a card of {_named(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
-        yield "conflict", "the same card is in two hands, as read and as entered"
+        yield "conflict", "the same card is in two places, once as read and once as entered"
     if layout.seats and not layout.all_acted:
         waiting = ", ".join(seat for seat in layout.seats if seat not in layout.acts)
         yield "missing_reading", f"position {waiting} has neither played nor folded"
 
 
 def _dealt(layout: Layout) -> Dealt | None:
-    """Return the whole deal if nothing about it is in doubt except the order it was dealt in."""
+    """Return the complete deal if nothing about it is in doubt except the order of dealing; otherwise
+    None."""
     if not layout.all_out or not layout.all_acted or layout.unread or layout.repeats(entered=True):
         return None
     if layout.doubts:

@@ -1,6 +1,6 @@
-"""Cards as people and shoes write them, the ranks of Three Card Poker hands, and the rows they earn.
+"""The notation of cards, the ranking of Three Card Poker hands, and the pay-table rows that they earn.
 
-A straight beats a flush (T-RANK-1), the ace is high except in 3-2-A (T-RANK-2).
+A straight beats a flush (T-RANK-1); the ace is high except in 3-2-A (T-RANK-2).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Card(NamedTuple):
 
 
 def card(text: str) -> Card | None:
-    """Read a card such as `Qh` or `Td`; None if the text names none."""
+    """Parse a card such as `Qh` or `Td`; return None if the text is not a card."""
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
         return None
     return Card(RANKS.index(text[0]) + 2, text[1])
@@ -39,7 +39,7 @@ def deck() -> list[Card]:
 
 @lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
-    """Return a card in its published form (`Th`), also from `10h` or `TH`; None if it is not one."""
+    """Return a card's published form (`Th`), also for `10h` or `TH`; None if the text is not a card."""
     if text is None:
         return None
     tidy = text.strip()
@@ -48,7 +48,8 @@ def written(text: str | None) -> str | None:
 
 
 def face_of(reading: CardReading) -> str | None:
-    """Return the card that a shoe read, such as `Qh`; None if it was not read or is in no deck of 52."""
+    """Return the card that a shoe read, such as `Qh`; None if it was not read or is not one of the 52
+    cards."""
     if reading.rank is None or reading.suit is None:
         return None
     return written(f"{reading.rank}{reading.suit}")
@@ -70,7 +71,7 @@ class Kind(IntEnum):
 
 
 class Strength(NamedTuple):
-    """A hand's strength: strengths compare as hands do."""
+    """A hand's strength; the stronger of two hands compares as greater."""
 
     kind: Kind
     ranks: tuple[int, ...]
@@ -82,7 +83,7 @@ class Strength(NamedTuple):
 
     @property
     def mini_royal(self) -> bool:
-        """Whether it is ace, king and queen in one suit (!T-5)."""
+        """Whether the hand is the ace, king and queen of one suit (!T-5)."""
         return self.kind is Kind.STRAIGHT_FLUSH and self.ranks[0] == ACE
 
     def __str__(self) -> str:
@@ -92,7 +93,7 @@ class Strength(NamedTuple):
 
 
 def strength(hand: Sequence[Card]) -> Strength:
-    """Rank three cards."""
+    """Return the strength of three cards."""
     ranks = sorted((rank for rank, _ in hand), reverse=True)
     high, middle, low = ranks
     suited = hand[0].suit == hand[1].suit == hand[2].suit
@@ -135,12 +136,12 @@ _ROWS = {
 
 
 def row(hand: Strength) -> Row | None:
-    """Return the highest row that a hand earns, and no other (!T-4); None below a pair."""
+    """Return the one row that a hand earns, the highest (!T-4); None below a pair."""
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 
 def compare(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
-    """Compare a hand with the dealer's (T-RES-2..4); equal hands push, or lose if so set (!T-3)."""
+    """Compare a hand with the dealer's (T-RES-2..4); equal hands push, or lose if `equal` says so (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:

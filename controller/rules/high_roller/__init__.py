@@ -1,1 +1,1 @@
-"""High Roller's own rules, pure: whose roll it is and who has won, and where a game's money goes."""
+"""High Roller's own rules, without I/O: whose roll it is, who has won, and where a game's money goes."""

@@ -9,7 +9,7 @@ from controller.model.rulesets import HighRollerRules
 
 
 class Split(NamedTuple):
-    """A game's money in cents: `gross` is rake, Bonus Pot's share and prize together."""
+    """A game's money in cents: `gross` is the sum of the rake, the Bonus Pot's share and the prize."""
 
     gross: int
     rake: int
@@ -20,7 +20,8 @@ class Split(NamedTuple):
 def split(
     gross: int, bonus_take: int, *, rake_percent: int, rake_above_bonus_cents: int | None = None
 ) -> Split:
-    """Split a game's money (H-MONEY-1): the rake of the gross, then at most what it leaves (!H-7)."""
+    """Split a game's money (H-MONEY-1): first the rake, then the Bonus Pot's share of at most the remainder
+    (!H-7)."""
     rake = gross * rake_percent // 100
     bonus = min(bonus_take, gross - rake)
     if rake_above_bonus_cents is not None:
@@ -29,7 +30,7 @@ def split(
 
 
 class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The Bonus Pot in cents, and who is on the way to winning it."""
+    """The Bonus Pot in cents, and the player whose consecutive wins count towards it."""
 
     cents: int = 0
     winner: str | None = None
@@ -40,8 +41,9 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> tuple["BonusPot", int]:
         """Add a game's share; return the pot after it, and what the game's winner receives from it.
 
-        The pot goes, this share included unless the house says otherwise (!H-12), to the winner of so many
-        games in a row (H-BONUS-1) and of the final game (H-CLOSE-1); pot and row then start again.
+        The pot, including this share unless the house decides otherwise (!H-12), goes to a player who wins
+        `wins_needed` games in a row (H-BONUS-1) or the final game (H-CLOSE-1). The pot and the count of wins
+        then start again.
         """
         cents = self.cents + share
         in_a_row = self.in_a_row + 1 if winner == self.winner else 1
@@ -79,13 +81,13 @@ class Rolled(NamedTuple):
 
 
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
-    """Return the seats from the button on: the order of buying (H-BTN-2) and of equals (H-ORDER-1)."""
+    """Return the seats from the button on: the order of buying (H-BTN-2) and of tied players (H-ORDER-1)."""
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]
 
 
 class RollPolicy(NamedTuple):
-    """How a house interprets what the text leaves open: as recommended unless set otherwise."""
+    """How a house interprets what the rules leave open; the defaults are the recommended interpretation."""
 
     lone_match_rolls: bool = False
     button_first: bool = False
@@ -109,11 +111,12 @@ RECOMMENDED = RollPolicy()
 
 
 class RollOff(msgspec.Struct, frozen=True):
-    """The players who matched, one roll for each matching card, until one of them has the highest.
+    """The roll-off of the players who matched.
 
-    `turns` are the rolls to come. A tied player rolls once more, in the same order, for the card of his best
-    roll, or with `per_card` once for each card that he rolled for; equal best rolls of one player are no tie
-    (!H-3). `tied` tells that these are the rolls of a tie.
+    Each has one roll for each matching card, until one player has the highest. `turns` are the rolls to come.
+    A tied player rolls once more, in the same order, for the card of his best roll, or with `per_card` once
+    for each card that he rolled for; equal best rolls of one player are no tie (!H-3). `tied` is set if these
+    rolls break a tie.
     """
 
     turns: tuple[BoughtCard, ...]
@@ -128,12 +131,13 @@ class RollOff(msgspec.Struct, frozen=True):
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Return who is still in, in the order of their rolls."""
+        """Return the players who are still in, in the order of their rolls."""
         cards = (*(rolled.card for rolled in self.done), *self.turns)
         return tuple(dict.fromkeys(card.player for card in cards))
 
     def may_decline(self) -> bool:
-        """Return whether the next roll may be left out: all who remain roll at least once (H-WIN-1)."""
+        """Return whether the next roll may be declined: every remaining player rolls at least once
+        (H-WIN-1)."""
         player = self.next.player
         left = sum(card.player == player for card in self.turns)
         return left > 1 or any(rolled.card.player == player for rolled in self.done)
@@ -167,11 +171,12 @@ def _after(before: RollOff, done: tuple[Rolled, ...]) -> RollOff | Rolled:
 def eliminate(
     cards: Sequence[BoughtCard], total: int, order: Sequence[str], policy: RollPolicy = RECOMMENDED
 ) -> RollOff | BoughtCard | None:
-    """Let the elimination throw decide who stays in (H-MATCH-1).
+    """Return what the elimination throw decides about who stays in (H-MATCH-1).
 
-    `order` are the seats clockwise from the button. None if nobody matches and it is thrown again (!H-1);
-    the winning card where one player alone matches (!H-2); else the roll-off, most matching cards first,
-    equals from the button on, each player's rolls in a row (H-ORDER-1, !H-4). `policy` may read it otherwise.
+    `order` lists the seats clockwise from the button. The result is None if nobody matches, so the dice are
+    thrown again (!H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off: most
+    matching cards first, tied players in order from the button, each player's rolls in a row (H-ORDER-1,
+    !H-4). `policy` may choose another interpretation.
     """
     matching: dict[str, list[BoughtCard]] = {}
     for card in cards:

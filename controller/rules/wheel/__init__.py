@@ -1,7 +1,7 @@
 """The spin judge: whether a spin of the ball counts, what number it made, and when No More Bets is due.
 
-`SpinWatch` follows a spin while it runs, `judge_spin` rules on it, `Learned` is what a table learns of its
-wheel. All of it is a function of the readings: no clock, no I/O.
+`SpinWatch` follows a spin while it runs, `judge_spin` rules on it, and `Learned` is what a table learns about
+its wheel. Everything is computed from the readings alone, without a clock or I/O.
 """
 
 from controller.rules.wheel.devices import SURELY_SEEN_US, Sources

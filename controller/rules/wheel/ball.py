@@ -21,26 +21,27 @@ _MAX_STRAY, _MAX_MISSED = 0.3, 0.45
 """The largest shares of pulses that are not the ball's, and of passes that working beams missed, with which a
 chain still proves anything: dust causes one pulse in five, and among many more some chain always fits."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
-"""The most that the cheapest story may cost, in pulses that are not its ball's: a fixed part, and a part per
+"""The maximum cost of the cheapest story, in pulses that are not its ball's: a fixed part, and a part per
 pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story that costs more
 is no explanation."""
 _A_TURN = 1.02
-"""From this length on, a stretch counts as longer than a turn: beams are off by a degree or two."""
+"""From this length on, a stretch counts as longer than a turn: the beams' angles are off by a degree or
+two."""
 _MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
 """The prior before anything is seen: one pass in ten missed, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""Beams that miss the ball now and then cause a silence with at least this chance: several a night on a dusty
-wheel."""
+"""A silence with at least this probability is one in which beams just missed the ball: a dusty wheel has
+several a night."""
 _HAND_S = 0.8
 """The shortest time that a hand needs to catch a ball and launch it again; a shorter silence hides no
 hand."""
 _HAND_BY_CHANCE = 0.0005
-"""A silence of less than a turn, in which a hand may have acted, counts if chance causes one so rarely: on a
-dusty wheel, one spin in a hundred has one in the last turns that count."""
+"""A silence of less than a turn, in which a hand may have acted, counts if it is less probable than this: on
+a dusty wheel, one spin in a hundred has one in the last turns that count."""
 _BRAKED, _BRAKED_BY_CHANCE = 0.12, 0.05
-"""The most by which a ball that kept running is slower than predicted after a silence, and the chance that
-it is slower still: each speed comes from one step, which a tilted bowl and misaligned beams make uncertain by
-a twentieth."""
+"""The most by which a ball that kept running is slower than predicted after a silence, and the probability
+that it is even slower: each speed comes from one step, which a tilted bowl and misaligned beams make
+uncertain by a twentieth."""
 _LOSS_UNSURE = 0.5
 """The uncertain share of the loss of speed predicted over a silence: balls differ that much."""
 _START_BY_CHANCE = 0.01
@@ -50,18 +51,19 @@ _MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Bounds on how far the ball ran from its last step to leaving the track, as shares of the prediction: the
 speed over one step is known to 5 %, and it only decreases."""
 _COAST_ERROR = 0.01
-"""Turns: the drop sensor's delay varies by one or two hundredths of a second."""
+"""The error of that distance, in turns: the drop sensor's delay varies by one or two hundredths of a
+second."""
 
 _ONE_STEP = 1.05
 """How much faster than in its first proven step a ball may have been before it: the speed of one step is
 known to 5 %."""
 _OTHER_PASSES, _OTHER_TURNS = 6, 3.0
-"""What the pulses that are not the ball's must amount to before they count as another ball: dust alone makes
-no such run in a thousand spins."""
+"""The passes and turns that the remaining pulses must make before they count as another ball: dust alone
+makes no such run in a thousand spins."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
-    """A ball that was followed.
+    """The run of one ball.
 
     `direction` is None if the beams that detected it are placed so that both directions fit. `turns` are
     counted from the first pass that counts to leaving the track at `end_us` (its last pass if no drop was
@@ -91,7 +93,8 @@ def follow_ball(
     """Return the run that explains the pulses; None if there is none.
 
     `slowing` shows whether a ball that was not detected for a while kept running. `left_us` is when it left
-    the track by the drop sensor, None while it has not. `pulses` are those that the chain has seen.
+    the track according to the drop sensor, None while it has not. `pulses` are those that the chain has
+    received.
     """
     best_story, count = chain.best, sum(chain.pulse_counts)
     if best_story is None or best_story.cost > _MAX_COST + _MAX_COST_PER_PULSE * count:
@@ -116,9 +119,10 @@ def follow_ball(
 
 
 def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
-    """Return the turns that another ball ran during this run; 0 if the pulses that are left make no run.
+    """Return the turns that another ball ran during this run; 0 if the remaining pulses make no run.
 
-    When two balls pass a beam together, each may have the other's pulse, so a run can be found in parts.
+    When two balls pass a beam together, each may be credited with the other's pulse, so a run may be found in
+    parts.
     """
     if len(pulses) - len(ball.passes) < _OTHER_PASSES:
         return 0.0
@@ -170,7 +174,7 @@ def _measured(
     if missed_at_end:
         least = min(least, counts.ahead(last))
         most = max(most, speed * seconds * _MAX_COAST)
-        if coast > _A_TURN and counts.silence_speaks(missed_at_end, 0):
+        if coast > _A_TURN and counts.silence_is_significant(missed_at_end, 0):
             silent_s, least = seconds, 0.0
     unseen = 0.0 if left_us is None and not seconds else least
     return BallRun(
@@ -204,17 +208,21 @@ class _Counts:
         self._between = chain.between(story.sense)
         self._works = chain.working()
         self._path = path
-        self._heard = len(path)
+        self._detected = len(path)
         self.steps = [path[i].turns - path[i - 1].turns for i in range(1, len(path))]
         self._missed = self._missed_before_passes()
         self.missed = sum(self._missed)
 
     def silences(self, slowing: Slowing) -> list[int]:
         """Return the numbers of the passes before which a silence shows that no ball was there."""
-        return [i for i, missed in enumerate(self._missed, 1) if missed and self._speaks(i, missed, slowing)]
+        return [
+            i
+            for i, missed in enumerate(self._missed, 1)
+            if missed and self._is_significant(i, missed, slowing)
+        ]
 
-    def _speaks(self, step: int, missed: int, slowing: Slowing) -> bool:
-        if self.steps[step - 1] > _A_TURN and self.silence_speaks(missed, missed):
+    def _is_significant(self, step: int, missed: int, slowing: Slowing) -> bool:
+        if self.steps[step - 1] > _A_TURN and self.silence_is_significant(missed, missed):
             return True
         if self._path[step].t - self._path[step - 1].t < _HAND_S * 1e6:
             return False
@@ -229,8 +237,8 @@ class _Counts:
             return False
         before, after = self._speed(step - 1), self._speed(step + 1)
         seconds = self._middle_s(step + 1) - self._middle_s(step - 1)
-        foretold = slowing.speed_after(before, seconds)
-        return after < foretold - _LOSS_UNSURE * (before - foretold) - _BRAKED * foretold
+        predicted = slowing.speed_after(before, seconds)
+        return after < predicted - _LOSS_UNSURE * (before - predicted) - _BRAKED * predicted
 
     def _speed(self, step: int) -> float:
         return self.steps[step - 1] * 1e6 / (self._path[step].t - self._path[step - 1].t)
@@ -238,14 +246,16 @@ class _Counts:
     def _middle_s(self, step: int) -> float:
         return (self._path[step].t + self._path[step - 1].t) / 2e6
 
-    def silence_speaks(self, missed: int, counted: int) -> bool:
-        """Return whether so many missed passes in a row are too many for chance; `counted` are included in
-        the sum."""
+    def silence_is_significant(self, missed: int, counted: int) -> bool:
+        """Return whether this many missed passes in a row are too many for chance.
+
+        `counted` of them are included in the number of all missed passes.
+        """
         return self._chance(counted) ** missed < _SILENCE_BY_CHANCE
 
     def _chance(self, without: int) -> float:
         missed = self.missed - without + _MISSES_ASSUMED
-        return missed / (missed + self._heard + _PASSES_ASSUMED)
+        return missed / (missed + self._detected + _PASSES_ASSUMED)
 
     def _missed_before_passes(self) -> list[int]:
         """Return how many working beams missed the ball before each pass but the first."""
@@ -264,7 +274,7 @@ class _Counts:
         return missed
 
     def passed_after(self, since: Pass, turns: float) -> int:
-        """Count the working beams that the ball passes within so many turns after a pass."""
+        """Count the working beams that the ball passes within a number of turns after a pass."""
         passed = 0
         for beam in self._works:
             gap = self._gaps[since.beam][beam]
@@ -279,9 +289,9 @@ class _Counts:
     def before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
         """Return the most turns that the ball may have run before pass number `since`, the first that counts.
 
-        Every beam may have missed it for whole turns, so an earlier pulse may have been its own, if it can
-        have come from that beam in the time between. It was launched after the working beam before that one:
-        that this beam missed it too would need a second coincidence.
+        Every beam may have missed it for whole turns, so an earlier pulse may have been its own, if it could
+        have come from that beam in the time between. It was then launched after the working beam before that
+        one, since a miss at that beam too would be a second coincidence.
         """
         first, start = self._path[since], self._path[0]
         most = first.turns - start.turns + self._unseen_start(start.beam)
@@ -300,7 +310,8 @@ class _Counts:
     def _unseen_start(self, first: int) -> float:
         """Return the most turns that the ball may have run before its first pass, at beam `first`.
 
-        It was launched after the working beam before, or after an earlier one if those may have missed it.
+        It was launched after the preceding working beam, or after an earlier one if the beams since may have
+        missed it.
         """
         gaps = sorted(self._gaps[beam][first] for beam in self._works) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]

@@ -89,7 +89,7 @@ class Case:
         return self.rules.causes.get(code, RULES[code])
 
     def reason(self, code: str, seen: str) -> Reason:
-        """Make a reason from what was seen."""
+        """Return a reason for a cause, described by what was seen."""
         return Reason(code=code, rule=self.rule(code), seen=seen)
 
     def turns_seen(self) -> str:
@@ -103,7 +103,7 @@ class Case:
 
     @property
     def began_us(self) -> int:
-        """When the ball was certainly running: its first pulse."""
+        """The time of the ball's first pulse, when it was certainly running."""
         if self.ball is not None:
             return self.ball.passes[0].t
         pulses = self.trace.pulses
@@ -331,7 +331,7 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     if ball is None or ball.direction is not None:
         return None
     beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
-    return case.reason("missing_reading", f"beams {beams} alone can't tell which way the ball ran")
+    return case.reason("missing_reading", f"beams {beams} alone do not show which way the ball ran")
 
 
 def revolutions_unclear(case: Case) -> Reason | None:
@@ -385,9 +385,9 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(reads) - len(placed)} pocket reads without an index pass on both sides",
+            f"{len(reads) - len(placed)} pocket reads had no index pass on both sides",
         )
-    return case.reason("missing_reading", f"{len(placed)} of {needed} pocket reads")
+    return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket reads were made")
 
 
 def sensors_silent(case: Case) -> Reason | None:
@@ -451,7 +451,7 @@ def index_contradicts(case: Case) -> Reason | None:
     if odd is None or case.trace.rotor_direction is None:
         return None
     return case.reason(
-        "conflict", f"the last index pass showed {odd.direction}, those before it the opposite"
+        "conflict", f"the last index pass showed {odd.direction}, those before it the opposite direction"
     )
 
 
@@ -482,27 +482,29 @@ REVIEW_RULES: tuple[Callable[[Case], Reason | None], ...] = (
 
 
 def notices(case: Case) -> list[Notice]:
-    """Return what is worth reporting but changes nothing."""
-    said: list[Notice] = []
+    """Return the notices: facts that are worth reporting but do not change the ruling."""
+    found: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
         silent = [str(beam) for beam, pulses in enumerate(trace.chain.pulse_counts) if not pulses]
         if silent:
-            said.append(
+            found.append(
                 Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was never interrupted")
             )
     if trace.drop is None and trace.pockets.confirmed is not None:
-        said.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
+        found.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
     for reading in case.objects():
         if not _in_wheel(reading):
-            said.append(
-                Notice(code="foreign_object", seen=f"something on the {reading.where}, outside the wheel")
+            found.append(
+                Notice(code="foreign_object", seen=f"an object lay on the {reading.where}, outside the wheel")
             )
         elif case.at_rest_us is not None and reading.t >= case.at_rest_us:
-            said.append(
-                Notice(code="foreign_object", seen="something in the wheel after the ball had come to rest")
+            found.append(
+                Notice(
+                    code="foreign_object", seen="an object was in the wheel after the ball had come to rest"
+                )
             )
-    return said
+    return found
 
 
 def _in_wheel(reading: ForeignObject) -> bool:

@@ -2,9 +2,9 @@
 
 Nothing is assumed about how a ball slows down except that it does: each step from one of its pulses to the
 next is at most a little faster than the step before, and not much slower. Several stories are followed in
-parallel. Each pays for pulses that are not its ball's, for passes that working beams missed, and for
+parallel. The cost of each includes pulses that are not its ball's, passes that working beams missed, and
 launches. A story that costs much more than the cheapest is dropped. Turns are counted along the chain, beam
-by beam, so they rest only on beams that were cut.
+by beam, so the count rests only on beams that were interrupted.
 """
 
 from collections.abc import Sequence
@@ -30,16 +30,17 @@ from controller.rules.wheel.story import (
 )
 
 DOUBLED_US = 30_000
-"""A beam cut again within this time was cut once: contacts bounce for some milliseconds."""
+"""Two interruptions of a beam within this time are one: contacts bounce for some milliseconds."""
 _SLOWEST = 0.7
-"""Share of the wheel's drop speed: no step of a ball in the track is slower, even in a tilted bowl."""
+"""Lowest speed of a step of a ball in the track, even in a tilted bowl, as a share of the wheel's drop
+speed."""
 _SPEED_UP = 1.08
-"""How much faster than the step before a step may be: beams are off by a degree, and a tilted bowl makes the
-ball a twentieth faster downhill."""
+"""How much faster a step may be than the one before it: the beams' angles are off by a degree, and a tilted
+bowl makes the ball a twentieth faster downhill."""
 _TOO_FAST = _SPEED_UP + MAX_SLACK
 """No step is faster than this share of the speed before it."""
 _SLOW_DOWN = 0.80
-"""How much slower than the step before a step may suddenly be, as at the joint of a worn track."""
+"""How much slower a step may suddenly be than the one before it, as at the joint of a worn track."""
 _PLAIN = 0.35
 """A step that costs less is accepted without a second story."""
 STRAY = 1.0
@@ -78,22 +79,24 @@ is the only one."""
 _SILENT_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _DETECTS, _FEW = 0.3, 4
-"""A beam with less than this share of the best beam's pulses is silent, and its pulses were stray; with no
-more pulses than the second figure it is unknown."""
+"""A beam with less than this share of the best beam's pulses is silent, and its pulses were stray; until the
+best beam has more pulses than the second figure, this is not judged."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
 
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
-"""What a story may become with a pulse: its cost then; what it continues as (direction, last pass and the
-pass before); the story; the turns and the speed of its step, and how many of the turns are whole ones beyond
-the next pass at this beam (or `_IS_STRAY`, `_LAUNCHED`); how many turns fewer and more are possible.
+"""One way in which a story may continue with a pulse.
+
+Its parts are: its cost then; the key that it shares with options that continue alike (direction, last pass
+and the pass before); the story; the turns and the speed of its step, and how many of the turns are whole ones
+beyond the next pass at this beam (or `_IS_STRAY`, `_LAUNCHED`); how many turns fewer and more are possible.
 
 Most options are dropped at once, so a story is created only for those that are kept.
 """
 _IS_STRAY, _LAUNCHED = -1, -2
-"""In place of the whole turns: the pulse is not the ball's, or it begins another run, which is in the
-story."""
+"""Used in place of the number of whole turns: the pulse is not the ball's, or it begins another run, which is
+in the story."""
 
 
 class _Aside:
@@ -134,15 +137,15 @@ class Chain:
         self._aside: _Aside | None = None
 
     def empty_copy(self) -> "Chain":
-        """Return a chain of the same wheel that has seen nothing."""
+        """Return a chain of the same wheel that has received nothing."""
         return Chain(*self._made_of)
 
     def gaps(self, sense: Sense) -> Rows:
-        """Return the turns from each beam to each for a ball running ccw (1) or cw (-1)."""
+        """Return the turns from each beam to every beam for a ball running ccw (1) or cw (-1)."""
         return self._ahead[sense]
 
     def between(self, sense: Sense) -> Beams:
-        """Return the beams that stand between each two for a ball running ccw (1) or cw (-1)."""
+        """Return the beams between each pair of beams for a ball running ccw (1) or cw (-1)."""
         return self._between[sense]
 
     def working(self) -> frozenset[int]:
@@ -152,14 +155,14 @@ class Chain:
         return often or frozenset(b for b, pulses in enumerate(self.pulse_counts) if pulses)
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse, later than those before."""
+        """Handle a pulse that is later than all before it."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
         self.pulse_counts[beam] += 1
         if self._start is None:
             self._follow(t, beam)
-        elif not self._start.goes_on(t, beam):
+        elif not self._start.accepts(t, beam):
             self._search_start()
             self._follow(t, beam)
         elif len(self._start.pulses) == COMPLETE:
@@ -167,8 +170,8 @@ class Chain:
             self._stories, self._start, self._calm = [self._start.story], None, _CALM
 
     def _search_start(self) -> None:
-        """Follow every story of the launch so far: it is no longer clean, or more must be known than it
-        shows.
+        """Follow every story of the launch so far, because it is no longer clean or because one story does
+        not show enough.
         """
         start = self._start
         if start is None or not start.pulses:
@@ -208,7 +211,7 @@ class Chain:
         options: list[_Option] = []
         detects = self._detects()
         for story in stories:
-            plain |= self._go_on(story, t, beam, detects, options)
+            plain |= self._continue_story(story, t, beam, detects, options)
         if not plain:
             self._launch_anew(stories, t, beam, options)
         elif len(stories) == len(options) == 1:
@@ -243,20 +246,20 @@ class Chain:
         """Handle a pulse for the cheap stories alone; return False if the expensive ones may matter for it.
 
         No story becomes cheaper, so every continuation of those set aside costs more than `max_cost`. They
-        launch nothing if the pulse is plainly the next, and change a cheap story only in its turns, if they
-        cost nearly as much: its turns are infinite until they are taken up. The only story has other costs
-        (`_plainly_next`): there certainly is another while the cheapest one of the other direction, whose
-        cost rises by at most `FITTING` with each pulse, is not dropped.
+        start no launch if the pulse is clearly the next. They can change only the turns of a cheap story that
+        costs nearly as much, so its turns are infinite until they are taken up. A story that is the only one
+        has other costs (`_plainly_next`). It is not the only one while the cheapest story of the other
+        direction, whose cost rises by at most `FITTING` with each pulse, is not dropped.
         """
         aside = self._aside
         assert aside is not None
         best = self._stories[0]
         options: list[_Option] = []
         detects = self._detects()
-        if not self._go_on(best, t, beam, detects, options):
+        if not self._continue_story(best, t, beam, detects, options):
             return False
         for story in self._stories[1:]:
-            self._go_on(story, t, beam, detects, options)
+            self._continue_story(story, t, beam, detects, options)
         max_cost = aside.max_cost
         kept = [self._extended(option, t, beam) for option in _best_of(options) if option[0] < max_cost]
         if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
@@ -281,7 +284,7 @@ class Chain:
         return True
 
     def _take_up(self) -> None:
-        """Follow every story that was set aside up to now."""
+        """Follow the stories that were set aside through all pulses since."""
         aside, self._aside = self._aside, None
         if aside is None:
             return
@@ -349,8 +352,8 @@ class Chain:
         return best
 
     def interrupt(self) -> None:
-        """Begin another run with the next pulse: nothing was detected for a while, and what happened is not
-        known."""
+        """Begin another run with the next pulse: nothing was detected for a while, and what happened
+        meanwhile is unknown."""
         self._interrupted = bool(self.stories)
 
     def _resume(self, t: int, beam: int) -> None:
@@ -383,8 +386,10 @@ class Chain:
         return True
 
     def _fits_alone(self, story: Story, ahead: float, seconds: float) -> bool:
-        """Charge the only story for a step past beams that do not detect the ball; return False if another
-        story may continue next to it."""
+        """Add the cost of a step past beams that do not detect the ball to the only story.
+
+        Return False if another story may continue beside it.
+        """
         last = story.last
         one_step = (ahead + 1.0) / seconds > _TOO_FAST * last.speed + JITTER_S
         if last.turns < _SILENT_TURNS or last.number < MIN_PULSES or not one_step:
@@ -401,16 +406,18 @@ class Chain:
         return any(detects[beam] for beam in beams)
 
     def _detects(self) -> Sequence[int]:
-        """Return the pulses of each beam, none for a beam that has too few compared with the others to be
-        working."""
+        """Return the number of pulses of each beam, 0 for a beam that has too few, compared with the others,
+        to be working."""
         most = max(self.pulse_counts)
         if most <= _FEW:
             return self.pulse_counts
         return [pulses if pulses > _DETECTS * most else 0 for pulses in self.pulse_counts]
 
-    def _go_on(self, story: Story, t: int, beam: int, detects: Sequence[int], options: list[_Option]) -> bool:
-        """Add what this story may become with the pulse; return whether the pulse is plainly its ball's
-        next."""
+    def _continue_story(
+        self, story: Story, t: int, beam: int, detects: Sequence[int], options: list[_Option]
+    ) -> bool:
+        """Add the ways in which a story may continue with a pulse; return whether it is clearly its ball's
+        next pulse."""
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer, story.more, last.t
         cheapest, fits = _DROPPED_STORY, False
@@ -438,8 +445,11 @@ class Chain:
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
-        """Return the steps that a ball can have made from its last pass: the number of additional whole
-        turns, the speed, and the cost of its deviation from the predicted speed."""
+        """Return the steps that a ball may have made from its last pass.
+
+        Each is the number of additional whole turns, the speed, and the cost of its deviation from the
+        predicted speed.
+        """
         before, steps = last.speed, []
         least = self._slowest
         if not before:
@@ -480,7 +490,7 @@ class Chain:
             options.append((least, (sense, t, 0), launched, 0.0, 0.0, _LAUNCHED, 0.0, 0.0))
 
     def _extended(self, option: _Option, t: int, beam: int) -> Story:
-        """Return what a story becomes with the pulse."""
+        """Return the story that results from an option."""
         cost, _, story, _, _, whole, fewer, more = option
         if whole == _LAUNCHED:
             child = story

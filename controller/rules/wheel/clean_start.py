@@ -1,32 +1,34 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
 Until enough pulses have come to rule out every other story, one story is enough: a search of all stories
-(`chain.py`) would keep others next to it and drop them all with the pulse that makes the start complete. The
-reason: with that pulse any other story costs at least 2.7, and this one at most 0.5. The other direction
-passes a working beam with each step between neighbours (0.7), or continues only from every second or third
-pulse (1 for each left out); with only two beams, their distances differ so much that two steps in a row are
-faster or slower than a ball's. A story of the same direction continues like this one after two pulses of its
-own, so it must have left out the last pulse or the one before, and passed its beam; and since the fifth
-pulse, which was plainly the next, no such story began.
+(`chain.py`) would keep others beside it and drop them all with the pulse that makes the start complete. The
+reason is that with this pulse any other story costs at least 2.7, and this one at most 0.5. A story of the
+other direction passes a working beam without a pulse with each step between neighbours (0.7), or continues
+only from every second or third pulse (1 for each left out); with only two beams, their distances differ so
+much that two steps in a row are faster or slower than a ball's. A story of the same direction continues like
+this one after two pulses of its own, so it must have left out the last pulse or the one before, and passed
+its beam; and since the fifth pulse, which was clearly the next, no such story has begun.
 """
 
 from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, SENSES, Pass, Ring, Story
 
 COMPLETE = 7
-"""Pulses: the fourth makes the next one plain, and three more plain ones leave no other story."""
+"""The number of pulses of a complete start: with the fourth, the next one becomes clear, and three more clear
+ones leave no other story."""
 KNOWN = 4
-"""From this many pulses on, this story is certainly the cheapest: any other left out a pulse, or passed a
-beam."""
+"""From this many pulses on, this story is certainly the cheapest: any other leaves out a pulse, or passes a
+beam without one."""
 _BEGINS = 3
-"""Two steps, which show the direction, take this many pulses."""
+"""Two steps, which show the direction, need this many pulses."""
 _SLOWER, _FASTER = 0.05, 0.03
 """Largest shares of the predicted speed by which a step may be slower, and faster."""
 _LEAST_OF_LAST = 0.8
-"""Share of the last step's speed that any step has at least."""
+"""The lowest speed of a step, as a share of the last step's speed."""
 _SLOWEST_OF_TWO = 0.8
-"""rev/s: a slower ball past two beams may lose so much from one to the other that either direction fits."""
+"""The lowest speed with two beams, in rev/s: a slower ball may lose so much from one to the other that either
+direction fits."""
 _FASTEST_OF_SLOWEST = 10.9
-"""A launch this much faster than the slowest ball could be mistaken for one that cut a beam twice in
+"""A launch this much faster than the slowest ball could be mistaken for one that interrupted a beam twice in
 passing."""
 
 
@@ -42,9 +44,9 @@ class CleanStart:
         self.pulses: list[tuple[int, int]] = []
         """The time and the beam of each pulse."""
         self.story: Story | None = None
-        """Their story, from the third pulse on."""
+        """The story of these pulses, from the third pulse on."""
 
-    def goes_on(self, t: int, beam: int) -> bool:
+    def accepts(self, t: int, beam: int) -> bool:
         """Handle a pulse; return False, with nothing changed, if it is not the next one of a clean start."""
         pulses, story = self.pulses, self.story
         if story is not None:
@@ -79,7 +81,7 @@ class CleanStart:
         return self._ring.count > 2 or speed >= _SLOWEST_OF_TWO
 
     def _step(self, story: Story, t: int, beam: int) -> bool:
-        """Extend the story by a pulse; return False if the pulse is not plainly its next."""
+        """Extend the story by a pulse; return False if the pulse is not clearly its next."""
         last, sense = story.last, story.sense
         if t <= last.t or last.beam == beam or self._ring.between[sense][last.beam][beam]:
             return False

@@ -10,15 +10,15 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
-"""A ball in the track cuts a beam within this time: with one silent beam of two, the slowest needs under 5
-s."""
+"""A ball in the track interrupts a beam within this time: if one beam of two is silent, the slowest ball
+needs less than 5 s."""
 SILENT_TURNS = 2.5
-"""The mark passes the index sensor every turn; a board without it, the ball or anything else for this many
-turns is blind."""
+"""The mark passes the index sensor every turn; a board that reports neither it nor the ball nor anything else
+for this many turns is blind."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
 """The mark of the slowest rotor in play passes well within this time."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
-"""Faults that mean that edges of an input are missing, from the fault's own time or before it."""
+"""Faults that mean that edges of an input are missing, at the time of the fault or before it."""
 _WHEEL_KINDS = frozenset(
     {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
 )
@@ -38,8 +38,9 @@ class Absence(msgspec.Struct, frozen=True):
 def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
     """Return for how long a board with these index passes had reported nothing when the ball was first seen.
 
-    It was up, but its sensors detected nothing for turns: they may have missed a launch as well. None if that
-    is not so. A gap that ended with an index pass is no silence: some boards report none between two spins.
+    It was up, but its sensors detected nothing for several turns, so they may have missed a launch as well.
+    The result is None if there was no such time. A gap that ended with an index pass is no silence: some
+    boards report no passes between two spins.
     """
     before_us = [at for at in passes_us if at < first_pulse_us]
     if not before_us:
@@ -52,7 +53,7 @@ def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Abs
 
 
 def without_repeats(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
-    """Return index passes without the duplicates of an edge that bounced."""
+    """Return index passes without the duplicates that come from a bouncing edge."""
     once: list[RotorIndex] = []
     for mark in passes:
         if not once or mark.t - once[-1].t >= FASTEST_TURN_US:
@@ -64,19 +65,19 @@ class WheelDevices:
     """Follows the devices of one wheel from before a spin's first pulse to its end."""
 
     def __init__(self, sources: Sources | None) -> None:
-        """`sources` are the kinds that each device sends; a device that they do not name may send
-        anything."""
+        """`sources` are the kinds of readings that each device sends; a device that it does not name may send
+        any."""
         self.down: dict[str, DeviceDown] = {}
-        """Those that were down at some time during the spin."""
+        """The devices that were down at some time during the spin."""
         self.still_down: set[str] = set()
-        """Those that have not come up again."""
+        """The devices that are still down."""
         self._sources = sources or {}
         self._unwell: dict[str, DeviceFault] = {}
         self._absences: list[Absence] = []
 
     def receive(self, reading: Reading, *, begun: bool) -> None:
-        """Handle what a device reports of itself, in time order; `begun` is whether the ball has cut a
-        beam."""
+        """Handle a device's reports about itself, in time order; `begun` is whether the ball has interrupted
+        a beam."""
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):
                 self.down.setdefault(reading.dev, reading)
@@ -97,7 +98,7 @@ class WheelDevices:
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def hid_launch(self, first_pulse_us: int) -> Absence | None:
-        """Return the absence in which a ball that was first seen then may have been launched."""
+        """Return the absence during which a ball that was first seen at this time may have been launched."""
         hid = [
             absence
             for absence in self._absences

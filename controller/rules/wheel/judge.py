@@ -1,4 +1,4 @@
-"""Whether a spin counts: every rule is checked, and every cause that holds is listed with what was seen.
+"""Whether a spin counts: every rule is checked, and every cause that applies is listed with what was seen.
 
 A certain cause of a No Spin outranks a cause of review; a cause that rests on something *not* seen is certain
 only if everything that should have seen it was working.
@@ -21,11 +21,11 @@ from controller.rules.wheel.learned import Learned, measured, timed
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _LEARN_FROM_PULSES = 6
-"""Fewer show too little of how the ball slowed down."""
+"""With fewer pulses, too little is known about how the ball slowed down."""
 _LAPS_APART = 0.95
 """Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"
-_UNRULED = "the ball was launched again before anybody could rule on it"
+_UNRULED = "the ball was launched again before anybody could rule on this spin"
 
 
 def judge_spin(
@@ -38,14 +38,14 @@ def judge_spin(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> SpinVerdict:
-    """Rule on one spin by its readings up to `decided_at_us`.
+    """Rule on one spin from its readings up to `decided_at_us`.
 
     `readings` are in time order: first the `device_down` readings still in force and the last
     `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
     `called` is a person's No Spin, listed with what was certain by then. `sources` are the kinds of readings
     that each device sends; a device that it does not name is assumed to matter.
 
-    Readings of other kinds, later than the decision, or absurd are no error: they prove nothing.
+    Readings that are of other kinds, later than the decision, or absurd are not errors; they prove nothing.
     """
     return judge_and_learn(
         readings, wheel, rules, decided_at_us=decided_at_us, learned=learned, called=called, sources=sources
@@ -62,7 +62,7 @@ def judge_and_learn(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin as `judge_spin` does, and return what is known of the wheel after it."""
+    """Rule on a spin as `judge_spin` does; return the verdict and what is known of the wheel after it."""
     seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
@@ -73,7 +73,7 @@ def judge_and_learn(
 def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on what has been traced already: `seen` are the trace's readings, none later than the decision."""
+    """Rule on a spin that has already been traced: `seen` are its readings, none later than the decision."""
     case = Case(trace, trace.ball(), seen, decided_at_us)
     evidence = tuple(seen)
     if not _EVIDENCE.issuperset(map(type, evidence)):
@@ -83,7 +83,7 @@ def judge_trace(
 
 
 def is_void(trace: SpinTrace, seen: Sequence[Reading], now_us: int) -> bool:
-    """Return whether a No Spin is certain from what has been traced up to now."""
+    """Return whether what has been traced so far makes a No Spin certain."""
     case = Case(trace, trace.ball(), seen, now_us)
     return any(rule(case) is not None for rule in causes.NO_SPIN_RULES)
 
@@ -149,7 +149,7 @@ def _learn(case: Case) -> Learned:
 
 
 def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
-    """Return laps far enough apart that the loss between two is not hidden by their errors."""
+    """Return laps that are far enough apart for the loss between two of them to exceed their errors."""
     apart: list[tuple[float, float]] = []
     due = 0.0
     for at in ball.passes:
@@ -174,11 +174,13 @@ def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
 
 
 def after_relaunch(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Return the verdict on a spin that the next launch ended: a review that nobody can rule on is a No
-    Spin."""
+    """Return the verdict on a spin that the next launch ended: a review becomes a No Spin, as nobody can rule
+    on it."""
     if verdict.ruling is not Ruling.REVIEW:
         return verdict
     unruled = Reason(code="unruled", rule=rules.causes.get("unruled", "!R-8"), seen=_UNRULED)
     reasons = (*verdict.reasons, unruled)
-    says = "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
-    return msgspec.structs.replace(verdict, ruling=Ruling.VOID, reasons=reasons, sentence=f"No Spin: {says}")
+    causes_in_words = "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
+    return msgspec.structs.replace(
+        verdict, ruling=Ruling.VOID, reasons=reasons, sentence=f"No Spin: {causes_in_words}"
+    )

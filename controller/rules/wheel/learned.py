@@ -1,8 +1,8 @@
-"""What a table learns of its wheel from spin to spin, and how a ball slows down by that.
+"""What a table learns about its wheel from spin to spin, and the resulting model of how a ball slows down.
 
-The loss of speed is known at a few speeds and interpolated linearly between them, and so is how long before
-its drop a ball had each of them; no form is assumed. It is used for No More Bets, and for what a ball did
-while it could not be detected; turns are never counted by it. What was learned is part of the recorded state.
+Two figures are known at a few speeds and interpolated linearly between them: the loss of speed, and the time
+until the drop. No functional form is assumed. They are used for No More Bets, and for what a ball did while
+it could not be detected; turns are never counted from them. What was learned is part of the recorded state.
 """
 
 from bisect import bisect_left
@@ -16,24 +16,26 @@ from controller.model.conversion import converter_of
 from controller.rules.wheel.story import FASTEST
 
 SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
-"""rev/s at which the loss is known: closest together where a ball is when No More Bets is due."""
+"""The speeds, in rev/s, at which the loss is known: closest together around a ball's speed when No More Bets
+is due."""
 _FRICTION, _DRAG = 0.033, 0.042
-"""rev/s2, and rev/s2 per (rev/s)2: about what rim balls lose, until a wheel's own figures are known."""
+"""The usual loss of a ball on the rim, in rev/s2 and in rev/s2 per (rev/s)2, used until a wheel's own figures
+are known."""
 _MIN, _MAX = 0.006, 0.5
-"""rev/s2: losses outside these are measuring errors."""
+"""The range of losses, in rev/s2; others are measuring errors."""
 _STEP = 0.05
-"""rev/s: the step of the sum over speeds."""
+"""The step of the sum over speeds, in rev/s."""
 _LOSES_MORE = 1.6
 """Largest ratio of a ball's loss to that of others of its wheel."""
 _LOOK_BACK_S = 0.1
-"""The step of the sum back in time: a knee is passed in half a second."""
+"""The step of the sum back in time, in seconds: a knee is passed in half a second."""
 
 
 _NONE: Mapping[float, float] = {}
 
 
 def usual_loss(speed: float) -> float:
-    """Return what balls commonly lose per second at this speed, in rev/s2."""
+    """Return the speed that balls commonly lose per second at this speed, in rev/s2."""
     return _FRICTION + _DRAG * speed * speed
 
 
@@ -45,15 +47,16 @@ class Slowing:
 
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
         """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere the nearest known one is used.
-        `left_s` are the seconds that were left until the drop at some of them."""
+        `left_s` are the seconds left until the drop at some of them."""
         self.losses = _filled(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
         self._apart_s: dict[int, float] = {}
-        """The seconds by `losses` between each two neighbours, by the number of the faster."""
+        """The seconds between each two neighbouring speeds according to `losses`, indexed by the faster
+        speed."""
 
     def loss(self, speed: float) -> float:
-        """Return what a ball at this speed loses per second, in rev/s2."""
+        """Return the speed that a ball at this speed loses per second, in rev/s2."""
         losses = self.losses
         at = bisect_left(SPEEDS, speed)
         if at == 0:
@@ -65,9 +68,10 @@ class Slowing:
         return losses[at - 1] + share * (losses[at] - losses[at - 1])
 
     def seconds_left(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball at this speed keeps running until its drop, as those before it did.
+        """Return how long a ball at this speed keeps running until its drop, judged by earlier balls.
 
-        `drop_speed` is used while no ball has been timed. Negative if the ball should already have dropped.
+        `drop_speed` is used while no ball has been timed. The result is negative if the ball should already
+        have dropped.
         """
         timed, left_s = self._timed, self._left_s
         if not timed:
@@ -110,7 +114,7 @@ class Slowing:
         return total
 
     def speed_after(self, speed: float, seconds: float) -> float:
-        """Return the speed after so many seconds, in rev/s."""
+        """Return the speed after this many seconds, in rev/s."""
         steps = max(int(2 * seconds), 1)
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
@@ -190,9 +194,10 @@ AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 
 """The knee of a real ball: at about 1 rev/s it begins to roll instead of sliding along the rim, and loses
 speed two to four times as fast until, at 0.6, it rolls. Timed from films of real wheels."""
 HARDEST = 0.12
-"""rev/s2: a ball without such a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp track."""
+"""The largest loss without a knee, in rev/s2: such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
+track."""
 KNEE = 0.7, 1.0
-"""rev/s: the knee shows between these speeds."""
+"""The speeds, in rev/s, between which the knee shows."""
 
 
 NOMINAL_SPREAD = 0.06
@@ -202,21 +207,21 @@ SPIN_SPREAD = 0.03
 _TRUST_AGAIN_BALLS = 20.0
 """A reader that missed a ball is trusted again after it has read this many balls on every turn."""
 _NEWEST = 0.15
-"""The least weight of a spin in the losses of speed: a track that was wiped or became damp is learned in a
-few."""
+"""The minimum weight of a spin in the losses of speed: a track that was wiped or became damp is learned in a
+few spins."""
 _MEMORY_SPINS = 40.0
 """A wheel drifts with temperature and wear, so older spins count for less."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What earlier spins taught of a wheel: figures only, so that JSON keeps them unchanged.
+    """What earlier spins showed about a wheel: numbers only, so that JSON preserves them unchanged.
 
     `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed when it leaves the track
     (None before the first spin), `deceleration_rev_per_s2` its loss per second at that speed,
-    `losses_rev_per_s2` its loss per second at those of `SPEEDS` that spins have passed, by speed in
-    rev/s, `left_s` how many seconds before its drop it has each of them, `pocket_reader_works` 1 if the last
-    ball that should have been read was, `pocket_reader_doubts` how many balls must be read on every turn
-    before a reader that missed one is trusted again.
+    `losses_rev_per_s2` its loss per second at those of `SPEEDS` that spins have passed, by speed in rev/s,
+    `left_s` how many seconds before its drop the ball has each of these speeds, `pocket_reader_works` 1 if
+    the last ball that should have been read was, `pocket_reader_doubts` how many balls must be read on every
+    turn before a reader that missed one is trusted again.
     """
 
     spins: float = 0.0
@@ -229,7 +234,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def pocket_reader_known(self) -> bool:
-        """Whether the pocket reader is known to work: it saw the last ball, and has not missed one lately."""
+        """Whether the pocket reader is known to work: it saw the last ball, and has not missed one
+        recently."""
         return self.pocket_reader_works > 0.0 and self.pocket_reader_doubts <= 0.0
 
     def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
@@ -270,7 +276,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def after_reads(self, *, missed: bool) -> Self:
-        """Note that the pocket reader saw the ball, and whether it missed it on a turn between."""
+        """Note that the pocket reader saw the ball, and whether it missed the ball on a turn in between."""
         doubts = _TRUST_AGAIN_BALLS if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
         return msgspec.structs.replace(self, pocket_reader_works=1.0, pocket_reader_doubts=doubts)
 
@@ -291,9 +297,9 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
-        """Restore what `figures` returned; raises `msgspec.ValidationError` on anything else.
+        """Restore what `figures` returned; raise `msgspec.ValidationError` for anything else.
 
-        A recording from before a figure was learned by speed lacks it: it is learned again in a few spins.
+        A recording may lack the figures that are kept by speed: they are learned again in a few spins.
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
         by_speed = {

@@ -1,10 +1,10 @@
-"""Where the rotor's mark is, and so in which pocket the ball lies when the pocket reader detects it.
+"""Where the rotor's mark is, and therefore which pocket the ball is in when the pocket reader detects it.
 
 Turns are counted along the passes at the index sensor: a missed one leaves a gap of two turns; a doubled or
 stray one fits nothing and is ignored. The mark's position at a given time follows only from the passes on
 both sides of that time, and only if that turn is about as long as its neighbour: if a hand changed the length
 of the turn, the position is unknown. The length of coming turns is predicted by a quadratic fitted to the
-last passes, since a rotor that is left alone loses speed evenly; no pocket is placed by that.
+last passes, since a rotor that is left alone loses speed evenly; this prediction never places a pocket.
 
 A read of a pocket is placed between the index passes on both sides of it, so it waits for the next one. It
 counts if the reads of three consecutive turns agree.
@@ -27,11 +27,12 @@ INDEX_PASSES_KEPT = 8
 SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
-"""Twice the unknowns of a curve that slows down; over more passes a bearing's friction changes."""
+"""The number of passes that the curve is fitted to, twice its unknowns; over more passes a bearing's friction
+changes."""
 _FARTHEST_TURNS = 2.5
 """How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
-"""One more than the curve's unknowns: with three it fits any passes, right or wrong."""
+"""One more than the curve's unknowns: it fits any three passes, right or wrong."""
 _WORST_FIT_TURNS = 0.02
 """How far a pass may be off the curve: three quarters of a pocket, so that no fit hides a neighbouring
 pocket."""
@@ -42,7 +43,7 @@ _OFF_PHASE_TURNS = 0.06
 lasts up to 2 % longer than the one before, and a first curve through two or three passes contains no
 slowing."""
 _PLAINLY_ON_TIME = 0.02
-"""Well within the fit's tolerance, so that no fit is needed for each pass."""
+"""A deviation, in turns, well within the fit's tolerance, so that not every pass needs a fit."""
 _SLOWER_TURN = 1.3
 """Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
 FASTEST_TURN_US = 400_000
@@ -56,7 +57,8 @@ of less than 1.5 % shifts a read by a tenth of a pocket."""
 _STRAY_NEAR = 0.02
 """Share of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
 _MARKS_KEPT = 64
-"""Passes of more than two minutes at the usual 0.15 to 0.5 rev/s: a spin is read within one."""
+"""Number of passes kept, those of more than two minutes at the usual 0.15 to 0.5 rev/s: a spin is read within
+one minute."""
 
 
 class Mark(NamedTuple):
@@ -89,7 +91,7 @@ class Rotor:
         self.run = 0
         """Increases whenever a hand has touched the rotor: turns of different runs are different turns."""
         self.run_before: tuple[int, Turning | None] = 0, None
-        """When the run before this one last passed, and its direction."""
+        """The time of the last pass of the run before this one, and the direction of that run."""
         self._turn_before_us: float | None = None
         self._times: list[int] = []
         self._turns: list[int] = []
@@ -104,7 +106,7 @@ class Rotor:
     def place(self, t_us: int) -> Place | None:
         """Return where the mark was at a time between two passes; None if they do not determine it.
 
-        `waits` is whether a later pass could.
+        `waits` returns whether a later pass could.
         """
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0 or at == len(self.marks):
@@ -131,7 +133,7 @@ class Rotor:
         return Place(before.turn + ran, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Return whether a coming pass may place a time that has no place yet: the next two may."""
+        """Return whether one of the next two passes may still place a time that has no place yet."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
@@ -173,7 +175,7 @@ class Rotor:
             return False
         turn = self._turn_of(mark.t)
         if turn is not None and mark.direction == self.direction:
-            self._take(mark.t, turn)
+            self._accept(mark.t, turn)
             return True
         if self._stray is not None and self._stray.direction == mark.direction:
             self._begin(mark.direction, self._stray.t, mark.t)
@@ -199,7 +201,7 @@ class Rotor:
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
-        """Return when the rotor completes so many turns, as far as its passes show."""
+        """Return when the rotor completes this many turns, as far as its passes show."""
         period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
@@ -212,7 +214,7 @@ class Rotor:
         seconds = 2.0 * turns / (then + sqrt(under_root))
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
-    def _take(self, t_us: int, turn: int) -> None:
+    def _accept(self, t_us: int, turn: int) -> None:
         """Add a pass that was on time, unless the turns were counted at half or twice their rate."""
         stray, last_us = self._stray, self._times[-1]
         crowded = stray is not None and stray.direction == self.direction
@@ -263,7 +265,8 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Return when the rotor stops, losing speed as its passes showed; None if it does not."""
+        """Return when the rotor stops if it keeps losing speed as its passes show; None if it does not
+        stop."""
         if len(self._times) < _PASSES_TO_PLACE:
             return None
         _, speed, bend = self._fitted()
@@ -359,15 +362,15 @@ scatter by a tenth or two."""
 _SAME_TURN = 0.5
 """Two reads within this many turns belong to the same turn: a ball is read once per turn."""
 _APART = 0.12
-"""By how much the distance between reads of consecutive turns differs from one turn, at most: three pockets,
-which leaves the rest to the placing."""
+"""Largest difference between one turn and the distance between the reads of consecutive turns: three pockets,
+and a margin for the errors of placing them."""
 
 
 class PocketRead(msgspec.Struct, frozen=True):
     """One read: the pocket (None if the rotor's position is not known well enough) and where in it.
 
-    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the rotor's turns by then in its run,
-    `turn_us` the length of one turn.
+    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the number of turns in the rotor's
+    run until then, `turn_us` the length of one turn.
     """
 
     reading: PocketBall
@@ -417,7 +420,7 @@ class PocketCount:
         self.seen: list[PocketBall] = []
         """Every read, placed or not."""
         self.placed: list[PocketRead] = []
-        """Those for which the rotor's position is known, or can no longer become known."""
+        """The reads for which the rotor's position is known, or can no longer become known."""
         self.agreeing: list[PocketRead] = []
         self.confirmed: PocketRead | None = None
         """The read that made the pocket certain."""
@@ -458,7 +461,8 @@ class PocketCount:
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the waiting reads after the reading `by`; one that still waits holds up those after it."""
+        """Place the waiting reads after the reading `by`; a read that must still wait holds up those after
+        it."""
         for reading in self.waiting:
             read = placed(reading)
             if read is None:

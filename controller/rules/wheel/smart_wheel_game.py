@@ -1,7 +1,7 @@
 """One game of a smart wheel as its reader reports it: what was witnessed, and what contradicts it.
 
 The wheel's number counts only if its change from state 4 to state 5 was witnessed within one game, and
-nothing contradicts it. The number shown before state 5 is the last game's.
+nothing contradicts it. The number shown before state 5 is the previous game's.
 """
 
 from collections.abc import Collection
@@ -31,13 +31,13 @@ LAUNCH_AGAIN_US = 3_000_000
 """The maker's figure: for this long after the ball is in the rim, the wheel may still report that its launch
 failed."""
 NO_NUMBER_US = 90_000_000
-"""A wheel gives up after 75 s by itself; one that reports nothing new for longer has no number to give."""
+"""A wheel gives up after 75 s by itself; one that reports nothing new for longer will not report a number."""
 FASTEST_RPM_X10 = 300
 """A wheel turns at 10 to 25 rpm; a pocket read with an encoder that reports more is not plausible."""
 LAST_GAME = 256
 """The wheel counts its games up to this and continues with 0 or 1."""
 _MANY_GAMES = LAST_GAME // 2
-"""An increase by more than half of the count is a count that went back."""
+"""An increase by more than half of the count's range means that the count went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -61,7 +61,8 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
 
 
 class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a smart wheel's games are known: its last status, and whether its game is accounted for."""
+    """What is known of a smart wheel's games: its last status, and whether the game then under way is
+    accounted for."""
 
     last: WheelStatus
     known: bool
@@ -71,7 +72,7 @@ class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class WheelGames:
-    """Tells the games of a smart wheel apart, status by status."""
+    """Separates the games of a smart wheel, status by status."""
 
     def __init__(self, wheel_state: WheelGameState | None = None) -> None:
         """Continue from a recorded state; without one, the game under way at the first status is unknown."""
@@ -84,13 +85,14 @@ class WheelGames:
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """Return what a recording that continues from here needs."""
+        """Return the state from which a recording can continue."""
         if self.last is None:
             return None
         return WheelGameState(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Handle the next status; return whether it begins a game, or is all that was seen of one."""
+        """Handle the next status; return `seen` if it begins a game, `unseen` if it is all that was seen of
+        one."""
         last, self.last = self.last, status
         games = 0 if last is None else games_between(last, status)
         known, self._known = self._known, status.state not in BETWEEN_GAMES
@@ -118,7 +120,7 @@ class SmartWheelGame:
         self.closed_by: WheelStatus | None = None
         """The wheel's own No More Bets."""
         self.number_by: WheelStatus | None = None
-        """The status that gave the number."""
+        """The status that reported the number."""
         self.decided_by: Reading | None = None
         """The reading that decided the game, one way or the other."""
         self._pockets = frozenset(pockets)
@@ -130,12 +132,12 @@ class SmartWheelGame:
         self._number: str | None = None
         self._turning: str | None = None
         self._missing_since_us: int | None = None
-        self._stands_since_us = 0
+        self._unchanged_since_us = 0
         self._announced: str | None = None
 
     @property
     def number(self) -> str | None:
-        """The number the wheel gave for this game, witnessed or not; None if it gave none."""
+        """The number that the wheel reported for this game, witnessed or not; None if it reported none."""
         return self._number
 
     @property
@@ -145,11 +147,11 @@ class SmartWheelGame:
 
     def give_up_at_us(self) -> int:
         """Return when the game is decided if the wheel reports nothing new until then."""
-        return self._stands_since_us + NO_NUMBER_US
+        return self._unchanged_since_us + NO_NUMBER_US
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading: first the wheel's `device_down` still in force, then from the launch
-        on."""
+        """Handle the next reading: first a `device_down` of the wheel that is still in force, then all from
+        the launch on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
             return
         self.readings.append(reading)
@@ -157,7 +159,7 @@ class SmartWheelGame:
             case WheelStatus():
                 self._follow(reading)
             case DeviceDown():
-                self._lose(reading)
+                self._note_down(reading)
             case ForeignObject() if self.first is not None and self.number_by is None:
                 self._void("foreign_object", f"a foreign object in the wheel ({reading.where})", reading)
             case BallOut() if self.first is not None and self.number_by is None:
@@ -166,12 +168,14 @@ class SmartWheelGame:
                 pass
 
     def verdict(self, called: Reason | None = None) -> SpinVerdict:
-        """Judge what was reported so far; a game without a number is a review. `called` is a person's No
-        Spin."""
+        """Judge what was reported so far; a game without a number is a review.
+
+        `called` is a person's No Spin.
+        """
         voids = [called, *self._voids] if called is not None else self._voids
         doubts = self._doubts
         if not doubts and self.number_by is None:
-            doubts = [self._reason("missing_reading", f"no number came, {self._last_said()}")]
+            doubts = [self._reason("missing_reading", f"the wheel reported no number; {self._last_report()}")]
         if voids:
             ruling, reasons = Ruling.VOID, voids
         elif doubts:
@@ -196,11 +200,11 @@ class SmartWheelGame:
             self._last = last
             return
         if last is None or self.first is None or last.state != status.state:
-            self._stands_since_us = status.t
+            self._unchanged_since_us = status.t
         if self.first is None:
             self.first = status
             if status.state in BETWEEN_GAMES:
-                self._pass_by(last if last is not None else status, status)
+                self._skip_games(last if last is not None else status, status)
                 return
         elif self.number_by is not None:
             self._see_after(status)
@@ -215,13 +219,14 @@ class SmartWheelGame:
         if status.state == NUMBER:
             self._take_number(last if last is not None else status, status)
 
-    def _pass_by(self, before: WheelStatus, status: WheelStatus) -> None:
+    def _skip_games(self, before: WheelStatus, status: WheelStatus) -> None:
         games = games_between(before, status)
         self._number = _number(status) if games == 1 else None
         unseen = games - (before.state == NUMBER)
         one = "games were" if unseen > 1 else "game was"
-        said = f"{unseen} {one} played while nothing was received from the wheel"
-        self._doubt("missing_reading", f"{said}: it went on from {_game(before)} to {_game(status)}", status)
+        played = f"{unseen} {one} played while nothing was received from the wheel"
+        seen = f"{played}: it went from {_game(before)} to {_game(status)}"
+        self._doubt("missing_reading", seen, status)
         self.decided_by = status
 
     def _is_over(self, last: WheelStatus, status: WheelStatus) -> bool:
@@ -231,16 +236,16 @@ class SmartWheelGame:
     def _end(self, last: WheelStatus, status: WheelStatus) -> None:
         if games_between(last, status) == 1 and status.state in BETWEEN_GAMES:
             self._number = _number(status)
-        said = f"from state {last.state} of {_game(last)} to state {status.state} of {_game(status)}"
-        self._doubt("missing_reading", f"the wheel went {said}: its number was not witnessed", status)
+        change = f"from state {last.state} of {_game(last)} to state {status.state} of {_game(status)}"
+        self._doubt("missing_reading", f"the wheel went {change}: its number was not witnessed", status)
         self.decided_by = status
 
     def _take_number(self, last: WheelStatus, status: WheelStatus) -> None:
         self._number = _number(status)
         self.number_by = status
         if last.state != NO_MORE_BETS or games_between(last, status):
-            said = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(status)}"
-            self._doubt("missing_reading", f"{said}: its change from 4 to 5 was not witnessed", status)
+            went = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(status)}"
+            self._doubt("missing_reading", f"{went}: its change from 4 to 5 was not witnessed", status)
         elif status.unheard_ms:
             silent = (
                 f"nothing was received from the wheel for {status.unheard_ms / 1000:.1f} s before its number"
@@ -249,11 +254,13 @@ class SmartWheelGame:
         if status.flags:
             self._doubt("conflict", f"the number came with the warning flags {status.flags:X}", status)
         if self._number not in self._pockets:
-            shown = "no number" if self._number is None else f"number {self._number!r}"
-            self._doubt("conflict", f"the wheel showed {shown}, which is not one of its pockets", status)
+            shown = (
+                "no number" if self._number is None else f"{self._number!r}, which is not one of its pockets"
+            )
+            self._doubt("conflict", f"the wheel reached state 5 and showed {shown}", status)
         if self._announced is not None and self._announced != self._number:
-            said = f"the wheel announced {self._announced} and then showed {self._number}"
-            self._doubt("conflict", said, status)
+            seen = f"the wheel announced {self._announced} and then showed {self._number}"
+            self._doubt("conflict", seen, status)
         self.decided_by = status
 
     def _see_after(self, status: WheelStatus) -> None:
@@ -264,15 +271,15 @@ class SmartWheelGame:
         self._find_faults(status)
 
     def _find_faults(self, status: WheelStatus) -> None:
-        """Find what the flags, the rotor and the number shown contradict."""
+        """Add the doubts and voids that follow from the flags, the rotor and the number shown."""
         flags = status.flags
         if flags & WITH_ROTOR:
             if status.state == BALL_IN_RIM:
                 self._void(
-                    "same_direction", "the wheel says that the ball ran with the rotor (flag 2)", status
+                    "same_direction", "the wheel reports that the ball ran with the rotor (flag 2)", status
                 )
             else:
-                seen = f"the wheel says in state {status.state} that the ball ran with the rotor (flag 2)"
+                seen = f"the wheel reports in state {status.state} that the ball ran with the rotor (flag 2)"
                 self._doubt("conflict", seen, status, at_once=True)
         if flags & COMPONENT:
             seen = "the wheel reports a sensor, motor or encoder fault (flag 4)"
@@ -280,9 +287,8 @@ class SmartWheelGame:
         self._find_missing_ball(status)
         assert self.first is not None
         if flags & LAUNCH_FAILED and status.t - self.first.t >= LAUNCH_AGAIN_US:
-            seen = (
-                f"the wheel still says {LAUNCH_AGAIN_US / 1e6:g} s after the launch that it failed (flag 8)"
-            )
+            after = f"{LAUNCH_AGAIN_US / 1e6:g} s after the launch"
+            seen = f"the wheel still reports {after} that the launch failed (flag 8)"
             self._doubt("conflict", seen, status, at_once=True)
         self._find_rotor_faults(status)
         before = self._before
@@ -316,7 +322,7 @@ class SmartWheelGame:
 
     # --- findings ---
 
-    def _lose(self, reading: DeviceDown) -> None:
+    def _note_down(self, reading: DeviceDown) -> None:
         if self.first is None or reading.dev == self.first.dev:
             why = f": {reading.reason}" if reading.reason else ""
             self._doubt("missing_reading", f"{reading.dev} was down during the spin{why}", reading)
@@ -327,7 +333,8 @@ class SmartWheelGame:
         self.decided_by = self.decided_by or by
 
     def _doubt(self, code: str, seen: str, by: Reading, *, at_once: bool = False) -> None:
-        """Note what contradicts the number; what can't be resolved decides the game at once."""
+        """Add a reason to doubt the number; one that can't be resolved (`at_once`) decides the game
+        immediately."""
         reason = self._reason(code, seen)
         if reason not in self._doubts:
             self._doubts.append(reason)
@@ -348,10 +355,10 @@ class SmartWheelGame:
             )
         ]
 
-    def _last_said(self) -> str:
+    def _last_report(self) -> str:
         if self._last is None:
-            return "and no status at all"
-        return f"the wheel's last report is state {self._last.state} of {_game(self._last)}"
+            return "it sent no status at all"
+        return f"its last report was state {self._last.state} of {_game(self._last)}"
 
     def _sentence(self, ruling: Ruling, reasons: list[Reason]) -> str:
         if ruling is not Ruling.VALID:

@@ -1,5 +1,5 @@
-"""What may have happened in the track: the beams in the order a ball passes them, and its passes one after
-another."""
+"""What may have happened in the track: the beams in the order that a ball passes them, and its passes in
+order."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -14,13 +14,13 @@ Sense = Literal[1, -1]
 SENSES: tuple[Sense, Sense] = (1, -1)
 """Directions: 1 is ccw, -1 is cw."""
 _UNEVEN = 1.5
-"""With two beams the direction is clear at once if one way between them is this much longer than the
-other."""
+"""With two beams, the direction is clear at once if one of the two ways between them is this much longer than
+the other."""
 
 Rows = tuple[tuple[float, ...], ...]
-"""Turns from each beam to each, in (0, 1]: to itself it is a whole turn."""
+"""Turns from each beam to every beam, in (0, 1]; from a beam to itself it is a whole turn."""
 Beams = tuple[tuple[tuple[int, ...], ...], ...]
-"""The beams that stand between each two."""
+"""The beams between each pair of beams."""
 
 
 class Ring:
@@ -50,7 +50,7 @@ class Ring:
             for sense, rows in self.ahead.items()
         }
         self.shows_direction = self.count > 2 or (self.count == 2 and self._longer_way() >= _UNEVEN)
-        """Whether a ball that passes beam after beam fits no direction but its own."""
+        """Whether the pulses of a ball that passes beam after beam fit no other direction."""
 
     def _longer_way(self) -> float:
         way = self.ahead[1][0][1]
@@ -59,7 +59,7 @@ class Ring:
 
 @lru_cache(maxsize=16)
 def ring_of(beams_deg: tuple[float, ...]) -> Ring:
-    """Return the ring of these beams, the same for every spin of a wheel."""
+    """Return the ring of these beams, the same object for every spin of a wheel."""
     return Ring(beams_deg)
 
 
@@ -68,31 +68,31 @@ def _ahead(turns: float) -> float:
 
 
 FASTEST = 4.5
-"""rev/s: a hand reaches 3.6 for a moment."""
+"""The highest speed of a ball, in rev/s: a hand reaches 3.6 for a moment."""
 JITTER_S = 0.004
-"""Edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
+"""The edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""The largest share of its speed that jitter may add to a step: two simultaneous pulses are not one
-ball's."""
+"""The largest share of its speed that jitter may add to a step: two simultaneous pulses do not come from one
+ball."""
 EVEN = 0.08
-"""By what share of its speed a step commonly differs from the prediction of the two before."""
+"""The share of its speed by which a step commonly differs from the prediction of the two steps before."""
 MAX_LOSS = 0.5
-"""rev/s lost per second, at most: real balls lose 0.3 at their knee."""
+"""The largest loss of speed, in rev/s per second: real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
-"""What a run needs to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam to
-beam, so rounding may leave it just short of 1."""
+"""The pulses and turns that a run needs to be a launch of its own: pulses from a hand make no such lap. A lap
+is summed from beam to beam, so rounding may leave it just short of 1."""
 _NEWEST_LOSS = 0.3
 """Weight of the newest step in the ball's loss per second: three or four of them average out a tilted
 bowl."""
 
 
-class NotAsked(Enum):
+class NotComputed(Enum):
     """Marks a value that has not been computed yet."""
 
-    NOT_ASKED = 0
+    NOT_COMPUTED = 0
 
 
-NOT_ASKED: Literal[NotAsked.NOT_ASKED] = NotAsked.NOT_ASKED
+NOT_COMPUTED: Literal[NotComputed.NOT_COMPUTED] = NotComputed.NOT_COMPUTED
 Lap = tuple[float, float]
 """The middle of a lap in microseconds, and the ball's speed over it in rev/s."""
 
@@ -113,10 +113,10 @@ class Pass(msgspec.Struct, eq=False):
     speed: float = 0.0
     loss: float = 0.0
     number: int = 1
-    lap: Lap | NotAsked | None = NOT_ASKED
+    lap: Lap | NotComputed | None = NOT_COMPUTED
 
     def then(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
-        """Return the next pass, reached with a step of so many turns at this speed."""
+        """Return the next pass, reached with a step of this many turns at this speed."""
         before, loss = self.speed, 0.0
         if before:
             loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
@@ -133,8 +133,8 @@ class Story(msgspec.Struct, eq=False):
 
     `cost` is in pulses that are not the ball's, `before` the previous run if this is another one, `stray` the
     pulses since the run's first that were not its ball's, `silent` the passes at beams that have given no
-    pulse yet, by beam. By stories that continue alike and are not ruled out, the turns may be `fewer` or
-    `more`.
+    pulse yet, by beam. According to stories that continue alike and are not ruled out, there may be up to
+    `fewer` turns less or `more` turns more.
     """
 
     sense: Sense
@@ -153,7 +153,7 @@ class Story(msgspec.Struct, eq=False):
 
     @property
     def is_run(self) -> bool:
-        """Whether the pulses make a run: a lap, and more pulses than a hand's."""
+        """Whether the pulses make a run: a lap, with more pulses than a hand makes."""
         last = self.last
         return last.number >= MIN_PULSES and last.turns >= MIN_TURNS
 

@@ -1,4 +1,4 @@
-"""One spin as its readings show it, kept up to date reading by reading."""
+"""One spin as shown by its readings, updated with each reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from controller.rules.wheel.chain import Chain
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
 from controller.rules.wheel.learned import AT_KNEE, HARDEST, KNEE, Learned, Slowing
 from controller.rules.wheel.rotor import Place, PocketCount, PocketRead, Rotor, place_read, read_at
-from controller.rules.wheel.story import NOT_ASKED, Lap, Pass, Story
+from controller.rules.wheel.story import NOT_COMPUTED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor is below the track and fires this long after the ball left it (the maker's figure)."""
@@ -34,38 +34,39 @@ _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
 """A lap at 0.33 rev/s: a ball that slow has left any track."""
 _PULSES_OF_A_BALL = 4
-"""This many pulses are a spin even if they are no run: dust cuts one beam, or two."""
+"""This many pulses count as a spin even if they make no run: dust interrupts one beam, or two."""
 _READS_WHILE_RUNNING = 2
-"""This many reads of one pocket while a ball is running are another ball in the rotor: a single one may be a
-flash of light."""
+"""This many reads of one pocket while a ball is running mean another ball in the rotor: a single read may be
+a flash of light."""
 _WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
 """A ball that makes this many more passes after a drop had not dropped: one that is knocked back up makes one
-or two, and no lap."""
+or two passes, and no lap."""
 _AGAIN_PASSES = 1
 """If the drop is sensed again, the later time counts if the ball made this many passes in between."""
 _LAUNCHED_FASTER = 1.1
-"""A ball that is this much faster than before was launched by a hand: a tilted bowl makes it faster by a
+"""A ball that is this many times as fast as before was launched by a hand: a tilted bowl makes it faster by a
 twentieth, and one that is knocked back up after its drop is slower than before."""
 _LAPS_COMPARED = 1.0
 """Turns between the two laps that show a ball's own loss of speed: far enough apart that jitter does not
 matter."""
 _MIN_LOSES, _MAX_LOSES = 0.5, 1.6
-"""How much less or more than others of its wheel a ball loses: anything beyond is an error."""
+"""The range of a ball's loss of speed, relative to other balls of its wheel: anything beyond is a measuring
+error."""
 _LASTS, _LASTS_REV_PER_S = 1.0, 0.6
-"""This share of the difference remains until the drop near the drop's speed, and none of it at speeds this
-much higher."""
+"""Near the drop speed, this share of the difference in loss lasts until the drop; at speeds higher by the
+second figure (rev/s), none of it does."""
 _LAP_TURNS = 0.99
 """A lap, less the error of the beams' angles."""
 _OLDEST_LAP_TURNS = 2.0
-"""A speed is measured over a lap, past every beam and all round a tilted bowl; over less than two if beams
-miss the ball."""
+"""A speed is measured over a lap, past every beam and all round a tilted bowl; if beams miss the ball, over
+less than two laps."""
 
-_OF_DEVICES = (DeviceDown, DeviceUp, DeviceFault)
+_DEVICE_READINGS = (DeviceDown, DeviceUp, DeviceFault)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The rotor reversed: when it last passed in direction `before`, when first in the other, and what showed
+    """A reversal of the rotor: its last pass in direction `before`, its first in the other, and what showed
     it."""
 
     last_us: int
@@ -98,7 +99,7 @@ class SpinTrace:
         self.index_passes: list[RotorIndex] = []
         """Every index pass that was reported, in time order."""
         self.marks = 0
-        """Index passes of the rotor's present run within the spin."""
+        """The number of index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
         """The last index pass, if it showed another direction than the passes before it."""
         self.reversals: list[Reversal] = []
@@ -109,26 +110,26 @@ class SpinTrace:
         """Whether a pocket read may wait for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
-        """When the ball should leave the track, computed at the pass up to which it was followed then."""
+        """When the ball should leave the track, with the last pass that this was computed from."""
 
     @property
     def begun(self) -> bool:
-        """Whether the ball has cut a beam."""
+        """Whether the ball has interrupted a beam."""
         return bool(self.pulses)
 
     @property
     def is_spin(self) -> bool:
-        """Return whether it was a ball, not a hand: it makes a run, drops, or is read in a pocket."""
+        """Return whether it was a ball and not a hand: it makes a run, drops, or is read in a pocket."""
         return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
 
     @property
     def ball_direction(self) -> Turning | None:
-        """The ball's direction by its pulses so far; None while they do not clearly show it."""
+        """The ball's direction as shown by its pulses so far; None while they do not clearly show it."""
         return self.chain.direction
 
     @property
     def left_track_us(self) -> int | None:
-        """When the ball left the track by the drop sensor; None while it has not fired."""
+        """When the ball left the track according to the drop sensor; None while the sensor has not fired."""
         return None if self.drop is None else self.drop.t - DROP_SENSOR_DELAY_US
 
     @property
@@ -216,9 +217,9 @@ class SpinTrace:
     def launched_anew(self) -> Pass | None:
         """Return the first pass of another ball, or of this one launched again; None while there is none.
 
-        Only a ball in the other direction, or faster than this one was, was certainly launched by a hand.
-        What follows a drop and is no faster was knocked back up; what follows a silence may be the same ball
-        as before. Both belong to this spin.
+        Only a ball in the other direction, or faster than this one was, was certainly launched by a hand. A
+        ball that runs on after a drop and is no faster was knocked back up; one that is detected again after
+        a silence may be the same ball as before. Both belong to this spin.
         """
         story = self.chain.second_run()
         if story is None or story.before is None:
@@ -242,9 +243,9 @@ class SpinTrace:
         return max(last, predicted) + _LATE_FOR_A_DROP_US
 
     def in_play(self, at_us: int) -> bool:
-        """Return whether the ball was certainly in play then: it ran, or may still have hopped.
+        """Return whether the ball was certainly in play at this time: running, or perhaps still hopping.
 
-        If its drop was not sensed and a device of the wheel was lost before, that is not known.
+        If its drop was not sensed and a device of the wheel had been lost before, this is not certain.
         """
         story = self.chain.run
         if story is not None and at_us <= story.last.t:
@@ -275,8 +276,8 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _went_on(self, passes: int, turns: float) -> bool:
-        """Return whether the ball kept running for so long after the drop was sensed that something else
-        triggered the sensor."""
+        """Return whether the ball ran on for so long after the sensed drop that something else triggered the
+        sensor."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or (story.first.t > left_us and story.before is not None):
@@ -315,14 +316,14 @@ class SpinTrace:
         turned_over = direction is not None and direction != rotor.direction
         if direction is not None and turned_over:
             self.reversals.append(Reversal(last_us, direction, first_us, mark))
-        if (turned_over or rotor.was_accelerated) and self._lay_before(first_us, mark.t):
+        if (turned_over or rotor.was_accelerated) and self._was_at_rest(first_us, mark.t):
             self.handled_by = self.handled_by or mark
         self.odd_mark = None
 
     def _placed(self, reading: PocketBall) -> PocketRead | None:
         return place_read(reading, self.rotor, self.wheel)
 
-    def _lay_before(self, at_us: int, now_us: int) -> bool:
+    def _was_at_rest(self, at_us: int, now_us: int) -> bool:
         return self.is_spin and now_us > self.dropped_us() and not self.in_play(at_us)
 
     def _see_read(self, reading: PocketBall) -> None:
@@ -335,9 +336,9 @@ class SpinTrace:
         pockets = self.pockets
         pockets.receive(reading)
         if pockets.confirmed is not None:
-            self._hold_against(reading, pockets.confirmed)
+            self._compare_with_confirmed(reading, pockets.confirmed)
 
-    def _hold_against(self, reading: PocketBall, confirmed: PocketRead) -> None:
+    def _compare_with_confirmed(self, reading: PocketBall, confirmed: PocketRead) -> None:
         """Compare a read after the number was confirmed, before the next pass finally places it."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
@@ -349,7 +350,7 @@ class SpinTrace:
             self.pockets.contradicted_by(read)
 
     def _see_other(self, reading: Reading) -> None:
-        if isinstance(reading, _OF_DEVICES):
+        if isinstance(reading, _DEVICE_READINGS):
             self.devices.receive(reading, begun=self.begun)
             if (
                 isinstance(reading, DeviceUp)
@@ -382,27 +383,28 @@ def last_lap(story: Story) -> tuple[float, float]:
 
 
 def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
-    """Return for each pass that ends a lap the middle of that lap in microseconds, and the speed in rev/s."""
+    """Return, for each pass that ends a lap, the middle of that lap in microseconds and the speed in
+    rev/s."""
     if len(passes) > 1 and passes[0].before is None:
         _find_laps(passes)
     return [lap for at in passes if (lap := lap_before(at)) is not None]
 
 
 def _find_laps(passes: Sequence[Pass]) -> None:
-    """Compute the laps of a run that is given from its first pass on, in one go."""
+    """Compute all laps of a run, given from its first pass on, at once."""
     since = 0
     for at in passes:
         turns = at.turns
         while turns - passes[since + 1].turns >= _LAP_TURNS:
             since += 1
-        if at.lap is NOT_ASKED:
+        if at.lap is NOT_COMPUTED:
             at.lap = _lap(passes[since], at)
 
 
 def lap_before(last: Pass) -> Lap | None:
-    """Return the middle of the lap that a pass ends in microseconds, and the speed in rev/s, if it ends
+    """Return the middle (in microseconds) and the speed (in rev/s) of the lap that a pass ends, if it ends
     one."""
-    if last.lap is NOT_ASKED:
+    if last.lap is NOT_COMPUTED:
         last.lap = _lap_before(last)
     return last.lap
 

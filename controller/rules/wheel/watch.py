@@ -1,7 +1,7 @@
-"""What a table can know of a spin while it is running, by itself or next to a smart wheel.
+"""What a table can know of a spin while it is running, by itself or beside a smart wheel.
 
-Next to a smart wheel the table's own beams judge, since the wheel can't prove four revolutions. But a number
-that the wheel contradicts, or does not give, is not called.
+Beside a smart wheel, the spin is judged from the table's own beams, since the wheel can't prove four
+revolutions. A number that the wheel contradicts or does not report is not called.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,12 +38,12 @@ _SURE_MARKS = 2
 """Index passes in one run that show the rotor's direction: a single one may be stray."""
 _SURE_TURNS = 2.0
 """A No Spin reports a direction once the ball has run this far: by then a silent beam is known to be one."""
-_HEARD_AGAIN_TURNS = 1.2
-"""Within this much more than a turn, a ball that had not dropped would have passed each beam."""
+_DETECTED_AGAIN_TURNS = 1.2
+"""Within this many turns, a ball that had not dropped would have passed each beam."""
 _SLOWER = 1.3
 """How much longer than the last turn each further one may take while the ball is awaited."""
 _PULSES_OF_A_BALL = 3
-"""Fewer predict no drop: two show one speed, and no slowing."""
+"""With fewer pulses no drop is predicted: two show one speed, and no slowing."""
 _LONGEST_FIRST_LAP_US = 2_500_000
 """A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or there is none."""
 _LONGEST_RUN_US = 30_000_000
@@ -56,15 +56,15 @@ _JUDGED_AT_ONCE = (BallBeam, *_IN_OR_OUT)
 class SpinWatch:
     """Follows one spin reading by reading, in time order.
 
-    Make one for each spin. First give it, with `see_before`, the `device_down` readings that still stand and
-    the last `INDEX_PASSES_KEPT` rotor index passes; then, with `receive`, every reading from the spin's first
-    `ball_beam` on. After each:
+    Create one for each spin. First pass the `device_down` readings still in force and the last
+    `INDEX_PASSES_KEPT` rotor index passes to `see_before`; then pass every reading from the spin's first
+    `ball_beam` on to `receive`. After each reading:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
-    - when `decided_by` is set, or the give-up timer fires, take `verdict()`: the spin is decided (or, where
-      `is_spin` is false, there was none). A number is held for the call's hold first, and readings go on
-      being seen until then. After an early No Spin (`no_spin_by`) the ball may still run: keep its readings
+    - when `decided_by` is set, or the give-up timer fires, call `verdict()`: the spin is decided (or, if
+      `is_spin` is false, there was none). Hold a number for the call's hold time first, and keep passing
+      readings until then. After an early No Spin (`no_spin_by`) the ball may still run: keep its readings
       out of the next spin.
     """
 
@@ -86,7 +86,7 @@ class SpinWatch:
 
     @property
     def readings(self) -> Sequence[Reading]:
-        """Everything seen, in order: what `judge_spin` takes."""
+        """All readings received, in the order in which `judge_spin` expects them."""
         return self._readings
 
     @property
@@ -106,7 +106,8 @@ class SpinWatch:
 
     @property
     def is_spin(self) -> bool:
-        """Return whether it was a ball, not a hand. What is no spin when it is given up is no attempt."""
+        """Return whether it was a ball and not a hand. If it is False when the spin is given up, there was no
+        attempt."""
         return self._trace.is_spin
 
     @property
@@ -116,7 +117,7 @@ class SpinWatch:
 
     @property
     def turns(self) -> float:
-        """The turns that the ball has run by its pulses; 0 before they make a run."""
+        """The turns that the ball has run according to its pulses; 0 before they make a run."""
         story = self._trace.chain.run
         return 0.0 if story is None else story.last.turns
 
@@ -129,7 +130,7 @@ class SpinWatch:
 
     @property
     def may_be_another_launch(self) -> bool:
-        """Whether the pulses may be those of another launch too."""
+        """Whether the pulses may include those of another launch."""
         return self._trace.chain.may_be_another_launch
 
     def launched_anew(self) -> Pass | None:
@@ -148,15 +149,16 @@ class SpinWatch:
 
     @property
     def left_track_us(self) -> int | None:
-        """When the ball left the track by the drop sensor (which fires 120 ms later); None before."""
+        """When the ball left the track according to the drop sensor (which fires 120 ms later); None
+        before."""
         return self._trace.left_track_us
 
     @property
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Usually it is the index pass that placed the third agreeing pocket read; it may be one that shows that
-        a hand turned the rotor after the ball had come to rest, so that no read can follow.
+        Usually it is the index pass that placed the third agreeing pocket read. It may also be a pass which
+        shows that a hand turned the rotor after the ball had come to rest, so that no read can follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
@@ -170,7 +172,7 @@ class SpinWatch:
                 self.receive(reading)
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading. A suspected No Spin asks the judge at once."""
+        """Handle the next reading. If a No Spin is suspected, the judge rules at once."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -212,8 +214,9 @@ class SpinWatch:
     def no_more_bets_at_us(self) -> int | None:
         """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        A time in the past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or poorly
-        detected: then it is due too. None for fewer than three pulses (a hand), or once the ball has dropped.
+        If the time is in the past, No More Bets is due at once. It is also due for a ball whose pulses make
+        no lap within 2.5 s, because that ball is slow, or poorly detected. The result is None for fewer than
+        three pulses (a hand), or once the ball has dropped.
         """
         trace = self._trace
         if len(trace.pulses) < _PULSES_OF_A_BALL or trace.drop is not None:
@@ -230,12 +233,12 @@ class SpinWatch:
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
 
-        It is `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and
-        at most the turns in which a resting ball would have been read often enough. A ball that was read, but
-        is no longer read for as many turns as its reads must agree on, has been taken out. Before a drop was
-        sensed, the turns are counted from an overdue drop on a rotor that slows down. While a device of the
-        wheel is down no number can be confirmed automatically, and a person need not wait longer than it
-        takes to read the ball.
+        It is `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, but
+        not later than the turns in which a resting ball would have been read often enough. If a ball has been
+        read, but then is not read for as many turns as its reads must agree on, it has been taken out. If no
+        drop was sensed, the turns are counted from the time when the drop was overdue, on a rotor that slows
+        down. While a device of the wheel is down, no number can be confirmed automatically, and a person need
+        not wait longer than it takes to read the ball.
         """
         trace = self._trace
         if not trace.begun:
@@ -253,7 +256,7 @@ class SpinWatch:
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge what was seen up to that time, and return what is known of the wheel after it."""
+        """Judge what was seen up to this time; return the verdict and what is known of the wheel after it."""
         if self._readings and self._readings[-1].t <= decided_at_us:
             return judge_trace(self._trace, self._readings, decided_at_us, called)
         return judge_and_learn(
@@ -291,7 +294,7 @@ class SpinWatch:
         story = None if left_us is None else trace.chain.best
         if left_us is None or story is None or story.last.turns > self._rules.min_revolutions + 1:
             return False
-        return now_us - left_us >= _HEARD_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)
+        return now_us - left_us >= _DETECTED_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)
 
 
 WAIT_FOR_NUMBER_US = 10_000_000
@@ -299,15 +302,15 @@ WAIT_FOR_NUMBER_US = 10_000_000
 
 
 class CheckedWatch(SpinWatch):
-    """Follows one spin as `SpinWatch` does, and what the smart wheel reports of it."""
+    """Follows one spin as `SpinWatch` does, together with what the smart wheel reports of it."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """As for `SpinWatch`."""
+        """Take the same arguments as `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
         self.wheel_game: SmartWheelGame | None = None
-        """What the wheel reports of this spin; None before it has the ball in its rim."""
+        """What the wheel reports of this spin; None until it reports the ball in its rim."""
         self._last_status: WheelStatus | None = None
         self._down: dict[str, DeviceDown] = {}
 
@@ -348,7 +351,7 @@ class CheckedWatch(SpinWatch):
         return game.give_up_at_us() if at_us is None and game is not None else at_us
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge by the beams; a number that the wheel does not confirm goes to review."""
+        """Judge by the beams; a number that the wheel does not confirm is a review."""
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned
@@ -363,9 +366,11 @@ def _checked(verdict: SpinVerdict, game: SmartWheelGame | None, rules: SpinRules
     number, own = None if game is None else game.number, verdict.number
     reasons: list[Reason] = []
     if game is None or game.number_by is None:
-        reasons.append(_reason(rules, "missing_reading", "the smart wheel gave no number for this spin"))
+        reasons.append(_reason(rules, "missing_reading", "the smart wheel reported no number for this spin"))
     elif own is not None and own != number:
-        reasons.append(_reason(rules, "conflict", f"the pocket reader saw {own}, the smart wheel {number}"))
+        reasons.append(
+            _reason(rules, "conflict", f"the pocket reader saw {own}, but the smart wheel reported {number}")
+        )
     if game is not None and game.number_by is not None and not game.witnessed:
         reasons += game.verdict().reasons
     evidence = (*verdict.evidence, *(game.readings if game is not None else ()))

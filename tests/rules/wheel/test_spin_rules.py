@@ -52,7 +52,7 @@ def test_R_SPIN_4_two_reads_are_not_yet_a_number() -> None:
     third = calm.of(PocketBall)[2]
     verdict = judged(calm, until_us=third.t - 1)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["missing_reading"], None)
-    assert verdict.reasons[0].seen == "2 of 3 pocket reads"
+    assert verdict.reasons[0].seen == "only 2 of 3 pocket reads were made"
 
 
 def test_R_SPIN_4_the_third_read_waits_for_the_index_pass_after_it() -> None:
@@ -138,7 +138,7 @@ def test_R_SPIN_1_beams_that_cannot_tell_the_direction_are_never_guessed_from(
     made = spin(Scene(wheel=scene.wheel, dead_beams=scene.dead_beams, rotor=rotor))
     verdict = judged(made)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
-    assert "can't tell which way the ball ran" in verdict.reasons[0].seen
+    assert "do not show which way the ball ran" in verdict.reasons[0].seen
     assert verdict.revolutions == pytest.approx(15.0, abs=1.1)
 
 
